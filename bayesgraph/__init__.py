@@ -1,7 +1,7 @@
 """Probabilistic graphical models: every classifier is a graph with conditional distributions.
 
-One inference engine answers all questions about a model: the class of a row, a posterior with half
-the columns missing, the most probable explanation, the likelihood of a table.
+One inference engine answers all queries of a model: the class of a row, a posterior with half the
+columns missing, the most probable explanation, the likelihood of a table.
 """
 
 import lazy_loader

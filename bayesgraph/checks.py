@@ -10,7 +10,14 @@ from bayesgraph.errors import DataError, DataTypeError
 
 
 def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
-    """Return the value of the argument `name`, a number of `of`, after checking it.
+    """Return `value` as an int after checking that it is an integer of at least `minimum`.
+
+    Parameters
+    ----------
+    name, of : str
+        Name of the argument and what it counts, such as "rows", for error messages.
+    value : object
+    minimum : int
 
     Raises
     ------

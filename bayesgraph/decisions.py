@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -91,14 +92,20 @@ class DecisionRule:
         return np.where(open_, -1, best)
 
     def labels(self, classes: NDArray[Any], proba: Floats, abstained: Any = None) -> NDArray[Any]:
-        """Return the class decided for each row, or `abstained`."""
+        """Return the class decided for each row; an abstention gives the label `abstained`.
+
+        `classes` are the labels in the order of the columns of `proba`.
+        """
         codes = self.codes(proba)
         if not self.may_abstain:
             return np.asarray(classes[codes])
         return _with_one_more(classes, abstained)[codes]
 
     def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
-        """Return the cost of each row; an abstention costs `abstain`, or 0 if that is None."""
+        """Return the cost of each row, given the codes of its true class and of the decided class.
+
+        A code of -1 in `decided` is an abstention; it costs `abstain`, or 0 if that is None.
+        """
         costs = 1.0 - np.eye(self.target.cardinality) if self.costs is None else self.costs
         return np.where(decided < 0, self.abstain or 0.0, costs[true, decided])
 
@@ -121,14 +128,15 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         For a class that is not a state of the target.
     """
     n = target.cardinality
-    if hasattr(costs, "loc"):  # a pandas frame, whose names count and not their order
-        if set(costs.index) != set(target.states) or set(costs.columns) != set(target.states):
+    if hasattr(costs, "loc"):  # a pandas frame, taken by its names and not by their order
+        rows, columns = list(costs.index), list(costs.columns)
+        if any(len(names) != n or set(names) != set(target.states) for names in (rows, columns)):
             raise DataError(
-                "costs= as a data frame has the classes as names of its rows (the true class) and "
-                f"its columns (the decision), which are {quoted(target.states)}; got "
-                f"{quoted(costs.index)} and {quoted(costs.columns)}."
+                "costs= as a data frame has each of the classes once as names of its rows (the "
+                f"true class) and its columns (the decision), which are {quoted(target.states)}; "
+                f"got {quoted(rows)} and {quoted(columns)}."
             )
-        costs = costs.loc[list(target.states), list(target.states)]
+        costs = dict(zip(product(rows, columns), costs.to_numpy().ravel(), strict=True))
     if isinstance(costs, Mapping):
         matrix = 1.0 - np.eye(n)
         for pair, cost in costs.items():
@@ -169,7 +177,7 @@ def _min_probability(value: Any) -> float:
 
 
 def _with_one_more(classes: NDArray[Any], label: Any) -> NDArray[Any]:
-    """Return the classes followed by a label, as an object array unless their dtypes agree."""
+    """Return an array of the classes and one more label, as objects unless their dtypes agree."""
     other = np.asarray(label)
     if other.ndim == 0 and other.dtype.kind == classes.dtype.kind and other.dtype.kind in "iufUS":
         return np.append(classes, other)

@@ -82,7 +82,15 @@ def indented(text: str) -> str:
 
 
 def more(n: int, shown: int, what: str) -> str:
-    """Return a note about the number of entries not shown, empty if all are shown."""
+    """Return a note about the entries not shown, such as "... 5 more rows"; empty if all are shown.
+
+    Parameters
+    ----------
+    n, shown : int
+        Number of all entries, and of entries shown.
+    what : str
+        Name of the entries in the plural.
+    """
     return f"... {n - shown} more {what}" if n > shown else ""
 
 

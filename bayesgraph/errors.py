@@ -1,13 +1,15 @@
 """Every error and warning that bayesgraph raises.
 
 Each error subclasses :class:`BayesGraphError` and the builtin that a caller would catch, so both
-``except bg.BayesGraphError`` and ``except ValueError`` work. A message names the
-expected value, the value that arrived and a remedy.
+``except bg.errors.BayesGraphError`` and ``except ValueError`` work. A message names the expected
+value, the value that arrived and a remedy.
 """
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 from itertools import islice
 
@@ -17,6 +19,9 @@ _COMPARED_CHARACTERS = 100
 _COMPARED_NAMES = 5000
 # Longer names are cut in messages.
 _SHOWN_CHARACTERS = 200
+
+# Packages whose lines call what the user called.
+_BETWEEN = ("bayesgraph", "sklearn", "joblib")
 
 
 class BayesGraphError(Exception):
@@ -36,7 +41,7 @@ class ModelError(BayesGraphError, ValueError):
 
 
 class UnsupportedModelError(BayesGraphError, NotImplementedError):
-    """A question or an operation that the model does not support."""
+    """A query or an operation that the model does not support."""
 
 
 class EvidenceError(BayesGraphError, ValueError):
@@ -95,7 +100,7 @@ class BayesGraphWarning(UserWarning):
 
 
 class ImpossibleEvidenceWarning(BayesGraphWarning):
-    """Rows of a batch have probability zero; they were given the prior instead."""
+    """Rows of a batch have probability zero; their posterior is replaced by the prior."""
 
 
 class NotConvergedWarning(BayesGraphWarning):
@@ -106,8 +111,16 @@ class LossyExportWarning(BayesGraphWarning):
     """An export is incomplete; the message lists the omissions."""
 
 
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called bayesgraph, however deep in it and scikit-learn this is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, level)
+
+
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
-    """Return values as a readable list, of which at most `maximum` are shown."""
+    """Return values as a readable list that shows at most `maximum` of them."""
     items = list(values)
     shown = ", ".join(_cut(repr(item)) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"
@@ -138,7 +151,10 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
 
 
 def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:
-    """Return the error for a name that is not among the known ones."""
+    """Return the error for a name that is not among the known names of variables.
+
+    `where` names the model or the table at the start of the message.
+    """
     names = list(known)
     near = suggestion(name, names) or f" It has {quoted(names)}."
     return UnknownVariableError(f"{where} has no variable {name!r}.{near}")

@@ -68,12 +68,14 @@ def check_acyclic(dag: nx.DiGraph) -> None:
 
 
 def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None:
-    """Return the same as `topological_order` without building a graph, or None for a cycle.
+    """Return the nodes, parents before children, as `topological_order` does; None for a cycle.
+
+    No graph object is built.
 
     Parameters
     ----------
     parents : mapping from node to its parents
-        All nodes, in the order that breaks ties.
+        All nodes; their order breaks ties.
     """
     nodes = list(parents)
     place = {node: i for i, node in enumerate(nodes)}

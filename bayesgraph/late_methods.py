@@ -29,5 +29,5 @@ _FUNCTIONS = {
 
 
 def call(method: str, *args: Any, **kwargs: Any) -> Any:
-    """Call the function that implements a method, and return its result."""
+    """Call the function that implements the model method named `method`, and return its result."""
     return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)

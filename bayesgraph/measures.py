@@ -71,7 +71,10 @@ def calibration_error(
 
 
 def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
-    """Return the start indices of bins of about equally many rows; equal values share a bin."""
+    """Return the index of the first row of each of at most `bins` bins of ascending values.
+
+    Bins have about equally many rows; equal values share a bin.
+    """
     wanted = np.arange(bins) * len(ascending) // bins
     before = np.searchsorted(ascending, ascending[wanted], side="left")
     after = np.searchsorted(ascending, ascending[wanted], side="right")
@@ -80,7 +83,14 @@ def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
 
 
 def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:
-    """Return the index of each value among the labels.
+    """Return the index in `labels` of each value.
+
+    Parameters
+    ----------
+    values : array_like, shape (n_rows,)
+    labels : sequence
+    what : str
+        Name of the argument that holds the values, for error messages.
 
     Raises
     ------

@@ -9,7 +9,16 @@ from bayesgraph.errors import MissingDependencyError
 
 
 def optional_module(name: str, *, extra: str, what: str) -> Any:
-    """Import and return a module that an extra provides.
+    """Import and return a module of an optional dependency.
+
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    extra : str
+        Extra of bayesgraph that installs the dependency, as in ``bayesgraph[extra]``.
+    what : str
+        The feature that needs the module, for the error message.
 
     Raises
     ------

@@ -31,10 +31,10 @@ def _controller() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which matrix products use one thread.
+    """Return a context in which BLAS matrix products use one thread.
 
-    It is for products of blocks in the cache, which are too small for several threads. It also
-    makes sums independent of the number of threads.
+    Products of blocks of rows that fit in the cache are too small for several threads. One thread
+    also makes sums independent of the number of threads.
     """
     manager: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return manager
@@ -46,14 +46,17 @@ _TOGETHER = 64
 
 @cache
 def _pool(process: int, size: int) -> ThreadPoolExecutor:
-    """Return the pool of worker threads of a process; a forked process needs its own pool."""
+    """Return the cached pool of `size` worker threads of the process with the id `process`.
+
+    A forked process needs its own pool.
+    """
     return ThreadPoolExecutor(size, f"bayesgraph-rows-{process}")
 
 
 def over_rows(
     work: Callable[[int, int], None], n_rows: int, minimum: int, together: int = _TOGETHER
 ) -> None:
-    """Call ``work(start, stop)`` on ranges that cover all rows, in parallel if there are enough.
+    """Call ``work(start, stop)`` on ranges that cover all rows, in parallel if they are many.
 
     Parameters
     ----------

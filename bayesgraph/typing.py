@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from narwhals.typing import IntoFrame
 
-# Mapping from name to a state, a number, likelihoods (by state or in order) or a Belief; None and
-# NaN mean not observed.
+# Evidence: a mapping from name to a state, a number, likelihoods (by state or in order) or a
+# Belief; None and NaN mean not observed.
 EvidenceLike: TypeAlias = "Mapping[Name, Any] | pd.Series[Any] | None"
-# The name of one variable, or names of several for a joint answer.
+# Targets: the name of one variable, or names of several for their joint posterior.
 Targets: TypeAlias = "Name | list[Name] | tuple[Name, ...]"
-# A data frame of any library, a mapping from name to column, or a matrix of unnamed columns.
+# Table: a data frame of any library, a mapping from name to column, or a matrix of unnamed columns.
 TableLike: TypeAlias = "IntoFrame | Mapping[Name, ArrayLike] | ArrayLike"
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 PathLike: TypeAlias = str | os.PathLike[str]

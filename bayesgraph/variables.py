@@ -131,7 +131,7 @@ class Discrete:
         return len(self.states)
 
     def find(self, state: object) -> int | None:
-        """Return the index of a state, None for an unknown value, -1 if several states equal it.
+        """Return the index of a state, None for an unknown value, -1 if it equals several states.
 
         It is faster than `index` for unknown values, for which `index` composes an error message.
         """
@@ -248,9 +248,9 @@ class Binned(Discrete):
         return np.asarray(found)
 
     def find(self, state: object) -> int | None:
-        """Return the index of a number's interval or of an interval's text, None if it is neither.
+        """Return the index of the interval that contains a number or is named by a text, else None.
 
-        See `Discrete.find`.
+        It replaces `Discrete.find`, which looks up a state.
         """
         value = plain(state)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -326,13 +326,13 @@ class Grouped(Discrete):
 
     @property
     def values(self) -> tuple[State, ...]:
-        """All values, group by group."""
+        """The values of all groups, group by group."""
         return self._values.states
 
     def find(self, state: object) -> int | None:
-        """Return the index of a value's group or of a group's state, None if it is neither.
+        """Return the index of the group that contains a value or is named by a text, else None.
 
-        With `others`, any other value belongs to the last group. See `Discrete.find`.
+        With `others`, any other value belongs to the last group. It replaces `Discrete.find`.
         """
         code = self._values.find(state)
         if code is not None:
@@ -360,7 +360,7 @@ class Grouped(Discrete):
         return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r}{others})"
 
 
-# Length of the list of a group's values after which the group's text only counts further values.
+# Length of a group's text from which further values are counted instead of listed.
 _LABEL_LENGTH = 60
 
 
@@ -516,7 +516,7 @@ class CountVector:
 
     @cached_property
     def positions(self) -> dict[Name, int]:
-        """The index of each item."""
+        """Mapping from item to its index in `items`."""
         return {item: i for i, item in enumerate(self.items)}
 
     def encode(self, value: object) -> NDArray[np.float64]:
@@ -580,7 +580,7 @@ Variable: TypeAlias = Discrete | Continuous | CountVector
 
 
 def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
-    """Return state codes as an array of states, and numbers unchanged.
+    """Return an encoded column as values: state codes as states, numbers unchanged.
 
     States that are all strings, integers, floats or booleans give a NumPy array of that type, other
     states an object array. A code of -1 becomes None, which needs an object array.

@@ -407,7 +407,11 @@ CLASSIFIERS = (
     Case("kdb-modl", partial(bg.KDBClassifier, smoothing="backoff", discretizer="modl")),
     Case("kdb-1", partial(bg.KDBClassifier, 1)),
     Case("kdb-3", partial(bg.KDBClassifier, 3)),
-    Case("selective-kdb", partial(bg.BayesianNetworkClassifier, "selective_kdb")),
+    Case(
+        "selective-kdb",
+        partial(bg.BayesianNetworkClassifier, "selective_kdb"),
+        searched=("structure", tuple(partial(bg.selective_kdb, loss=s) for s in ("log", "0-1"))),
+    ),
     Case(
         "selective-kdb-mdlp",
         partial(

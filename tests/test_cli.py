@@ -444,3 +444,46 @@ def test_mistakes_are_told_in_one_line(capfd, tmp_path, model, bif, case):
     assert err.startswith("bayesgraph: ")
     assert err.count("\n") == 1
     assert "Traceback" not in out + err
+
+
+def test_the_help_lists_what_there_is(capfd, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    _, out, _ = run(capfd, "fit", "--help")
+    for text in (
+        "Smoothings: dirichlet, m, marginal, backoff.",
+        "Discretizers: width, frequency, mdlp, modl.",
+        "Discretizers of streams: smooth, width, frequency, mdlp, modl, kmeans.",
+        "Summaries: gk, pid, gaussian.",
+        "Detectors: adwin, ddm, page-hinkley.",
+    ):
+        assert text in out
+
+
+def test_all_models_are_named_with_the_nearest(capfd, tmp_path):
+    code, _, error = run(
+        capfd,
+        "fit",
+        HEART,
+        "--target",
+        "disease",
+        "--model",
+        "kbd",
+        "-o",
+        tmp_path / "a.bayesgraph",
+    )
+    assert code == 2
+    assert "superparent" in error
+    assert "chow-liu" in error
+    assert "Did you mean 'kdb'?" in error
+
+
+def test_convert_draws_pictures(capfd, model, tmp_path):
+    assert run(capfd, "convert", model, tmp_path / "heart.dot")[0] == 0
+    assert (tmp_path / "heart.dot").read_text().startswith("digraph")
+
+
+def test_a_query_prints_all_states(capfd, tmp_path):
+    many = bg.Discrete("many", list(range(60)))
+    bg.BayesianNetwork([bg.TableCPD(many, [1 / 60] * 60)]).save(tmp_path / "a.bayesgraph")
+    _, out, _ = run(capfd, "query", tmp_path / "a.bayesgraph", "--target", "many")
+    assert len(out.splitlines()) == 61

@@ -131,3 +131,11 @@ def test_costs_of_a_frame_go_by_its_names():
     np.testing.assert_array_equal(DecisionRule.of(["no", "yes"], frame).costs, rule.costs)
     with pytest.raises(DataError, match="names of its rows"):
         DecisionRule.of(["no", "yes"], frame.rename(columns={"no": "none"}))
+    with pytest.raises(DataError, match="each of the classes once"):
+        DecisionRule.of(["no", "yes"], frame.loc[["no", "yes", "yes"]])
+    # Names that pandas would take for a mask of rows.
+    answers = frame.rename(index=lambda name: name == "yes", columns=lambda name: name == "yes")
+    np.testing.assert_array_equal(DecisionRule.of([False, True], answers).costs, rule.costs)
+    for cell in (True, "1"):
+        with pytest.raises(DataError, match="finite number for the cost of"):
+            DecisionRule.of(["no", "yes"], frame.astype(object).replace(50, cell))

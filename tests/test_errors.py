@@ -2,8 +2,12 @@
 
 import inspect
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
 
+import bayesgraph as bg
 from bayesgraph import errors
 from bayesgraph.errors import quoted, suggestion, unknown_variable
 
@@ -71,3 +75,44 @@ def test_unknown_variable_suggests_or_lists():
     assert str(error) == "The model has no variable 'zzz'. It has 'wet', 'rain'."
     with pytest.raises(KeyError):
         raise error
+
+
+FRAME = pd.DataFrame({"class": [1.0, 2.0, 3.0, 4.0] * 5, "b": list("uvuw") * 5})
+LABELS = pd.Series([0, 1, 1, 0] * 5, name="class")
+
+
+def improbable():
+    a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    rare = bg.TableCPD(b, [[1 - 1e-9, 1e-9]] * 2, [a])
+    return bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), rare])
+
+
+def impossible():
+    a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    return bg.BayesianNetwork([bg.TableCPD(a, [1, 0]), bg.TableCPD(b, [[1, 0], [0, 1]], [a])])
+
+
+WARNED = {
+    "fit": lambda: bg.NaiveBayesClassifier().fit(FRAME, LABELS),
+    "partial_fit": lambda: bg.NaiveBayesClassifier().partial_fit(FRAME, LABELS),
+    "fit of a tree": lambda: bg.DecisionTreeNetworkClassifier().fit(FRAME, LABELS),
+    "discriminant": lambda: bg.DiscriminantAnalysisClassifier(max_iter=1).fit(
+        [[0.0, np.nan], [1.0, 2.0], [2.0, 1.0], [np.nan, 5.0]] * 5, LABELS.to_list()
+    ),
+    "scikit-learn": lambda: cross_val_score(bg.NaiveBayesClassifier(), FRAME, LABELS, cv=2),
+    "weighting": lambda: improbable().query("a", {"b": 1}, method="likelihood-weighting", n=10),
+    "query_rows": lambda: impossible().query_rows("a", pd.DataFrame({"b": [0, 1]})),
+    "EM": lambda: bg.BayesianNetwork.fit(
+        [("h", "a"), ("h", "b")],
+        {"a": list("xyyxxy"), "b": list("uvuvuv")},
+        hidden=[bg.Discrete("h", [0, 1])],
+        max_iter=2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_warnings_name_the_line_of_the_user(name):
+    with pytest.warns(errors.BayesGraphWarning) as seen:
+        WARNED[name]()
+    assert {w.filename for w in seen} == {__file__}

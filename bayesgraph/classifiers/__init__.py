@@ -1,4 +1,4 @@
-"""scikit-learn estimators: each one is a choice of structure, of CPDs and of exponents."""
+"""scikit-learn estimators: each is a choice of structure, CPDs and exponents of CPDs."""
 
 from bayesgraph.classifiers.aode import AODEClassifier
 from bayesgraph.classifiers.bayesian_network import BayesianNetworkClassifier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import networkx as nx
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
@@ -108,13 +108,16 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     @property
     def _weighs(self) -> bool:
-        """Whether exponents of whole tables are learned."""
+        """Whether exponents of whole tables are learned, as in weighted naive Bayes."""
         return self.exponents in SCHEMES
 
     @property
     def _predicts(self) -> bool:
-        """Whether the tables are trained to predict."""
+        """Whether the tables are trained to predict the class, instead of estimated by counting."""
         return self.exponents == "cells" or (self.exponents == "auto" and self._is_auto)
+
+    def _read(self) -> Collection[str]:
+        return OF_TABLES if self._predicts or self._weighs else super()._read()
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         if isinstance(self.structure, str):
@@ -165,12 +168,15 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return found.network
 
     def to_factor_graph(self) -> FactorGraph:
-        """Return a factor graph of tables that are estimated by counting, raised to exponents.
+        """Return the model as a factor graph of counted tables that are raised to exponents.
 
-        The exponent of each cell turns the counted probability into the probability of the network;
-        it is 1 where both agree, and everywhere if the network is not trained to predict. The
-        factor graph answers every question as the network does. The factor graph of a weighted
-        network does so only if all features are observed, see `WeightedNetwork.to_factor_graph`.
+        A counted table is estimated from the statistics of the rows. If the network was trained to
+        predict, each cell has the exponent that turns its counted probability into the probability
+        in the network (1 where both agree). Otherwise all exponents are 1. The factor graph answers
+        every query as the network does.
+
+        A WeightedNetwork becomes its tables with the learned exponents, and answers as the network
+        does only if all features are observed; see `WeightedNetwork.to_factor_graph`.
         """
         check_fitted(self, "network_")
         model: Any = self.network_
@@ -187,7 +193,16 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
 
 def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> Structure:
-    """Return a graph given by the user as a Structure over the columns of a source."""
+    """Return a graph that the user gave as a Structure over the class and the features.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or iterable of (parent, child) pairs of names
+    source : CountSource
+        Its target and features are the variables of the structure.
+    smoothing : Smoothing
+        Not used: an argument of all structure learners.
+    """
     assert source.target is not None  # classifiers always set it
     variables = (source.target, *source.features)
     names = [v.name for v in variables]

@@ -34,11 +34,11 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     For each class the shares of the items are estimated from the rows of all *other* classes, and
     the prediction is the class whose complement explains the row worst (Rennie, Shih, Teevan,
-    Karger 2003, section 3.1). As a graph this is a naive Bayes over multinomials of the
-    complements, each raised to the exponent -1 (with `norm`, to an exponent of its class): the
-    weights of the counts in the log score are ``-log P(item | not class)``. This is a scoring rule
-    and not a distribution of documents: queries that need a distribution, such as samples or the
-    likelihood of documents, are refused.
+    Karger 2003, section 3.1). The model is a factor graph with the structure of naive Bayes: it has
+    a multinomial of each complement, raised to the exponent -1 (with `norm`, to a negative exponent
+    for each class). The weights of the counts in the log score are ``-log P(item | not class)``.
+    This is a scoring rule and not a distribution of documents: queries that need a distribution,
+    such as samples or the likelihood of documents, are refused.
 
     Probabilities and classes are those of scikit-learn's ``ComplementNB``, whose parameters
     `fit_prior` and `class_prior` have an effect for a single class only. Missing counts are
@@ -122,13 +122,13 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
             exponents.append(_exponents(shares, norm=self.norm))
         return FactorGraph(factors, exponents=exponents, domain="free")
 
-    # ----------------------------------------------------------------------------- questions
+    # ----------------------------------------------------------------------------- queries
 
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
-        """Return evidence that also has the vectors that were not named, with all counts missing.
+        """Return the evidence; count vectors that it does not name are added with missing counts.
 
-        A powered complement cannot be summed over all documents, so that a vector without evidence
-        must be passed as a vector of missing counts.
+        A multinomial raised to a negative exponent cannot be summed over all documents. Therefore a
+        count vector without evidence is passed as a vector of missing counts.
         """
         model = self._fitted_model
         known = model.case(evidence).hard
@@ -136,7 +136,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
 
     def _row(self, row: Any) -> Evidence:
-        """See GraphClassifier; vectors that are not observed are filled with NaN."""
+        """Return one row as evidence; a count vector that is not observed is a vector of NaN."""
         columns = dict(super()._row(row).columns)
         for vector in self._vectors:
             columns.setdefault(vector, np.full((1, len(vector.items)), np.nan))
@@ -148,24 +148,28 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
 
 def complement_shares(sums: Floats, alpha: Floats) -> Floats:
-    """Return for each class the shares of the items in all other classes together.
+    """Return for each class the smoothed shares of the items in the rows of all other classes.
 
-    Rennie et al. (2003), section 3.1: ``(N_ci~ + alpha_i) / (N_c~ + alpha)``.
+    Rennie et al. (2003), section 3.1: ``(N_ci~ + alpha_i) / (N_c~ + alpha)``, where N_ci~ is the
+    count of item i in the other classes, N_c~ the sum of these counts over the items, and alpha the
+    sum of the pseudo-counts alpha_i.
 
     Parameters
     ----------
     sums : ndarray, shape (n_classes, n_items)
         Sum of the counts of each item over the rows of each class.
     alpha : ndarray, shape () or (n_items,)
+        Pseudo-counts of the items.
     """
     others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _MIN_ALPHA)
     return np.asarray(others / others.sum(axis=1, keepdims=True))
 
 
 def _exponents(shares: Floats, *, norm: bool) -> Floats:
-    """Return the exponent of all complements, shape (), or one for each class if `norm` is true.
+    """Return the exponent of a complement multinomial: -1, or one for each class if `norm` is true.
 
-    Rennie et al. (2003), section 3.2: weights are divided by the sum of their magnitudes.
+    Rennie et al. (2003), section 3.2: with `norm`, the weights ``-log P(item | not class)`` of a
+    class are divided by the sum of their magnitudes. `shares` is the result of `complement_shares`.
     """
     if not norm:
         return np.array(-1.0)

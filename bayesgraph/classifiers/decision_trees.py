@@ -1,4 +1,4 @@
-"""Decision trees as networks: features -> class, or features -> leaf -> number."""
+"""Decision trees as networks: features -> class, or features -> leaf -> target."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class _GrownTree(Smoothed):
     ----------
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
     max_leaf_nodes, min_impurity_decrease
-        Stopping rules of scikit-learn's trees. Numbers of rows do not depend on the weights.
+        Stopping rules of scikit-learn's trees. Minimum numbers of samples count rows, whatever
+        their weights.
     ccp_alpha : float or "cv", default 0.0
         Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3);
         "cv" chooses it by cross-validation.
@@ -102,7 +103,18 @@ class _GrownTree(Smoothed):
     def _grow(
         self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
     ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
-        """Return the splits, the features that they use, and the marginal CPDs of all features."""
+        """Grow and prune a tree with scikit-learn, and estimate the marginals of all features.
+
+        `y` has codes of classes, or numbers.
+
+        Returns
+        -------
+        splits : Tree
+        parents : tuple of Variable
+            The features that the tree splits on.
+        roots : dict from Variable to CPD
+            The marginal CPD of each feature.
+        """
         # Pruning and class weights are applied here, not by scikit-learn's learner.
         names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
@@ -114,7 +126,7 @@ class _GrownTree(Smoothed):
         return splits, parents, estimate_roots(table, weights, splits, parents)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray[Any], Floats]:
-        """Return the rows of positive weight as a table, their y, and their weights."""
+        """Return the rows of positive weight as an encoded table, their y, and their weights."""
         check_unseen(self.unseen)
         # The network of an earlier fit would not match the new columns.
         self.__dict__.pop("network_", None)
@@ -123,22 +135,22 @@ class _GrownTree(Smoothed):
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:
-        """CPD of the target at each leaf if the target is a number, else None."""
+        """Gaussian CPD of the target given the leaf in a regression tree, else None."""
         return None
 
     def tree_to_dot(self, **options: Any) -> str:
-        """Return the tree itself in the DOT language; see :func:`bayesgraph.plots.tree_to_dot`."""
+        """Return the tree, not the network, in DOT; see :func:`bayesgraph.plots.tree_to_dot`."""
         return str(
             late_methods.call("tree_to_dot", self.tree_, numbers=self._leaf_numbers, **options)
         )
 
     def render_tree(self, path: Any, **options: Any) -> None:
-        """Draw the tree itself to an SVG, PNG or PDF file; options as for `tree_to_dot`."""
+        """Draw the tree, not the network, to an SVG, PNG or PDF file; see `tree_to_dot`."""
         late_methods.call("render_tree", self.tree_, path, numbers=self._leaf_numbers, **options)
 
     @property
     def tree_(self) -> TreeCPD:
-        """The tree: P(class | features), or P(leaf | features) of a regression tree."""
+        """The tree as a CPD: P(class | features), or P(leaf | features) in regression."""
         check_is_fitted(self, "network_")
         cpd = self.network_[getattr(self, self._tree_variable).name]
         assert isinstance(cpd, TreeCPD)  # fit makes it one
@@ -216,12 +228,16 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     class_weight: Mapping[Any, float] | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Grow the tree and estimate its leaves; see NetworkClassifier.fit."""
+        """Grow the tree and estimate the class probabilities at its leaves.
+
+        The arguments are those of NetworkClassifier.fit.
+        """
         smoothing = self._smoothing()
         labels, name = target_column(y)
         table, labels, weights = self._table(X, labels, sample_weight)
         self.classes_, codes = coded_labels(labels)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
+        self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
         learner = ErrorTreeClassifier if self.criterion == "error" else DecisionTreeClassifier
         splits, parents, roots = self._grow(learner, table, codes, weights)
@@ -243,7 +259,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
 
 @estimator
 class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regression tree as a network: features -> leaf -> number.
+    """A regression tree as a network: features -> leaf -> target.
 
     The leaf is a hidden variable that is a function of the features, and the target is normal given
     the leaf. If features are missing, the posterior of the target is the exact mixture over the
@@ -273,6 +289,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         Complexity parameter with which the tree was pruned.
     target_ : Continuous
     leaf_ : Discrete
+        The hidden variable, with a state for each leaf.
     features_ : tuple of Variable
     n_features_in_ : int
     feature_names_in_ : ndarray, shape (n_features_in_,)
@@ -298,7 +315,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     smoothing: SmoothingLike = "dirichlet"
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Grow the tree and estimate its leaves.
+        """Grow the tree and estimate the mean and variance of y at its leaves.
 
         Parameters
         ----------
@@ -384,7 +401,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
 
 def _check_size(splits: Tree) -> None:
-    """Raise a MemoryLimitError if the table P(leaf | node) and its logarithms are too large."""
+    """Raise a MemoryLimitError if the table P(leaf | node) of a tree takes too much memory."""
     entries = 2 * splits.n_nodes * len(splits.leaves)
     if BYTES * entries > default_memory_limit():
         raise MemoryLimitError(
@@ -395,7 +412,18 @@ def _check_size(splits: Tree) -> None:
 
 
 def _leaf_moments(splits: Tree, sums: Floats, smoothing: Smoothing) -> tuple[Floats, Floats]:
-    """Return mean and variance at each leaf from sums of weights, values and squares."""
+    """Return the mean and the variance of the centred target at each leaf, shape (n_leaves,).
+
+    Parameters
+    ----------
+    splits : Tree
+    sums : ndarray, shape (n_nodes, 3)
+        Sums over the rows of each node: weights, weighted values, and weighted squares of the
+        centred target.
+    smoothing : Smoothing
+        Its `shrinkage` and `var_smoothing` apply to the variances.
+    """
+    smoothing.refuse_predictive("the leaves of a regression tree")
     count, first, second = sums.T
     mean = filled_from_above(splits, safe_divide(first, count), count == 0)[splits.leaves]
     count, first, second = count[splits.leaves], first[splits.leaves], second[splits.leaves]

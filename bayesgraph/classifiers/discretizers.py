@@ -85,7 +85,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     def find_groups(
         self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> list[list[int]] | None:
-        """Return the state codes of each group, or None to leave the column unchanged."""
+        """Return groups of the states of a discrete column, or None to leave the column unchanged.
+
+        A group is a list of state codes; `codes` are those of the rows, -1 where missing. The other
+        arguments are those of `find_cuts`.
+        """
         return None
 
     def find_variables(
@@ -112,7 +116,10 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         )
 
     def _found(self, variable: Variable, table: Table, given: tuple[Any, ...]) -> Variable:
-        """Return the variable of one column after discretisation."""
+        """Return the variable of one column after discretisation.
+
+        `given` are the arguments (classes, n_classes, weights) of `find_cuts` and `find_groups`.
+        """
         if type(variable) is Continuous:
             cuts = self.find_cuts(table.column(variable), *given)
             return Binned(variable.name, np.asarray(cuts).tolist())
@@ -189,7 +196,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
 
 def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
-    """Return a variable of groups of states; each state without rows is a group of its own."""
+    """Return the variable whose states are groups of the states of a discrete variable.
+
+    A state that is in none of the `groups` (lists of state codes) becomes a group of its own. If
+    each group has a single state, the variable is returned unchanged.
+    """
     if all(len(group) == 1 for group in groups):
         return variable
     there = {code for group in groups for code in group}
@@ -199,7 +210,7 @@ def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
 
 
 class _EqualBins(Discretizer):
-    """Base class of the unsupervised discretisers."""
+    """Base class of the unsupervised discretisers, which have a given number of intervals."""
 
     supervised = False
     # The function of `bayesgraph.discretize` that finds the cut points.
@@ -212,7 +223,7 @@ class _EqualBins(Discretizer):
     def find_cuts(
         self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> Floats:
-        """See Discretizer and `bayesgraph.discretize`."""
+        """Return cut points of equal width or frequency; arguments as for Discretizer.find_cuts."""
         return np.asarray(self._cuts(values, checked_bins(self.bins), weights))
 
 
@@ -271,7 +282,10 @@ class MDLP(Discretizer):
     def find_cuts(
         self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> Floats:
-        """See Discretizer; :func:`bayesgraph.discretize.mdlp`."""
+        """Return the cut points of recursive minimum-entropy splits, which an MDL criterion stops.
+
+        The arguments are those of Discretizer.find_cuts; see :func:`bayesgraph.discretize.mdlp`.
+        """
         return mdlp(values, classes, n_classes, weights)
 
 
@@ -285,8 +299,8 @@ class MODL(Discretizer):
         grouped. (Each column is grouped separately, which may hide interactions between columns.)
         Numbers become intervals in any case.
     granular : bool, default False
-        Whether the precision of the cut points is part of their cost, as in Khiops, which gives
-        fewer cut points.
+        Whether the description length includes the precision of the cut points, as in Khiops, which
+        gives fewer cut points.
     categorical : list of column names, or "all", optional
         Numeric columns to treat as discrete.
 
@@ -318,14 +332,21 @@ class MODL(Discretizer):
     def find_cuts(
         self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> Floats:
-        """See Discretizer; :func:`bayesgraph.discretize.modl`."""
+        """Return the most probable cut points given the classes.
+
+        The arguments are those of Discretizer.find_cuts; see :func:`bayesgraph.discretize.modl`.
+        """
         search = modl_granular if self.granular else modl
         return search(values, classes, n_classes, weights).cuts
 
     def find_groups(
         self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
     ) -> list[list[int]] | None:
-        """See Discretizer; :func:`bayesgraph.discretize.modl_groups`."""
+        """Return the most probable groups of categories, or None if the column is not grouped.
+
+        The arguments are those of Discretizer.find_groups; see
+        :func:`bayesgraph.discretize.modl_groups`.
+        """
         limit = self.group_values if self.group_values is not True else 0
         if limit is False or len(np.unique(codes[codes >= 0])) <= limit:
             return None
@@ -340,7 +361,7 @@ DISCRETIZERS: dict[str, type[Discretizer]] = {
 
 
 def chosen_discretizer(discretizer: Any) -> Discretizer | None:
-    """Return the unfitted discretiser that a parameter names, or None for None.
+    """Return a new unfitted discretiser, given a name or a Discretizer; None for None.
 
     Raises
     ------
@@ -369,7 +390,13 @@ def chosen_discretizer(discretizer: Any) -> Discretizer | None:
 
 
 def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
-    """Return the name and the number of intervals of a streaming classifier's discretiser.
+    """Return the discretiser of a streaming classifier as a name and a number of intervals.
+
+    Parameters
+    ----------
+    discretizer : name or Discretizer
+    bins : int
+        Number of intervals if `discretizer` is a name; a Discretizer has its own number.
 
     Raises
     ------
@@ -378,21 +405,26 @@ def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
     """
     if not isinstance(discretizer, Discretizer):
         return discretizer, bins
+    name = getattr(discretizer, "name", None)
     options = {"bins": discretizer.bins} if hasattr(discretizer, "bins") else {}
-    plain = type(discretizer)(**options)
-    if discretizer.name not in CELL_METHODS or discretizer.get_params() != plain.get_params():
+    if name not in CELL_METHODS or (
+        discretizer.get_params() != type(discretizer)(**options).get_params()
+    ):
         raise DataError(
             f"discretizer={discretizer!r} needs all rows of a table; the summaries of a stream "
             f"take {quoted(CELL_METHODS)}, without options but bins."
         )
-    return discretizer.name, options.get("bins", bins)
+    return name, options.get("bins", bins)
 
 
 # ------------------------------------------------------------------------------------- output
 
 
 def _framed(X: Any, table: Table) -> Any:
-    """Return the states of a table as a frame of the same type as X."""
+    """Return an encoded table of discretised columns as a frame of states, of the same type as X.
+
+    Columns that are not discretised are those of X.
+    """
     if isinstance(X, Mapping):
         return {v.name: decode(v, table.column(v)) for v in table.variables}
     frame = as_frame(X)
@@ -404,7 +436,11 @@ def _framed(X: Any, table: Table) -> Any:
 
 
 def _categories(frame: nw.DataFrame[Any], variable: Discrete, codes: Any) -> Any:
-    """Return a column of categories in the order of the states."""
+    """Return a column of a frame with the states of a discretised variable as ordered categories.
+
+    `codes` are the state codes of the rows; the type of the column is that of the library of
+    `frame`.
+    """
     texts = [str(state) for state in variable.states]
     values = decode(Discrete(variable.name, texts), codes).tolist()
     # Arrow has no ordered categories.

@@ -26,7 +26,7 @@ from bayesgraph.variables import Discrete
 
 
 class _Discriminants(NamedTuple):
-    """The class means, the within-class covariance and the prior, from which discriminants follow.
+    """Class means, within-class covariance and prior, which determine the linear discriminants.
 
     Attributes
     ----------
@@ -48,8 +48,9 @@ class _Discriminants(NamedTuple):
     def scores(self) -> tuple[Floats, Floats]:
         """Return slopes and intercepts of log P(c | x) in x - centre, up to a term equal for all c.
 
-        ``w_c = S^-1 (m_c - m)`` and ``w0_c = log P(c) - (m_c - m)^T S^-1 (m_c - m) / 2`` (Hastie,
-        Tibshirani, Friedman 2009, equation 4.10, with the centre m as the origin).
+        With the class means m_c, the centre m and the within-class covariance S: ``w_c = S^-1 (m_c
+        - m)`` and ``w0_c = log P(c) - (m_c - m)^T S^-1 (m_c - m) / 2`` (Hastie, Tibshirani,
+        Friedman 2009, equation 4.10, with the centre m as the origin).
         """
         whitened = (self.mean - self.centre) @ self.root.T
         with np.errstate(divide="ignore"):
@@ -57,11 +58,13 @@ class _Discriminants(NamedTuple):
         return whitened @ self.root, log_prior - 0.5 * np.sum(whitened**2, axis=1)
 
     def axes(self) -> tuple[Floats, Floats]:
-        """Return discriminant axes as columns, and their between-class variances, largest first.
+        """Return discriminant axes as columns, and the between-class variance along each axis.
 
-        Solutions of ``B v = l S v`` with ``v^T S v = 1`` for the between-class scatter
-        ``B = sum_c P(c) (m_c - m) (m_c - m)^T`` (Rao 1948; Hastie, Tibshirani, Friedman 2009,
-        section 4.3.3), from the singular values of the whitened means: B is never formed.
+        The axes are in descending order of that variance. They are the solutions v of ``B v = l S
+        v`` with ``v^T S v = 1``, where S is the within-class covariance and B the between-class
+        scatter ``B = sum_c P(c) (m_c - m) (m_c - m)^T`` (Rao 1948; Hastie, Tibshirani, Friedman
+        2009, section 4.3.3). They are computed from the singular values of the whitened means: B is
+        never formed.
         """
         whitened = (self.mean - self.centre) @ self.root.T
         _, values, rows = np.linalg.svd(np.sqrt(self.prior)[:, None] * whitened)
@@ -153,6 +156,7 @@ class DiscriminantAnalysisClassifier(
     max_iter: int = 1000
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> BayesianNetwork:
+        self._check_alpha(smoothing, target, numbers=False)
         model = CovarianceModel(
             self.covariance, self.structure, self.regularization, smoothing, self.tol, self.max_iter
         )
@@ -168,7 +172,7 @@ class DiscriminantAnalysisClassifier(
     # ------------------------------------------------------------------------------- prediction
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
-        """See GraphClassifier.
+        """Return log P(class, row) up to a constant per row, and the number of impossible rows.
 
         With a shared covariance and complete rows, the scores are linear up to a quadratic term
         that is the same for all classes and takes most of the time. It is left out here.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, check_cv
 
 from bayesgraph.classifiers.validation import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
@@ -27,7 +27,7 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """The decisions of a rule on rows whose class is known.
+    """The decisions of a decision rule (see `Evaluation.decide`) on rows with known classes.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Evaluation:
     ) -> Decisions:
         """Return the decisions of a rule on the held-out rows, with their accuracy and cost.
 
-        The parameters are those of `decide` of the classifiers.
+        The parameters are those of `GraphClassifier.decide`.
         """
         rule = DecisionRule.of(self.classes, costs, abstain, min_probability)
         true = np.searchsorted(self.classes, self.y_true)
@@ -164,9 +164,10 @@ def evaluate(
     X : array or data frame
     y : array_like
         Labels of at least two classes.
-    cv : int or splitter of scikit-learn
+    cv : int, splitter of scikit-learn, iterable of (train, test), or None
         The number of stratified, shuffled folds, at most the number of rows of the largest class;
-        or a splitter whose test folds hold every row once.
+        or a splitter, or positions of rows, whose test folds hold every row once. None is
+        scikit-learn's default.
     random_state : int
         Seed of the shuffling if `cv` is a number.
     progress : callable, optional
@@ -181,7 +182,7 @@ def evaluate(
     ------
     DataError
         If there are fewer than two classes or folds, or more folds than rows in the largest class,
-        or if the test folds do not hold every row once.
+        if `cv` is of another type, or if the test folds do not hold every row once.
 
     Examples
     --------
@@ -210,17 +211,25 @@ def _folds(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:
         raise DataError(f"An evaluation takes at least two classes; got {len(classes)}.")
-    if not hasattr(cv, "split"):
+    if isinstance(cv, (int, np.integer)):
         if not 2 <= cv <= counts.max():
             raise DataError(
                 "An evaluation takes from 2 folds to as many as the largest class has rows "
                 f"({counts.max()}); got {cv}."
             )
         cv = StratifiedKFold(cv, shuffle=True, random_state=random_state)
+    try:
+        cv = check_cv(cv, labels, classifier=True)
+    except ValueError as error:
+        raise DataError(
+            "cv= takes a number of folds, a splitter of scikit-learn, or an iterable of (train, "
+            f"test); got {cv!r}."
+        ) from error
     with warnings.catch_warnings():
         # A class with fewer rows than folds is missing from some test folds, which is allowed.
         warnings.filterwarnings("ignore", message="The least populated class")
-        folds = list(cv.split(np.zeros(len(labels)), labels))
+        found = cv.split(np.zeros(len(labels)), labels)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in found]
     tested = np.sort(np.concatenate([test for _, test in folds]))
     if not np.array_equal(tested, np.arange(len(labels))):
         raise DataError(f"cv={cv!r} does not test every row once, as KFold and its like do.")

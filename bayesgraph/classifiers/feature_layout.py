@@ -1,4 +1,4 @@
-"""Assignment of the columns of X to features and their families of distributions."""
+"""Assignment of the columns of X to features, and of features to families of distributions."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Layout:
         return len(self.groups) == 1 and next(iter(self.groups.values())) == self.columns
 
     def grouped(self, columns: Mapping[Name, Column]) -> dict[Name, Column]:
-        """Return columns in which the columns of each vector are joined to one matrix.
+        """Return columns in which the columns of each count vector are joined to one matrix.
 
-        The matrix replaces the first of the joined columns.
+        The matrix, of shape (n_rows, n_items), replaces the first of the joined columns.
         """
         first = {names[0]: feature for feature, names in self.groups.items()}
         inside = {name for names in self.groups.values() for name in names}
@@ -63,7 +63,11 @@ class Layout:
         return found
 
     def declared(self, columns: Mapping[Name, Column]) -> dict[Name, Variable]:
-        """Return the variables of the features whose family determines the type of the variable."""
+        """Return, by name, the variables whose type the chosen families determine.
+
+        These are the variables of count vectors, of counts and of other numbers. All other
+        variables are inferred from their columns, which are those returned by `grouped`.
+        """
         found: dict[Name, Variable] = {}
         for name, family in self.families.items():
             kind = FAMILIES[family].variable
@@ -78,7 +82,7 @@ class Layout:
         return found
 
     def encoder(self, features: tuple[Variable, ...]) -> Encoder:
-        """Return the encoder of `features`; the encoder of the last call is cached.
+        """Return the encoder of tables with the variables `features`; the last encoder is cached.
 
         A fitted model needs the encoder of its own features for each prediction.
         """
@@ -93,7 +97,7 @@ class Layout:
         return {name: value for name, value in vars(self).items() if name != "_encoder"}
 
     def distributions_of(self, features: Iterable[Variable]) -> dict[Variable, str]:
-        """Return the chosen families of distributions by variable."""
+        """Return the families of distributions that the user chose, by variable."""
         return {v: self.families[v.name] for v in features if v.name in self.families}
 
 
@@ -163,7 +167,19 @@ def make_layout(
 def _numeric_only(
     chosen: Mapping[tuple[Name, ...], str], discrete: set[Name]
 ) -> dict[tuple[Name, ...], str]:
-    """Return the entries of numeric columns, for a family that was chosen for all columns."""
+    """Return `chosen` without the discrete columns: one family for all is that of numeric columns.
+
+    Parameters
+    ----------
+    chosen : mapping from (column name,) to family
+    discrete : set of names
+        Columns that are discrete by their type.
+
+    Raises
+    ------
+    DataTypeError
+        If no column is numeric.
+    """
     numeric = {key: family for key, family in chosen.items() if key[0] not in discrete}
     if not numeric:
         family = next(iter(chosen.values()))
@@ -177,7 +193,7 @@ def _numeric_only(
 def _discrete_columns(
     columns: Mapping[Name, Column] | Sequence[Name], chosen: Mapping[tuple[Name, ...], str]
 ) -> set[Name]:
-    """Return the columns that are text, categories or booleans by their type."""
+    """Return the columns named in `chosen` that are text, categories or booleans by their type."""
     if not isinstance(columns, Mapping):
         return set()
     wanted = {name for key in chosen for name in key}
@@ -200,7 +216,10 @@ def _check_key(key: tuple[Name, ...], family: str, categorical: frozenset[Name])
 
 
 def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[Name, ...], str]:
-    """Return the family of each column, or of each tuple of columns."""
+    """Return the family of each column, or of each tuple of columns that form one count vector.
+
+    `distributions` and the errors are those of `make_layout`; `names` are all columns.
+    """
     known = set(names)
     if isinstance(distributions, str):
         _check_family(distributions)
@@ -236,7 +255,10 @@ def _check_family(family: Any) -> None:
 
 
 def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Name:
-    """Return a name for a vector that differs from the names of all columns and other vectors."""
+    """Return `name`, or `name` with a number if a column or another count vector has that name.
+
+    `names` are the names of all columns, and the keys of `groups` those of the other vectors.
+    """
     number, found = 1, name
     while found in names or found in groups:
         number += 1

@@ -1,4 +1,4 @@
-"""Prediction with a fitted network through scikit-learn's methods."""
+"""Base class of all classifiers: scikit-learn's prediction methods for a fitted network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHUNK_ROWS = 1 << 15
 
 
 def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
-    """Yield (slice of rows, number of all rows, columns of the slice) for all rows in turn."""
+    """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk)."""
     n = found.n_rows
     for start in range(0, max(1, n), _CHUNK_ROWS):
         rows = slice(start, min(start + _CHUNK_ROWS, n))
@@ -38,9 +38,9 @@ def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
 
 
 class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of all classifiers: predictions and explanations of a fitted network.
+    """Base class of all classifiers: predictions and explanations by a fitted network.
 
-    The methods of a subclass that fit set the attributes below.
+    Subclasses define `fit`, which sets the attributes `network_`, `classes_` and so on.
     """
 
     classes_: NDArray[Any]
@@ -64,7 +64,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------- prediction
 
     def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
-        """Yield (slice of rows, number of all rows, evidence of the slice)."""
+        """Yield X in chunks: (slice of the rows, total number of rows, evidence of the chunk)."""
         check_fitted(self, "network_")
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         for rows, n_rows, chunk in chunks(found):
@@ -72,16 +72,32 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
             yield rows, n_rows, table.evidence()
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
-        """Return log P(class, row) up to a constant per row, and the number of impossible rows."""
+        """Return log P(class, row) up to a constant per row, and the number of impossible rows.
+
+        The scores have the shape (n_rows, n_classes); a row is impossible if it has probability
+        zero.
+        """
         return self.network_.rows_with_prior(self.target_, evidence)
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """Yield (slice of rows, number of all rows, log scores, number of impossible rows)."""
+        """Yield (slice of the rows, total number of rows, log scores, number of impossible rows).
+
+        Each item is one chunk of X. The log scores, shape (n_chunk_rows, n_classes), are log
+        P(class, row) up to a constant per row.
+        """
         for rows, n_rows, evidence in self._evidence(X):
             yield rows, n_rows, *self._scores(evidence)
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
-        """Apply `finish` to the joint log probabilities, slice by slice, and join the results."""
+        """Apply a function to the log scores of all rows, chunk by chunk, and join the results.
+
+        Parameters
+        ----------
+        X : table
+        finish : callable
+            From log P(class, row) up to a constant per row, shape (n_rows, n_classes), to one
+            result for each row, such as the normalised probabilities.
+        """
         result: NDArray[Any] = np.empty(0)
         impossible = 0
         for rows, n_rows, joint, count in self._scored_chunks(X):
@@ -204,7 +220,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         positive: State | None = None,
         negative: State | None = None,
     ) -> Contributions:
-        """Return the log odds of the class as a sum of one term for each observed feature.
+        """Return the log odds of the class as a sum: the prior's, and a term per observed feature.
 
         Parameters
         ----------
@@ -213,7 +229,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         evidence : mapping from name to value, list or array of values, or table of one row
             Features that are not named, or missing, are not observed.
         positive, negative : state, optional
-            As for `log_odds`.
+            Classes to compare, as for `log_odds`.
 
         Returns
         -------
@@ -224,7 +240,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ImpossibleEvidenceError
-            If the row is impossible under both sides, so that there are no odds.
+            If the row is impossible under both compared classes, so that there are no odds.
         """
         model = self._fitted_model
         if target is not None and model.variable(target) != self.target_:
@@ -235,7 +251,7 @@ class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):
         return explain(self.network_, contrast, self._row(evidence))
 
     def _row(self, row: Any) -> Evidence:
-        """Return one row as evidence; the parameter `unseen` applies to unseen categories."""
+        """Return a row as evidence; the estimator's `unseen` says how to treat unknown categories."""
         return row_evidence(self, row)
 
     def top_items(

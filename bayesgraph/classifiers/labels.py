@@ -22,7 +22,15 @@ _LOOKUP_RANGE = 1 << 20
 def coded_labels(
     labels: NDArray[Any], classes: ArrayLike | None = None, known: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.signedinteger]]:
-    """Return all classes in ascending order, and the index of each label among them.
+    """Return the union of all classes in ascending order, and the index of each label in it.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (n_rows,)
+    classes : array_like, optional
+        Classes that may have no rows.
+    known : ndarray, optional
+        Classes of the model so far.
 
     Raises
     ------
@@ -73,7 +81,10 @@ def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
-    """Return the weight of each row by its class; classes that a mapping does not name weigh 1.
+    """Return the weight of each row that `class_weight` assigns to its class.
+
+    `class_weight` is a mapping from class to weight, in which classes that are not named weigh 1,
+    or "balanced" as in scikit-learn.
 
     Raises
     ------
@@ -145,7 +156,10 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
 
 
 def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
-    """Return the error for an object array of labels that are not all text."""
+    """Return the error to raise for labels in an object array that scikit-learn refuses.
+
+    `error` is scikit-learn's error, which the message may quote.
+    """
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         return DataTypeError(
@@ -192,7 +206,7 @@ def check_one_type(sources: Mapping[str, Any]) -> None:
 
 
 def _kinds(labels: Any) -> set[str]:
-    """Return the kinds of labels, such as "text" and "numbers" (which include booleans)."""
+    """Return the kinds of values among labels, such as "text" and "numbers" (also for booleans)."""
     kind = labels.dtype.kind if isinstance(labels, np.ndarray) else "O"
     if kind in "biuf":
         return {"numbers"}
@@ -204,7 +218,7 @@ def _kinds(labels: Any) -> set[str]:
 
 
 def check_announced(classes: ArrayLike) -> None:
-    """Raise a DataError if `classes` is empty, not a list, or has a missing label."""
+    """Raise a DataError if the user's `classes` are empty, not a list, or have a missing label."""
     found = np.asarray(classes)
     if found.ndim != 1 or not len(found):
         raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
@@ -213,7 +227,7 @@ def check_announced(classes: ArrayLike) -> None:
 
 
 def single_label(y: Any) -> Any:
-    """Return the label of a single row as a Python value, after checking its type."""
+    """Return the label `y` of a single row as a Python value, after checking its type."""
     label = plain(y)
     if is_missing(label):
         raise DataError("A row without its class teaches nothing here; got a missing label.")

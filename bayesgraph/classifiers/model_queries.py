@@ -1,4 +1,4 @@
-"""Queries of the network of a fitted estimator, forwarded to the network."""
+"""Query methods of fitted estimators, which the fitted network answers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _DRAWINGS = ("to_dot", "to_graphviz", "render")
 def _forwarded(
     method: Callable[Concatenate[Model, _P], _R],
 ) -> Callable[Concatenate[ModelQuestions, _P], _R]:
-    """Return an estimator method that calls a method of models, with its signature and docstring.
+    """Return an estimator method that calls `method`, a method of models, on the fitted network.
 
-    Methods that draw the graph highlight the target of the estimator.
+    It has the signature and the docstring of `method`. Methods that draw the graph highlight the
+    target of the estimator.
     """
     name = method.__name__
 
@@ -41,15 +42,16 @@ def _forwarded(
 
 
 class ModelQuestions:
-    """Mixin of estimators with the queries of models, which the fitted `network_` answers.
+    """Mixin that gives estimators the query methods of models; the fitted `network_` answers them.
 
-    Arguments are first the targets (by default `target_`), if any, and then the evidence.
+    The first argument is the variables to query (by default `target_`), for methods that take any;
+    the next one is the evidence.
     """
 
     network_: Any
     target_: Any
     _frame: str | None = None
-    # Types of questions that the estimator refuses although the model could answer, and the reason.
+    # Types of queries that the estimator refuses although the model could answer, and the reason.
     _declined: ClassVar[frozenset[type[Any]]] = frozenset()
     _because: ClassVar[str] = ""
 
@@ -60,12 +62,17 @@ class ModelQuestions:
         return model
 
     def _answering(self, question: type[Any]) -> Model:
-        """Return the fitted model, which answers a type of question.
+        """Return the fitted model, after checking that the estimator answers a type of query.
+
+        Parameters
+        ----------
+        question : type
+            Type of query, a class of `bayesgraph.inference.contract` such as Joint.
 
         Raises
         ------
         UnsupportedModelError
-            If the estimator refuses questions of this type.
+            If the estimator refuses queries of this type.
         """
         model = self._fitted_model
         if question in self._declined:
@@ -75,7 +82,7 @@ class ModelQuestions:
         return model
 
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
-        """Return evidence in the form that the model takes; overridden where that differs."""
+        """Return evidence as the model takes it: unchanged, unless a subclass overrides this."""
         return evidence
 
     def query(
@@ -85,7 +92,7 @@ class ModelQuestions:
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Any:
         """Return the posterior of the class (in regression, of the target) or of other variables.
@@ -134,7 +141,7 @@ class ModelQuestions:
         *,
         random_state: RandomState = None,
         frame: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         """Draw rows of all variables given the evidence; see `BayesianNetwork.sample`.
 
@@ -154,7 +161,10 @@ class ModelQuestions:
         standard_error: float | None = None,
         random_state: RandomState = None,
     ) -> WeightedSamples:
-        """Draw weighted samples; see `BayesianNetwork.weighted_samples`."""
+        """Draw weighted samples of the target or of other variables given the evidence.
+
+        See `BayesianNetwork.weighted_samples`.
+        """
         model = self._answering(Samples)
         chosen = self.target_.name if targets is None else targets
         return model.weighted_samples(
@@ -169,9 +179,10 @@ class ModelQuestions:
         question: str = "query",
         method: str = "exact",
     ) -> Plan:
-        """Return the plan that would answer a question, without running it.
+        """Return the plan by which a query would be answered, without running it.
 
-        See `BayesianNetwork.plan`.
+        See `BayesianNetwork.plan`. By default `targets` is the class variable, for queries that
+        have targets.
         """
         model = self._fitted_model
         known = QUESTIONS.get(question) if isinstance(question, str) else None
@@ -217,7 +228,7 @@ class ModelQuestions:
         late_methods.call("save", self, path, **options)
 
 
-# Questions that are not listed in the class (the list serves type checkers) are forwarded too.
+# Queries that are not listed in the class (the list serves type checkers) are forwarded too.
 for _name in QUESTIONS:
     if not hasattr(ModelQuestions, _name):
         setattr(ModelQuestions, _name, _forwarded(getattr(Model, _name)))

@@ -50,7 +50,10 @@ Source: TypeAlias = TableSource | StatisticsSource
 
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:
-    """Return True if rows can be added; otherwise raise an AttributeError with the reason."""
+    """Return True if the classifier can add and forget rows; otherwise raise an AttributeError.
+
+    The error has the reason.
+    """
     if not classifier._counts_ahead():
         raise AttributeError(
             f"{classifier!r} chooses what to count from what it has seen, or estimates from the "
@@ -126,6 +129,12 @@ class NetworkClassifier(GraphClassifier):
         chosen = self._distributions
         return chosen if isinstance(chosen, str) else None
 
+    def _read(self) -> Collection[str]:
+        chosen = self._distributions
+        names = [*chosen.values()] if isinstance(chosen, Mapping) else [chosen]
+        others = {n for f in FAMILIES.values() if f.name not in names for n in f.own_smoothing}
+        return [name for name in self._reads if name not in others]
+
     # ---------------------------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
@@ -200,7 +209,10 @@ class NetworkClassifier(GraphClassifier):
         return discretized(table, discretizer.find_variables(table, *args))
 
     def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
-        """Set all fitted attributes except the classes and the layout."""
+        """Estimate the network of a source; set all fitted attributes except classes and layout.
+
+        `source` has the rows, or statistics collected from them; `target` is the class variable.
+        """
         if isinstance(smoothing.alpha, Mapping):
             names = [v.name for v in (target, *source.features)]
             for name in smoothing.alpha:
@@ -344,7 +356,22 @@ class NetworkClassifier(GraphClassifier):
         target: Discrete,
         unseen: str = "missing",
     ) -> Statistics:
-        """Return the statistics of new rows, for the same requests as the statistics `known`."""
+        """Return the sufficient statistics of new rows, of the same kinds as those of the model.
+
+        Parameters
+        ----------
+        known : Statistics
+            Statistics of the model, which determine what to collect.
+        found : Columns
+            Columns of the new rows.
+        codes : ndarray of int, shape (n_rows,)
+            Class codes of the new rows.
+        weights : ndarray, shape (n_rows,), or None
+        features : tuple of Variable
+        target : Discrete
+        unseen : {"missing", "error"}
+            Treatment of values that are no states of the features.
+        """
         table = known_table(found, self.layout_, features, unseen)
         table = table.with_column(target, codes)
         return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
@@ -403,7 +430,7 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def check_statistics(estimator: Any) -> None:
-    """Raise a DataError if a fitted model lacks the statistics that updates need."""
+    """Raise a DataError if a fitted model lacks the sufficient statistics that updates need."""
     if not hasattr(estimator, "statistics_"):
         raise DataError(
             "This model does not have the statistics it was made from (files of earlier versions "

@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
@@ -14,8 +14,13 @@ from bayesgraph.errors import DataError, quoted
 from bayesgraph.families import FAMILIES, LeafFamily
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 from bayesgraph.learning.structure import LEARNERS
+from bayesgraph.variables import Discrete
 
 EstimatorT = TypeVar("EstimatorT", bound=type)
+
+# The values of a Smoothing, and those that matter to tables.
+SMOOTHING = tuple(f.name for f in fields(Smoothing))
+OF_TABLES = ("alpha", "estimation", "scheme", "strength")
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -46,19 +51,23 @@ def estimator(cls: EstimatorT) -> EstimatorT:
 
 
 def _bullet(family: LeafFamily) -> str:
-    """Return the list item that describes a family in the docstring of ``distributions=``."""
+    """Return a family as a list item of the docstring of the parameter `distributions`."""
     stored = "; keeps the distinct values of the column" if family.keeps_values else ""
     text = f'* "{family.name}": {family.summary}{stored}.'
     return _indented(text, 10)
 
 
 def _indented(text: str, below: int) -> str:
-    """Return wrapped text: the first line indented by 8 blanks, further lines by `below` blanks."""
+    """Return wrapped text: the first line indented by 8 blanks, later lines by `below` blanks."""
     return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * below) + "\n"
 
 
 def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
-    """Yield the first name of each entry in a section of a docstring, and its text."""
+    """Yield (name, text) for each entry in a section, such as "Parameters", of a docstring.
+
+    The text includes the line of the name. An entry of several names is yielded under its first
+    name.
+    """
     _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
     text = rest.partition("\n\n")[0] + "\n"
     for found in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
@@ -69,8 +78,8 @@ class Smoothed:
     """Mixin of estimators with the parameter `smoothing`: a name, a number or a Smoothing."""
 
     smoothing: Any
-    # Names of the Smoothing values that the estimator uses; empty if it uses all of them.
-    _reads: ClassVar[Collection[str]] = ()
+    # Names of the Smoothing values that the estimator uses.
+    _reads: ClassVar[Collection[str]] = SMOOTHING
     # Fitted attributes that files hold in addition to those that all estimators have.
     _fitted: ClassVar[Collection[str]] = ()
     # Name of the estimator on the command line (None: not available there), and the arguments of
@@ -89,13 +98,29 @@ class Smoothed:
             If it changes a value that this estimator does not use.
         """
         found = as_smoothing(self.smoothing)
-        ignored = {n: v for n, v in found.changed().items() if self._reads and n not in self._reads}
+        read = self._read()
+        ignored = {n: v for n, v in found.changed().items() if n not in read}
         if ignored:
             raise DataError(
-                f"{type(self).__name__} reads {quoted(self._reads)} of a smoothing, and would "
-                f"ignore {ignored}."
+                f"{type(self).__name__} reads {quoted(read)} of a smoothing, and would ignore "
+                f"{ignored}; leave that out."
             )
         return found
+
+    def _read(self) -> Collection[str]:
+        """Return the values of a Smoothing that are read, given the other parameters."""
+        return self._reads
+
+    def _check_alpha(self, smoothing: Smoothing, target: Discrete, *, numbers: bool) -> None:
+        """Raise a DataError if `alpha` is for others than the class, which alone is smoothed."""
+        alpha = smoothing.alpha
+        named = isinstance(alpha, Mapping)
+        if {*alpha} - {target.name} if named else not numbers and "alpha" in smoothing.changed():
+            form = "takes a number or" if numbers else "takes"
+            raise DataError(
+                f"{type(self).__name__} smooths {target.name!r} alone: alpha {form} a mapping such "
+                f"as {{{target.name!r}: 1.0}}; got {alpha!r}."
+            )
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters as in scikit-learn; values of the smoothing as ``smoothing__alpha``."""

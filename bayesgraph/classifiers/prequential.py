@@ -268,7 +268,10 @@ def prequential(
 
 
 def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
-    """Return the index of the first row of a batch that all models predict, or None."""
+    """Return the index of the first row of a batch that all models predict, or None.
+
+    It is 0 for a single model that is fitted: rows that it does not predict count as errors.
+    """
     known = [found.known for found in answers if found is not None]
     if len(known) < len(answers):
         return None
@@ -279,7 +282,17 @@ def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
 
 
 class _Curves:
-    """Sums over the rows tested so far, the points of the curves, and a detector."""
+    """Running averages of one model's scores on a stream: the points of its curves, and its alarms.
+
+    Parameters
+    ----------
+    fading : float
+        Fading factor of the averages.
+    window : int, optional
+        Number of last rows to average over, instead of fading.
+    detector : drift detector, optional
+        Gets the errors of the model.
+    """
 
     def __init__(self, fading: float, window: int | None, detector: Any) -> None:
         if not 0.0 < fading <= 1.0:
@@ -295,9 +308,17 @@ class _Curves:
         self._alarms: list[int] = []
 
     def take(self, labels: NDArray[Any], answers: _Answers | None, skip: int) -> None:
-        """Add the rows of a batch and score them, except the first `skip` rows.
+        """Score the predictions for a batch, and add a point to the curves.
 
-        Without answers no row is scored.
+        The baselines and the detector get all rows of the batch.
+
+        Parameters
+        ----------
+        labels : ndarray, shape (n_rows,)
+        answers : _Answers, optional
+            The predictions. None from an unfitted model: no row is scored.
+        skip : int
+            Number of rows at the beginning of the batch that are not scored.
         """
         baselines = self._baselines(labels)
         first, self._n = self._n, self._n + len(labels)
@@ -320,7 +341,11 @@ class _Curves:
         self._points.append((self._n, point))
 
     def _baselines(self, labels: NDArray[Any]) -> Floats:
-        """Return whether the most frequent and the previous label are correct, shape (n, 2)."""
+        """Return whether the baseline classifiers predict each label correctly, shape (n_rows, 2).
+
+        The columns are the majority classifier (most frequent label so far) and the no-change
+        classifier (previous label).
+        """
         found = np.zeros((len(labels), 2))
         for i, label in enumerate(map(plain, labels.tolist())):
             if self._counts:  # ties go to the label that came first
@@ -331,7 +356,11 @@ class _Curves:
         return found
 
     def result(self, name: str, own_alarms: NDArray[np.int64]) -> PrequentialResult:
-        """Return the result over all rows that were added."""
+        """Return the result over all rows that were added.
+
+        `own_alarms`, those of the model's own detector, are part of it if there is no other
+        detector.
+        """
         if not self._points:
             raise DataError(
                 "No row was predicted: the first batch only teaches a model that cannot predict "
@@ -358,7 +387,10 @@ class _Curves:
 
 
 def _kappa(accuracy: Floats, baseline: Floats) -> Floats:
-    """Return (p - q) / (1 - q) for accuracy p and baseline q; 0 where the baseline is 1."""
+    """Return the share of a baseline's errors that a model avoids; 0 if the baseline has none.
+
+    It is (p - q) / (1 - q) for the accuracy p of the model and the accuracy q of the baseline.
+    """
     errors = 1.0 - baseline
     return np.where(errors > 0, (accuracy - baseline) / np.where(errors > 0, errors, 1.0), 0.0)
 
@@ -388,7 +420,16 @@ class _Answers:
     def of(
         cls, labels: NDArray[Any], answers: NDArray[Any], proba: Floats, classes: NDArray[Any]
     ) -> _Answers:
-        """Return the answers of a model with probabilities."""
+        """Return the answers of a model that predicts probabilities.
+
+        Parameters
+        ----------
+        labels, answers : ndarray, shape (n_rows,)
+            True and predicted classes.
+        proba : ndarray, shape (n_rows, n_classes)
+            Predicted probabilities of `classes`; a row of zeros is not predicted.
+        classes : ndarray, shape (n_classes,)
+        """
         places = {plain(label): k for k, label in enumerate(classes.tolist())}
         at = np.array([places.get(plain(label), -1) for label in labels.tolist()])
         given = np.where(at >= 0, proba[np.arange(len(labels)), at], 0.0)
@@ -399,7 +440,7 @@ class _Answers:
 
 
 class _Trial(ABC):
-    """A model that is evaluated, behind one interface for all protocols."""
+    """A model under evaluation, with one interface for river's and scikit-learn's protocols."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.name = model, type(model).__name__
@@ -410,7 +451,7 @@ class _Trial(ABC):
         """Predict rows, then learn them; return None if the unfitted model could not predict."""
 
     def _learned(self) -> tuple[int, NDArray[np.int64]]:
-        """Return the number of rows learned and the alarms of a bayesgraph streaming classifier.
+        """Return the rows learned and the alarms so far of a streaming classifier of bayesgraph.
 
         For other models they are 0 and an empty array.
         """
@@ -437,7 +478,7 @@ class _ByRows(_Trial):
             self.name = str(model)  # pipelines name their steps
 
     def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
-        """See _Trial."""
+        """Predict each row and learn it before the next row is predicted; see _Trial."""
         if self._is_own and not _is_rows(X):
             answers, proba = self.model.test_then_train(X, labels, classes=classes)
             return _Answers.of(labels, answers, proba, self.model.classes_)
@@ -479,7 +520,7 @@ class _ByBatches(_Trial):
         self._columns: list[Name] | None = None
 
     def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
-        """See _Trial."""
+        """Predict all rows of a batch, then learn them together; see _Trial."""
         if _is_rows(X):
             X = _as_table(X, self._columns)
             self._columns = list(X.columns)
@@ -529,7 +570,7 @@ def _is_ready(step: Any) -> bool:
 
 
 def _trial(model: Any) -> _Trial:
-    """Return the wrapper of a model for the protocol that the model has."""
+    """Return a model wrapped according to its protocol, river's or scikit-learn's."""
     if isinstance(model, type):
         raise DataTypeError(
             f"prequential takes a model; got the class {model.__name__}. Write {model.__name__}()."
@@ -551,7 +592,10 @@ def _trial(model: Any) -> _Trial:
 
 
 def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Yield the batches: tables or lists of rows, each with its labels."""
+    """Yield the batches of a stream, each as (table or list of rows, labels).
+
+    The arguments are those of `prequential`.
+    """
     if y is not None:
         frame = as_frame(X)
         table = frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X
@@ -596,7 +640,7 @@ def _pair(item: Any) -> tuple[Any, Any]:
 
 
 def _labels_of(X: Any, y: Any) -> NDArray[Any]:
-    """Return the labels of a table, one for each row."""
+    """Return the labels `y` of a table as an array, after checking that each row of X has one."""
     labels: NDArray[Any] = target_column(y)[0]
     if isinstance(X, Mapping) and not hasattr(X, "toarray"):
         n_rows = length(next(iter(columns_of(X).values())))
@@ -637,7 +681,7 @@ def _as_rows(X: Any) -> _Rows:
 
 
 def _as_table(rows: _Rows, names: Sequence[Name] | None) -> Any:
-    """Return rows as a data frame with the columns `names`, or by default those of the rows."""
+    """Return rows as a data frame with the columns `names`, by default all names in the rows."""
     pandas = optional_module("pandas", extra="river", what="A table of single rows")
     found = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     if names is not None and (more := [name for name in found if name not in set(names)]):

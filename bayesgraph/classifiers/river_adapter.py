@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _RiverMethods:
-    """A streaming naive Bayes classifier of bayesgraph.
+    """A streaming naive Bayes classifier of bayesgraph with the interface of river's classifiers.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class _RiverMethods:
         self.learner._learn_open(X, y)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Return a frame of the probabilities, a column for each class."""
+        """Return the class probabilities of a frame's rows, as a frame with a column per class."""
         pandas = optional_module("pandas", extra="river", what="A frame of probabilities")
         if not hasattr(self.learner, "star_"):
             return pandas.DataFrame(index=X.index)
@@ -143,7 +143,7 @@ class _RiverMethods:
         return pandas.DataFrame(found, index=X.index, columns=self.learner.classes_.tolist())
 
     def predict_many(self, X: Any) -> Any:
-        """Return a series of the most probable classes."""
+        """Return the most probable class of each row of a frame, as a series."""
         pandas = optional_module("pandas", extra="river", what="A series of classes")
         if not hasattr(self.learner, "star_"):
             return pandas.Series([None] * len(X), index=X.index, dtype=object)

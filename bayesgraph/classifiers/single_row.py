@@ -85,7 +85,17 @@ def _documents(
     counts: dict[Any, Any],
     by_column: Mapping[Any, Mapping[Any, Any]],
 ) -> dict[Variable, Any]:
-    """Return the encoded vectors of counts that are given as a whole or by their columns."""
+    """Return the encoded count vectors of a row, given as a whole or by their columns.
+
+    Parameters
+    ----------
+    estimator : NetworkClassifier
+    names : mapping from name to Variable
+        The features.
+    counts : dict from name of a vector to its counts
+        Vectors given as a whole; vectors given by columns are added.
+    by_column : mapping from name of a vector to a mapping from column to count
+    """
     if twice := counts.keys() & by_column.keys():
         raise EvidenceError(
             f"The row has {quoted(twice)} as a whole and by column; give it one way."

@@ -1,4 +1,4 @@
-"""Encoding of the columns of a stream: numbers unchanged, states as codes."""
+"""Encoding of the columns of a stream: numbers unchanged, states as integer codes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Encoded = tuple[Floats, NDArray[np.int64]]
 
 @dataclass
 class StreamColumns:
-    """Names of the numeric and the discrete columns, and the states learned so far.
+    """The numeric and the discrete columns of a stream, and the states learned so far.
 
     Attributes
     ----------
@@ -45,7 +45,8 @@ class StreamColumns:
         Names of the numeric columns, and of the discrete columns.
     vocabularies : list of dict
         For each discrete column, a mapping from (type, state) to code. The first `max_categories`
-        states have the codes 0, 1, ...; the code of a later state is a key of a sketch.
+        states have the codes 0, 1, ...; a later state has as its code a hash key, under which a
+        summary counts the frequent values.
     """
 
     numbers: list[Name] = field(default_factory=list)
@@ -56,7 +57,8 @@ class StreamColumns:
     def of(cls, found: Columns, categorical: Collection[Name]) -> StreamColumns:
         """Return the columns of a table, with empty vocabularies.
 
-        Text and booleans are discrete, even if they are not in `categorical`.
+        Text and booleans are discrete, even if they are not in `categorical`, the names of the
+        numeric columns to treat as discrete.
         """
         typed = found.typed()
         booleans = found.matrix is not None and found.matrix.dtype.kind == "b"
@@ -79,9 +81,9 @@ class StreamColumns:
     # ------------------------------------------------------------------------------ tables
 
     def learned(self, found: Columns | Mapping[Name, Any], star: StreamingStar) -> Encoded:
-        """Return a table or a row encoded for learning; new states are added to the vocabularies.
+        """Return rows encoded for learning; new states are added to the vocabularies.
 
-        If an error is raised, the vocabularies are unchanged.
+        `found` is a table or a single row. If an error is raised, the vocabularies are unchanged.
         """
         numbers = self._numbers(found)
         _check_squares(numbers, self.numbers, star)
@@ -91,7 +93,10 @@ class StreamColumns:
     def known(
         self, found: Columns | Mapping[Name, Any], star: StreamingStar, unseen: str
     ) -> Encoded:
-        """Return a table or a row encoded for prediction; the code of unknown states is -1."""
+        """Return rows encoded for prediction; see `_known` for the codes of unknown states.
+
+        `found` is a table or a single row; `unseen` is "missing" or "error".
+        """
         codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
         return self._numbers(found), codes
 
@@ -134,7 +139,10 @@ class StreamColumns:
     # ---------------------------------------------------------------------- columns by name
 
     def fresh_of(self, columns: Mapping[Name, Column], categorical: Any) -> StreamColumns:
-        """Return the new columns of a table, except columns without any value."""
+        """Return the columns of a table that are new and have a value.
+
+        `categorical` are the numeric columns to treat as discrete, by name or position, or "all".
+        """
         known = set(self.names)
         names = [n for n in columns if n not in known and _has_values(columns[n], n)]
         listed = _listed(categorical, names, len(known))
@@ -144,7 +152,7 @@ class StreamColumns:
     def completed(
         self, columns: Mapping[Name, Column], names: Sequence[Name], n_rows: int
     ) -> Columns:
-        """Return the columns `names` of a table; columns that it lacks have missing values only."""
+        """Return the columns `names`; a column that the table lacks has only missing values."""
         missing, unknown = np.full(n_rows, np.nan), np.full(n_rows, None)
         states = set(self.states)
         found = {n: columns.get(n, unknown if n in states else missing) for n in names}
@@ -153,9 +161,10 @@ class StreamColumns:
     # ------------------------------------------------------------------------- single rows
 
     def fresh(self, x: Mapping[Name, Any], categorical: Any, star: StreamingStar) -> StreamColumns:
-        """Return the new columns of a row; falsy if there are none.
+        """Return the new columns that the row `x` brings; the result is falsy if there are none.
 
         All errors for rows that cannot be learned are raised here, before the model changes.
+        `categorical` are the numeric columns to treat as discrete, by name or position, or "all".
         """
         _check_mapping(x)
         if not self.states and list(x) == self.numbers:
@@ -177,7 +186,7 @@ class StreamColumns:
         return StreamColumns(numbers, states, [{} for _ in states])
 
     def _check_kind(self, j: int, found: Factorised) -> None:
-        """Raise an error if states are not of the kind, text or numbers, of column j."""
+        """Raise an error if discrete column j has text and `found` numbers, or vice versa."""
         if self.vocabularies[j]:
             check_kinds(Discrete(self.states[j], self._known_states(j)), found)
 
@@ -195,7 +204,7 @@ class StreamColumns:
         )
 
     def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
-        """Return the numbers of a row, shape (n_names, 1)."""
+        """Return the values of the numeric columns `names` in a row, shape (n_names, 1)."""
         get = x.get
         # Usually a row has all numbers in the order of the first row: no look-up is needed then.
         values = list(x.values()) if list(x) == names else [get(n) for n in names]
@@ -217,10 +226,10 @@ class StreamColumns:
     # ------------------------------------------------------------------------------ states
 
     def _key(self, j: int, state: Any) -> tuple[type, Any]:
-        """Return the key of a state in the vocabulary of column j: its type and its value.
+        """Return the key (type, value) of a state in the vocabulary of discrete column j.
 
-        If that key is unknown, a number has the key of the known number of equal value, if there is
-        a single one: integers become floats in columns with missing values.
+        An unknown number takes the key of the known number of equal value, if there is exactly one.
+        For instance, integers become floats in tables whose column has missing values.
         """
         vocabulary = self.vocabularies[j]
         key = (type(state), state)
@@ -230,7 +239,10 @@ class StreamColumns:
         return key
 
     def _learn(self, j: int, state: Any, max_categories: int) -> int:
-        """Return the code of a state; a new state is added to the vocabulary."""
+        """Return the code of a state of discrete column j; a new state is added to the vocabulary.
+
+        From `max_categories` states on, the code of a new state is a hash key.
+        """
         vocabulary, key = self.vocabularies[j], self._key(j, state)
         if key not in vocabulary:
             full = len(vocabulary) >= max_categories
@@ -238,10 +250,10 @@ class StreamColumns:
         return vocabulary[key]
 
     def _known(self, j: int, state: Any, star: StreamingStar, unseen: str) -> int:
-        """Return the code of a state for prediction.
+        """Return the code of a state of discrete column j for prediction.
 
-        In a column with a sketch, the code of an unknown state is its key. In other columns it is
-        -1, or an error is raised if `unseen` is "error".
+        An unknown state has as its code a hash key if the model counts only the frequent states of
+        the column. Otherwise the code is -1, or an error is raised if `unseen` is "error".
         """
         found = self.vocabularies[j].get(self._key(j, state))
         if found is not None:
@@ -257,11 +269,11 @@ class StreamColumns:
         return -1
 
     def _known_states(self, j: int, n: int | None = None) -> list[Any]:
-        """Return the n states of a column that were learned first, sorted in natural order."""
+        """Return the first n states (None: all) that column j learned, in natural order."""
         return naturally_ordered([state for _, state in self.vocabularies[j]][:n])
 
     def forget_rare(self, star: StreamingStar) -> None:
-        """Remove rare values, those that the model does not use, from large vocabularies."""
+        """Remove rare states, those that the model no longer uses, from large vocabularies."""
         limit = 4 * star.settings.max_categories + 1024
         for j, vocabulary in enumerate(self.vocabularies):
             if len(vocabulary) > limit:
@@ -275,7 +287,11 @@ class StreamColumns:
     # ---------------------------------------------------------------------------- the model
 
     def variables(self, star: StreamingStar) -> list[Variable]:
-        """Return the variables with the states of the current densities, numeric columns first."""
+        """Return the variables of all columns, numeric columns first.
+
+        Their states are those of the model's current class-conditional densities: intervals,
+        states, or groups of states.
+        """
         found: list[Variable] = list(star.numbers.variables(self.numbers))
         sizes = np.diff(star.states.start).tolist()
         for j, (name, n) in enumerate(zip(self.states, sizes, strict=True)):
@@ -289,7 +305,11 @@ class StreamColumns:
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
     ) -> Grouped:
-        """Return the variable of a column with many values: frequent groups and "(other)"."""
+        """Return the variable of a column with many states: groups, the last with "(other)".
+
+        `keys` are the codes of the frequent states of discrete column j, and `places` the index of
+        the group of each.
+        """
         spelling = {code: state for (_, state), code in self.vocabularies[j].items()}
         groups: list[list[State]] = [[] for _ in range(n_groups)]
         for key, place in zip(keys.tolist(), places.tolist(), strict=True):
@@ -301,7 +321,7 @@ class StreamColumns:
         return Grouped(self.states[j], groups, others=True)
 
     def state_order(self, star: StreamingStar) -> list[int]:
-        """Return the index of the densities of each state, in the order of `variables`."""
+        """Return the index of each state's densities in the model, in the order of `variables`."""
         start, found = star.states.start.tolist(), []
         for j, (vocabulary, a, b) in enumerate(
             zip(self.vocabularies, start[:-1], start[1:], strict=True)
@@ -319,7 +339,7 @@ _PLAIN = {float, bool, type(None), np.float64, np.int64}
 
 
 def _number(name: Name, value: Any) -> float:
-    """Return a number of a row, NaN where it is missing."""
+    """Return a value of a row as a float, NaN if it is missing; an error if it is not a number."""
     value = plain(value)
     if is_missing(value):
         return np.nan
@@ -358,7 +378,13 @@ def _has_values(column: Column, name: Name) -> bool:
 def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
     """Return the names that `categorical` lists by name or position.
 
-    `first` is the position of the first name. `categorical` may also list later columns.
+    Parameters
+    ----------
+    categorical : names, positions, "all" or None
+        It may also list columns that are not among `names`.
+    names : list of names
+    first : int
+        Position of the first of the names.
     """
     if categorical is None or isinstance(categorical, str):
         return categorical_names(categorical, names)

@@ -91,10 +91,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         a weight in about 6,900 rows. A row enters the summaries with its block, up to 256 rows
         later, with its weight decayed accordingly.
     window : int, optional
-        Length of a sliding window in rows. The window consists of 8 panes, of which the oldest is
-        dropped as a whole: the model holds between 7/8 of `window` and `window` rows, and takes 8
-        times the memory. A column with more than `max_categories` values has no panes; instead its
-        counts decay by 1/8 with each new pane.
+        Length of a sliding window in rows. The window consists of 8 panes (sub-windows), of which
+        the oldest is dropped as a whole: the model holds between 7/8 of `window` and `window` rows,
+        and takes 8 times the memory. A column with more than `max_categories` values has no panes;
+        instead its counts decay by 1/8 with each new pane.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
         Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, `DDM`, `PageHinkley`, or any
         object with `update(error)` and `drift_detected`, such as river's (the model then cannot be
@@ -279,8 +279,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def refresh(self) -> Any:
         """Refresh the densities now, so that predictions use all rows learned so far.
 
-        A refresh shifts the blocks of the rows that follow, so that the stream continues slightly
-        differently than without it. To leave the stream unaffected, refresh a copy.
+        Rows that wait in an incomplete block are added to the summaries first. Later blocks then
+        begin at other rows, so that the model continues slightly differently than without the
+        refresh. To leave the model unaffected, refresh a copy.
         """
         check_fitted(self, "star_")
         self.star_.refresh()
@@ -350,7 +351,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
     ) -> StreamingStar:
-        """Set up an empty model for columns of the types found, and return its star."""
+        """Set up an unfitted model: layout, classes and columns; return its empty StreamingStar.
+
+        `found` are the columns of the first table, `name` is the name of y, and `classes` are those
+        that the user announced.
+        """
         check_unseen(self.unseen)
         settings = self._settings()
         layout = make_layout(found.typed(), None, self.categorical)
@@ -369,12 +374,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     @property
     def is_open(self) -> bool:
-        """Whether tables may lack columns or have new ones, as single rows brought features."""
+        """Whether tables may lack columns or have new ones, as after learning single rows."""
         check_fitted(self, "star_")
         return self._is_open
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
-        """Return a table as Columns, and the new columns among them (none without `n_labels`)."""
+        """Return a table as Columns, and its columns that are new to the model.
+
+        In learning, `n_labels` is the number of labels. In prediction it is None, and new columns
+        are ignored.
+        """
         names, fresh = self.layout_.columns, StreamColumns()
         if not self._is_open or not is_frame(X):
             found = known_columns(self, X, names, sparse=False)
@@ -390,7 +399,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return found, fresh
 
     def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:
-        """Add new columns to the features, in the order of their arrival."""
+        """Add the new columns `fresh` to the features, in the order of their arrival.
+
+        `columns` are all columns of the model, the new ones included.
+        """
         self._columns = columns
         if not fresh:
             return
@@ -402,7 +414,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._is_open = True
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
-        """Return the known classes, then announced ones, then new ones in order of first rows."""
+        """Return known classes, then new announced ones, then others in order of first rows.
+
+        `labels` are those of the new rows, `classes` those that the user announced.
+        """
         together = joined_classes(self.classes_, labels, classes)
         if len(together) == len(self.classes_):
             return self.classes_
@@ -430,7 +445,23 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         weights: Floats,
         predict: bool,
     ) -> Floats:
-        """Learn rows in slices; each slice after the first begins with the first row of a class."""
+        """Learn encoded rows; the result has their class probabilities if they are to be predicted.
+
+        Rows are learned in ranges. Each range after the first begins with the first row of a new
+        class, which is added to the model there.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_numbers, n_rows)
+        codes : ndarray of int, shape (n_states, n_rows)
+        at : ndarray of int, shape (n_rows,)
+            Index of each row's class in `classes`.
+        classes : ndarray, shape (n_classes,)
+            All classes after the rows are learned.
+        weights : ndarray, shape (n_rows,)
+        predict : bool
+            Whether each row is predicted before it is learned.
+        """
         out = np.zeros((len(at) if predict else 0, len(classes)))
         star, first, brings = self.star_, 0, False
         while first < len(at):
@@ -489,7 +520,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self
 
     def _learn_open(self, X: Any, y: Any) -> None:
-        """Learn from a table, perhaps the first, whose columns may differ from earlier tables."""
+        """Learn from a table, perhaps the first, that may lack columns or have new ones."""
         if not len(X) and not len(y):
             return
         with self._as_before_if_refused():
@@ -533,7 +564,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     # ------------------------------------------------------------------------------ the model
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """See GraphClassifier; the star computes the scores, which is faster than the network."""
+        """Yield chunks of rows with their log scores; see GraphClassifier.
+
+        The scores come directly from the stream's densities, which is faster than from the network.
+        """
         check_fitted(self, "star_")
         for rows, n_rows, found in chunks(self._table(X)[0]):
             encoded = self._columns.known(found, self.star_, self.unseen)
@@ -541,13 +575,13 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     @property
     def target_(self) -> Discrete:  # type: ignore[override]
-        """The class variable."""
+        """The class variable of the network."""
         check_fitted(self, "star_")
         return Discrete(self.target_name_, self.classes_.tolist())
 
     @property
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
-        """The features with the states of the current densities, in the order of the columns."""
+        """The features in the order of the columns, with the states of the current densities."""
         check_fitted(self, "star_")
         found = {v.name: v for v in self._columns.variables(self.star_)}
         return tuple(found[name] for name in self.layout_.columns)

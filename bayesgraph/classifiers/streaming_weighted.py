@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.validation import target_column
-from bayesgraph.errors import BayesGraphWarning, ModelError
+from bayesgraph.errors import BayesGraphWarning, ModelError, warn
 from bayesgraph.learning.streaming import StreamSettings
 
 # Number of rows above which `fit` warns of rows that are sorted by class.
@@ -28,8 +27,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     before that row; then the row enters the summaries (Salperwyck, Lemaire, Hue 2014).
 
     Independent exponents for each class and feature converge slowly in one pass. By default
-    (``"mixed"``) an exponent is the sum of a part that all classes share and a deviation of the
-    class that changes more slowly. Step sizes are those of AdaGrad: 0.1 divided by the square root
+    (``"mixed"``) an exponent is the sum of a part that all classes share and a slower deviation
+    for each class. Step sizes are those of AdaGrad: 0.1 divided by the square root
     of 1 plus the sum of the squared gradients of the exponent. They are smaller for a feature whose
     log densities differ by more than 2 nats (root mean square), as those of Gaussians with few rows
     do. Exponents are dimensionless and near 1, so that no step size needs to be tuned. Predictions
@@ -96,10 +95,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         labels, _ = target_column(y)
         changes = np.count_nonzero(labels[1:] != labels[:-1])
         if len(labels) > _SORTED and 0 < changes < 2 * len(np.unique(labels)):
-            warnings.warn(
+            warn(
                 "The rows are sorted by class, and exponents are learned row by row: shuffle them.",
                 BayesGraphWarning,
-                stacklevel=2,
             )
         return super().fit(X, y, sample_weight)
 

@@ -99,7 +99,11 @@ def encoded(table: Table) -> Encoded:
 
 
 def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | None, Floats]]:
-    """Return an indicator column for each state, NaN where missing; one column for two states."""
+    """Return (state code, 0/1 column) for each state, NaN where missing.
+
+    A variable of two states has a single column. `codes` are the state codes of the rows, -1 where
+    missing.
+    """
     # States are not ordered by code: the order of codes differs between libraries, and ties are
     # broken by the order of the columns.
     states = sorted(range(variable.cardinality), key=lambda code: repr(variable.states[code]))
@@ -127,7 +131,7 @@ def grow(
     parameters: Mapping[str, Any],
     pruning: Pruning,
 ) -> tuple[Tree, tuple[Variable, ...], float]:
-    """Return a tree, the features that it splits on, and the complexity parameter of pruning.
+    """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
 
     The values at the nodes of the tree are zero; the caller replaces them.
 
@@ -169,7 +173,7 @@ def grow(
 
 
 def _taken_over(grown: Any, data: Encoded) -> Tree:
-    """Return a scikit-learn tree as a Tree, with features as indices of the table's variables.
+    """Return scikit-learn's tree `grown` as a Tree, with features as indices of table variables.
 
     A split that only separates missing from observed values (its threshold is infinite) is replaced
     by its left child, to which observed values go: a missing value is not treated as evidence.
@@ -200,7 +204,11 @@ def _taken_over(grown: Any, data: Encoded) -> Tree:
 
 
 def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
-    """Return scikit-learn's nodes to keep, parents before children, and the children of splits."""
+    """Return the nodes of scikit-learn's tree `grown` that are kept, and the children of splits.
+
+    Nodes are listed with parents before children. Nodes are not kept if they only separate missing
+    from observed values, or if only missing values reach them.
+    """
 
     def skipped(node: int) -> int:
         while np.isposinf(grown.threshold[node]):
@@ -218,7 +226,17 @@ def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
 
 
 def _middle(column: Floats, rows: Any, left: int, right: int) -> float:
-    """Return the middle between the values that went left and those that went right."""
+    """Return a threshold: the middle between the values that went left and those that went right.
+
+    Parameters
+    ----------
+    column : ndarray, shape (n_rows,)
+        Values of the feature.
+    rows : sparse array, shape (n_rows, n_nodes)
+        The rows that pass through each node, by columns (CSC).
+    left, right : int
+        Indices of both children.
+    """
     low = float(np.nanmax(column[rows.indices[rows.indptr[left] : rows.indptr[left + 1]]]))
     high = float(np.nanmin(column[rows.indices[rows.indptr[right] : rows.indptr[right + 1]]]))
     middle = low + (high - low) / 2
@@ -239,9 +257,9 @@ def _cross_validated(
 ) -> float:
     """Return the complexity parameter of minimum cross-validated error (Breiman et al. 1984, 3.4).
 
-    Each subtree in the pruning sequence of all rows is represented by the geometric mean of the
-    limits of its parameter. Errors are misclassification rates or mean squares. Of parameters with
-    equal errors, the one of the smaller tree is returned.
+    Each subtree in the pruning sequence of all rows is optimal on an interval of the parameter, and
+    is represented by the geometric mean of the ends of its interval. Errors are misclassification
+    rates or mean squares. Of parameters with equal errors, that of the smaller tree is returned.
     """
     path = learner(**parameters).cost_complexity_pruning_path(matrix, y, sample_weight=weights)
     alphas = np.unique(np.maximum(path.ccp_alphas, 0.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,7 +37,7 @@ from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
-from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted
+from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.statistics.source import checked_weights
@@ -77,8 +76,8 @@ class Columns:
     ----------
     names : tuple of names
     n_rows : int
-    columns : mapping from name to column, or None
-    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None
+    columns : mapping from name to column, or None if there is a matrix
+    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None if there are columns
     """
 
     names: tuple[Name, ...]
@@ -87,7 +86,7 @@ class Columns:
     matrix: Any
 
     def take(self, rows: slice | NDArray[np.intp]) -> Columns:
-        """Return the Columns of the given rows."""
+        """Return the Columns of the rows in a slice or with the given indices."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
         if self.columns is None:
             return Columns(self.names, n_rows, None, self.matrix[rows])
@@ -101,7 +100,7 @@ class Columns:
         return columns_of(self.matrix, self.names)
 
     def cells(self) -> Any:
-        """Return all values as one array, or None if encoding each column is faster.
+        """Return all values as one array, or None if it is faster to encode column by column.
 
         The types of named columns may be lost in the array.
         """
@@ -129,7 +128,7 @@ class _FrameColumns(Mapping[Name, Column]):
         self._names = names
 
     def cells(self) -> NDArray[Any] | None:
-        """Return all values as one array; None if one is infinite, which the columns report."""
+        """Return all values as one array; None if one is infinite, so that columns report it."""
         cells: NDArray[Any] = self._frame.to_numpy()
         return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
 
@@ -150,10 +149,18 @@ class _FrameColumns(Mapping[Name, Column]):
 def fit_columns(
     estimator: Any, X: Any, n_labels: int | None, *, sparse: bool, items: Any = None
 ) -> Columns:
-    """Return X as columns, and set the attributes of their names and number on the estimator.
+    """Return X as Columns, and set the number and names of the columns on the estimator.
 
-    `n_labels` is the number of labels, which must be that of the rows, or None without labels.
-    `items` names the columns of an array or a sparse matrix, which have no names of their own.
+    Parameters
+    ----------
+    estimator : classifier
+    X : table
+    n_labels : int or None
+        Number of labels, which must be the number of rows; None without labels.
+    sparse : bool
+        Whether X may be a sparse matrix.
+    items : array_like of names, optional
+        Names of the columns of an array or a sparse matrix.
     """
     estimator._frame = frame_kind(X)
     if is_frame(X):
@@ -193,12 +200,15 @@ def _n_rows(columns: Mapping[Name, Column]) -> int:
 
 
 def plain_items(items: Any) -> list[Name]:
-    """Return names given as a list or an array (such as a vectorizer's words)."""
+    """Return `items`, names in a list or an array (such as a vectorizer's words), as a list."""
     return list(np.asarray(items, dtype=object).tolist())
 
 
 def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bool) -> Columns:
-    """Return X as columns, after checking that they are those of fitting."""
+    """Return X as Columns, after checking that its columns are those of fitting.
+
+    `names` are the columns of fitting; `sparse` says whether X may be a sparse matrix.
+    """
     if is_frame(X):
         check_columns_of_dict(estimator, X)
         is_small = nw.dependencies.is_pandas_dataframe(X) and 0 < len(X) <= _FEW_ROWS
@@ -219,7 +229,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
 
 
 def fit_table(found: Columns, layout: Layout) -> Table:
-    """Return columns as an encoded table whose variables are inferred."""
+    """Return Columns as an encoded table, with variables inferred from columns and layout."""
     matrix, names = found.matrix, list(found.names)
     if matrix is not None and layout.is_one_vector:
         return _vector_table(matrix, CountVector(next(iter(layout.groups)), names))
@@ -240,7 +250,10 @@ def fit_table(found: Columns, layout: Layout) -> Table:
 def weighted(
     found: Columns, y: NDArray[Any], sample_weight: ArrayLike | None, class_weight: Any = None
 ) -> tuple[Columns, NDArray[Any], Floats | None]:
-    """Return the rows of positive weight, their y, and their weights (None if all are 1)."""
+    """Return the rows of positive weight, their y, and their weights (None if all are 1).
+
+    A weight is the product of `sample_weight` and the row's class weight.
+    """
     if class_weight is None and sample_weight is None:
         return found, y, None
     weights = checked_weights(sample_weight, len(y))
@@ -255,7 +268,7 @@ def weighted(
 
 
 def known_rows(estimator: Any, X: Any) -> Table:
-    """Return rows as a table encoded with the features of a fitted estimator."""
+    """Return X as a table encoded with the variables of a fitted estimator."""
     found = known_columns(estimator, X, estimator.layout_.columns, sparse=False)
     return known_table(found, estimator.layout_, estimator.features_, estimator.unseen)
 
@@ -271,7 +284,8 @@ def training_table(
 ) -> tuple[Table, NDArray[Any], Floats | None]:
     """Return the rows of positive weight as an encoded table, their y, and their weights (or None).
 
-    Sets the attributes of the names, number and layout of the columns on the estimator.
+    Sets the names, the number and the layout of the columns on the estimator. `sparse` says whether
+    X may be a sparse matrix; `distributions` are families as for `make_layout`.
     """
     found = fit_columns(
         estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
@@ -285,7 +299,10 @@ def training_table(
 def known_table(
     found: Columns, layout: Layout, variables: tuple[Variable, ...], unseen: str
 ) -> Table:
-    """Return columns as a table encoded with known variables."""
+    """Return Columns as a table encoded with the variables of a fitted model.
+
+    `unseen` ("missing" or "error") says how categories are treated that are no states.
+    """
     if found.matrix is not None and layout.is_one_vector:
         vector = variables[0]
         assert isinstance(vector, CountVector)  # the layout says so
@@ -302,7 +319,7 @@ def known_table(
 def grown_variables(
     found: Columns, layout: Layout, variables: Sequence[Variable]
 ) -> tuple[Variable, ...]:
-    """Return the variables with the new states of some columns appended."""
+    """Return the variables of a model, with new states of discrete columns appended."""
     if not any(isinstance(v, Discrete) for v in variables):
         return tuple(variables)
     columns = layout.grouped(found.as_columns())
@@ -356,17 +373,16 @@ def note_names(estimator: Any, names: list[Name]) -> None:
 def _matching(
     estimator: Any, columns: dict[Name, Column], expected: Sequence[Name]
 ) -> dict[Name, Column]:
-    """Return the columns of a frame by the names of the features, after checking their names.
+    """Return the columns of a frame by the model's names, after checking the frame's names.
 
     A model fitted on an array has no names to compare: the columns are taken by position.
     """
     names, expected = list(columns), list(expected)
     if not hasattr(estimator, "feature_names_in_") and expected == array_names(len(expected)):
         _check_n_features(estimator, np.empty((1, len(names))), reset=False)
-        warnings.warn(
+        warn(
             f"X has feature names, but {type(estimator).__name__} was fitted without feature names",
             UserWarning,
-            stacklevel=5,
         )
         return dict(zip(expected, columns.values(), strict=True))
     check_names(estimator, names, expected)
@@ -374,7 +390,10 @@ def _matching(
 
 
 def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
-    """Return the values of a series or a one-column frame (else None), and the name of y."""
+    """Return the values and the name of y; the values are None unless y is a series or one column.
+
+    `kind` ("classifier") and `item` ("label") are words for the error if y is None.
+    """
     if y is None:
         raise DataError(
             f"This {kind} requires y to be passed, but the target y is None: supervised "
@@ -452,11 +471,10 @@ def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
     taken = {v.name for v in features}
     chosen: Name = "class" if name is None else name
     if name is not None and name in taken:
-        warnings.warn(
+        warn(
             f"X has a column {name!r}, and so is y called: is the answer among the features? The "
             f"class is called '{name}_'.",
             BayesGraphWarning,
-            stacklevel=3,
         )
     return unlike(chosen, taken)
 
@@ -506,7 +524,10 @@ def check_columns_of_dict(estimator: Any, X: Any) -> None:
 
 
 def no_table(estimator: Any, found: str) -> DataTypeError:
-    """Return the error for an X that is a single row, a list of dicts, or a single column."""
+    """Return the error for an X that is a single row, a list of dicts, or a single column.
+
+    `found` describes X in the message.
+    """
     single = " or ".join(n for n in ("predict_one", "query") if hasattr(estimator, n))
     hint = f" A single row to query goes to {single}, as a dict." if single else ""
     return DataTypeError(

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
@@ -22,8 +22,9 @@ from bayesgraph.variables import Discrete
 class WeightedNaiveBayesClassifier(ColumnClassifier):
     """Naive Bayes with exponents that reduce the influence of redundant and irrelevant features.
 
-    P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``. Numeric columns are
-    discretised by MDLP unless `discretizer` is given. `network_` is a WeightedNetwork.
+    Weighted naive Bayes: P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``, with
+    exponents w_i and, for some choices of `exponents`, a bias b_c of each class. Numeric columns
+    are discretised by MDLP unless `discretizer` is given. `network_` is a WeightedNetwork.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
     """
 
     command: ClassVar[str] = "weighted"
+    _reads = OF_TABLES
     _model_name = "WeightedNetwork"
 
     network_: WeightedNetwork = field(init=False)  # type: ignore[assignment]
@@ -74,6 +76,6 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         return weighted_network(network, source, self.exponents)
 
     def to_factor_graph(self) -> FactorGraph:
-        """See `WeightedNetwork.to_factor_graph`."""
+        """Return a factor graph with exponents; see `WeightedNetwork.to_factor_graph`."""
         check_fitted(self, "network_")
         return self.network_.to_factor_graph()

@@ -32,6 +32,7 @@ app = typer.Typer(
     add_completion=False,
 )
 _MAX_CLASSES = 20
+_PICTURES = (".svg", ".png", ".pdf", ".dot")
 
 
 Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -52,13 +53,11 @@ Missing = Annotated[
 Alpha = Annotated[
     float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")
 ]
-SmoothingName = Annotated[
-    str | None, typer.Option(help="Smoothing of sparse tables: dirichlet, m, marginal or backoff.")
-]
+SmoothingName = Annotated[str | None, typer.Option(help="Smoothing of sparse tables. {smoothings}")]
 DiscretizerName = Annotated[
     str | None,
     typer.Option(
-        help="Intervals of numbers: mdlp, modl, frequency or width (not for tree and streams)."
+        help="Intervals of numbers; not for trees. {discretizers} {discretizers of streams}"
     ),
 ]
 Evidence = Annotated[
@@ -80,14 +79,15 @@ def _of_streams(text: str) -> Any:
 
 
 class _NamesModels(typer.core.TyperCommand):
-    """A command whose help lists the models and families, which are imported for the help only."""
+    """A command whose help lists models, families and others, imported only to show the help."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with ``{models}`` and ``{families}`` replaced by lists of names."""
+        """Write the help, with ``{models}``, ``{families}`` and others replaced by their names."""
+        lists = models.lists()
         for parameter in self.params:
             text = getattr(parameter, "help", None) or ""
-            text = text.replace("{models}", f"Models: {', '.join(models.models())}.")
-            text = text.replace("{families}", f"Families: {', '.join(bg.families.FAMILIES)}.")
+            for title, names in lists.items():
+                text = text.replace(f"{{{title}}}", f"{title.capitalize()}: {', '.join(names)}.")
             parameter.help = text  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
@@ -122,7 +122,7 @@ def fit(
     discretizer: DiscretizerName = None,
     summary: Annotated[
         str | None,
-        _of_streams("Summary of numeric columns, such as gk; unknown names list them."),
+        _of_streams("Summary of numeric columns. {summaries}"),
     ] = None,
     decay: Annotated[
         float | None, _of_streams("Factor of the weight of past rows at each new row, in (0, 1].")
@@ -130,7 +130,7 @@ def fit(
     window: Annotated[int | None, _of_streams("Number of the last rows to learn from.")] = None,
     detector: Annotated[
         str | None,
-        _of_streams("Detector of drift, which resets the model: adwin, ddm or page-hinkley."),
+        _of_streams("Detector of drift, which resets the model. {detectors}"),
     ] = None,
 ) -> None:
     """Fit a classifier to a table and save it."""
@@ -299,7 +299,9 @@ def query(
     given = evidence_of(network, evidence)
     found = network.query(targets if len(targets) > 1 else targets[0], given)
     console = _console()
-    console.print(repr(found), markup=False)
+    # A posterior with all of its states, however many.
+    whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
+    console.print(whole, markup=False)
     if given and not isinstance(network, bg.WeightedNetwork):
         word = "density" if _has_continuous(network, given) else "probability"
         console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
@@ -332,7 +334,7 @@ def render(
     tables: Annotated[bool, typer.Option(help="Draw the probability tables.")] = False,
 ) -> None:
     """Draw the graph of a model."""
-    _check_output(output, (".svg", ".png", ".pdf", ".dot"))
+    _check_output(output, _PICTURES)
     loaded = bg.load(model)
     network = _network(loaded)
     options: dict[str, Any] = {
@@ -351,9 +353,12 @@ def convert(
     source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
     destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
 ) -> None:
-    """Convert a model from one format to another, named by the suffixes."""
+    """Convert a model from one format to another, or to a picture, named by the suffixes."""
     loaded = bg.load(source)
-    loaded.save(destination)
+    if destination.suffix.lower() in _PICTURES:
+        _network(loaded).render(destination)
+    else:
+        loaded.save(destination)
     _console().print(f"{source} written to {destination}")
 
 
@@ -401,9 +406,10 @@ def _known_table(
     *,
     labelled: bool = False,
 ) -> Any:
-    """Read a table; return the columns of a classifier's features, and the classes if `labelled`.
+    """Read a table from a file and return the columns of a classifier's features.
 
-    The column of the classes is the last one.
+    If `labelled` is true, the column of the classes follows as the last one. `missing` are texts of
+    CSV cells that mean a missing value, in addition to the usual ones.
     """
     variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
     table = bg.read_table(

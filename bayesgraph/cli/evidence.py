@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def named(model: Model, text: str) -> Name:
-    """Return the name of a variable, given as text; names need not be strings."""
+    """Return the name of the variable that a text stands for; names need not be strings."""
     fitting = [name for name in model.names if str(name) == text]
     if len(fitting) > 1:
         raise EvidenceError(
@@ -27,7 +27,7 @@ def named(model: Model, text: str) -> Name:
 
 
 def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
-    """Return the evidence that texts such as ``wet=yes`` and ``wet=yes:4,no:1`` give."""
+    """Return evidence given as texts such as ``wet=yes`` or ``wet=yes:4,no:1`` (likelihoods)."""
     given: dict[Name, Any] = {}
     for item in items or ():
         text, equals, value = item.partition("=")
@@ -46,7 +46,7 @@ def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
 
 
 def _value(variable: Variable, text: str) -> Any:
-    """Return the state, the number or the likelihoods that a text stands for."""
+    """Return the evidence of a text: state, number, counts or likelihoods of a variable."""
     if isinstance(variable, Continuous):
         try:
             return float(text)
@@ -60,10 +60,9 @@ def _value(variable: Variable, text: str) -> Any:
 
 
 def _state(variable: Discrete, text: str) -> Any:
-    """Return the state or the likelihoods that a text stands for.
+    """Return the state, number or likelihoods of a discrete variable that a text stands for.
 
-    Other text is returned unchanged: the model's own error names the states and the
-    nearest one.
+    Other text is returned unchanged: the model's own error names the states and the nearest one.
     """
     known = values_of(variable)
     by_text: dict[str, Any] = {str(state): state for state in known}
@@ -83,7 +82,10 @@ def _state(variable: Discrete, text: str) -> Any:
 
 
 def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[Any, float]:
-    """Return the likelihoods or counts of a text such as ``yes:4,no:1``."""
+    """Return the likelihoods of states, or the counts of items, of a text such as ``yes:4,no:1``.
+
+    `by_text` maps the text of each state or item to the state or item.
+    """
     found = {}
     # A comma before a space is part of an interval or a group.
     for item in re.split(r",(?! )", text):

@@ -1,17 +1,28 @@
-"""The models that the command line fits, and the options that only some of them take."""
+"""The models that the command line fits, and the options that only some of the models take."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, suggestion
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
+
+# Where the lists are that the help reads; to import them all takes a while.
+_LISTS = {
+    "families": "bayesgraph.families:FAMILIES",
+    "smoothings": "bayesgraph.learning.smoothing:SCHEMES",
+    "discretizers": "bayesgraph.classifiers.discretizers:DISCRETIZERS",
+    "discretizers of streams": "bayesgraph.learning.streaming.settings:DISCRETIZERS",
+    "summaries": "bayesgraph.statistics.sketches:SUMMARIES",
+    "detectors": "bayesgraph.drift.detectors:DETECTORS",
+}
 
 
 def estimators() -> dict[str, Callable[..., GraphClassifier]]:
@@ -22,12 +33,17 @@ def estimators() -> dict[str, Callable[..., GraphClassifier]]:
 
 
 def models() -> dict[str, Callable[..., GraphClassifier]]:
-    """Return all models: the estimators, and the structure learners without an estimator."""
+    """Return all models by name: estimators, and learners of structures without an estimator."""
     learners = {
         name.replace("_", "-"): partial(bg.BayesianNetworkClassifier, name)
         for name in bg.BayesianNetworkClassifier.learners
     }
     return {**estimators(), **{n: m for n, m in learners.items() if n not in estimators()}}
+
+
+def lists() -> dict[str, Iterable[str]]:
+    """Return the names that options choose from, by the heading of each list."""
+    return {"models": models(), **{name: pkgutil.resolve_name(at) for name, at in _LISTS.items()}}
 
 
 def _takes(model: str, parameter: str) -> bool:
@@ -50,7 +66,8 @@ def check_taken(names: Collection[str], options: Mapping[str, Any]) -> None:
     """
     for name in names:
         if name not in models():
-            raise DataError(f"--model is one of {quoted(models())}; got {name!r}.")
+            near = suggestion(name, models())
+            raise DataError(f"--model is one of {', '.join(models())}; got {name!r}.{near}")
     for parameter, value in options.items():
         if value is not None and not any(_takes(name, parameter) for name in names):
             *others, last = [name for name in models() if _takes(name, parameter)]
@@ -68,7 +85,7 @@ def make_classifier(
     alpha: float | None,
     options: Mapping[str, Any],
 ) -> GraphClassifier:
-    """Return the unfitted classifier `model`, with those of the options that it takes.
+    """Return the unfitted classifier of a name; options that it does not take are ignored.
 
     Parameters
     ----------

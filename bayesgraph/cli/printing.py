@@ -21,7 +21,10 @@ _MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "param
 def _table(
     texts: Sequence[Any], numbers: Sequence[Any], rows: Iterable[Sequence[str]], **look: Any
 ) -> RichTable:
-    """Return a table with columns of text, followed by right-aligned columns of numbers."""
+    """Return a table of columns of text, followed by right-aligned columns of numbers.
+
+    `texts` and `numbers` are the headings of the columns, `look` options of rich's table.
+    """
     table = RichTable(**look)
     for name in texts:
         table.add_column(str(name))
@@ -33,7 +36,7 @@ def _table(
 
 
 def measures_table(results: Sequence[Evaluation]) -> RichTable:
-    """Return a table with a row of measures for each model."""
+    """Return a table with a row for each model: accuracy, losses, seconds and parameters."""
     rows = []
     for r in results:
         measures = (r.accuracy, r.log_loss, r.brier, r.calibration_error)
@@ -63,7 +66,7 @@ def scores_table(scores: dict[tuple[Any, Any], float]) -> RichTable:
 
 
 def variables_table(network: Model) -> RichTable:
-    """Return a table with a row for each variable of a model."""
+    """Return a table with a row for each variable of a model: states, parents, parameters."""
     exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
     known = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
     cpds = {cpd.variable: cpd for cpd in known}

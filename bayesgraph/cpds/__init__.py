@@ -1,4 +1,7 @@
-"""Conditional distributions of children given parents; `bayesgraph.families` has more of them."""
+"""Conditional probability distributions (CPDs) of children given their parents.
+
+`bayesgraph.families` has further classes of CPDs.
+"""
 
 from bayesgraph.cpds.base import CPD, Combination
 from bayesgraph.cpds.histogram import HistogramCPD

@@ -1,4 +1,7 @@
-"""Base class of conditional distributions (CPDs), which evidence turns into potentials."""
+"""Base class of conditional distributions (CPDs), and their potentials given evidence.
+
+A potential is a factor: a CPD reduced by evidence, as a function of its free variables.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class CPD(Displayed, ABC):
 
     @property
     def children(self) -> tuple[Variable, ...]:
-        """The variables whose distribution this is: one, except in plates and Gaussian blocks."""
+        """The variables whose distribution this is: one, except in plates and joint Gaussians."""
         return (self.variable,)
 
     @cached_property
@@ -71,7 +74,7 @@ class CPD(Displayed, ABC):
         return (*self.parents, *self.children)
 
     def singles(self) -> tuple[CPD, ...]:
-        """Return the same distribution as CPDs of one child each, for plots and for files."""
+        """Return the same distribution as CPDs of one child each, which plots and files use."""
         return (self,)
 
     def arcs(self) -> list[tuple[Name, Name]]:
@@ -79,14 +82,14 @@ class CPD(Displayed, ABC):
         return [(parent.name, child.name) for child in self.children for parent in self.parents]
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """Return CPDs whose product is the distribution of the relevant children.
+        """Return CPDs whose product is the distribution of the relevant children given the parents.
 
         Parameters
         ----------
         relevant : collection of Variable
-            It has at least one of the children.
+            Variables relevant to a query, at least one of them a child of this CPD.
         observed : container of Variable
-            Variables of the evidence.
+            Variables with evidence.
         """
         return [self]
 
@@ -107,47 +110,51 @@ class CPD(Displayed, ABC):
 
     @property
     def is_linear(self) -> bool:
-        """Whether the child is Gaussian around a linear function of its continuous parents."""
+        """Whether the CPD is a linear Gaussian: its mean is linear in the continuous parents."""
         return False
 
     @property
     def is_positive(self) -> bool:
-        """Whether negative exponents are possible even if the child is not observed."""
+        """Whether the CPD may be raised to a negative exponent even if the child is free."""
         return False
 
     @property
     def is_positive_where_observed(self) -> bool:
-        """Whether negative exponents are possible if the child is observed.
+        """Whether the CPD may be raised to a negative exponent if the child is observed.
 
         A density to a negative power has no integral, which matters only for an unobserved child.
         """
         return self.is_positive
 
     def to_factor(self) -> Factor | None:
-        """Return the distribution as one table, or None if it is not a table."""
+        """Return the whole distribution as one table, or None if it cannot be a table."""
         return None
 
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:
-        """Return the potential over the variables that the evidence leaves free.
+        """Return the potential: the CPD reduced by the evidence, a factor over its free variables.
 
         Every parent in the evidence is observed in all rows. A child in the evidence may be missing
-        in some rows: the potential of such a row is 1, the sum over the child. (A partially
-        observed variable that other CPDs depend on is not in this evidence: the engine multiplies
-        its evidence in.)
+        in some rows: the potential of such a row is 1, the sum over the child. (If other CPDs
+        depend on a partially observed variable, it is not in this evidence: the inference engine
+        multiplies its evidence in.)
         """
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:
-        """Return the log potential of one row item by item; None if the child has no items."""
+        """Return the log potential of one row of counts as a sum of one term for each item.
+
+        None if the child is not a vector of counts.
+        """
         return None
 
     def item_logs(self) -> Floats | None:
-        """Return the increase of the log potential by one occurrence of each item.
+        """Return what one more occurrence of each item adds to the log potential.
 
         Returns
         -------
         ndarray of shape (cells, n_items), or None
-            None if the child is not a vector of counts.
+            One row for each parent configuration (cell). None if the child is not a vector of
+            counts.
         """
         return None
 
@@ -159,8 +166,9 @@ class CPD(Displayed, ABC):
         evidence : Evidence
             Evidence that leaves exactly the variables of `scope` free.
         scope : sequence of Discrete
-        out : ndarray, shape (product of the scope's cardinalities, n_rows)
-            Rows are the last axis, so that vector instructions process several rows at once.
+        out : ndarray, shape (cells, n_rows)
+            A cell is a joint configuration of the variables in `scope`. Rows are the last axis, so
+            that vector instructions process several rows at once.
         """
         potential = self.potential(evidence)
         assert isinstance(potential, Factor)  # only discrete variables are free
@@ -171,7 +179,7 @@ class CPD(Displayed, ABC):
     def adders(
         cls, cpds: Sequence[Self], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return objects that add the log potentials of CPDs of this class to an accumulator.
+        """Return `Adder` objects, which add log potentials of CPDs of this class to an accumulator.
 
         Parameters
         ----------
@@ -198,7 +206,7 @@ class CPD(Displayed, ABC):
     def from_arrays(
         cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
     ) -> Self:
-        """Return the CPD with the parameters that `to_arrays` returned."""
+        """Return a CPD made from the arrays that `to_arrays` returned."""
         family: Any = cls  # each constructor takes its arrays by name
         first = list(children) if cls.takes_children else children[0]
         made: Self = family(first, parents=parents, **arrays)
@@ -216,7 +224,10 @@ class CPD(Displayed, ABC):
     __hash__ = None  # type: ignore[assignment]
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """Return the distribution as a table of text, for printing and for plots."""
+        """Return the distribution as a table of texts, for printing and for plots.
+
+        `max_rows` and `max_columns` are the maximum numbers of rows and columns shown.
+        """
         return Description([], [], None, f"{self.n_parameters:,} parameters")
 
     def _display(self) -> DisplayTable:
@@ -236,25 +247,28 @@ class CPD(Displayed, ABC):
 
 @dataclass(frozen=True, eq=False)
 class _One:
-    """An adder of the log potential of a single CPD."""
+    """An `Adder` of the log potential of a single CPD."""
 
     cpd: CPD
     scope: tuple[Discrete, ...]
     nbytes = 0
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """See Adder."""
+        """Add the CPD's log potentials given the evidence to `out`, shape (cells, n_rows)."""
         self.cpd.accumulate(evidence, self.scope, out)
 
 
 class _Sum(NamedTuple):
-    """Adders of CPDs over the same free variables, whose product is one factor."""
+    """A sum of log potentials of CPDs with the same free variables, which gives one factor."""
 
     scope: tuple[Discrete, ...]
     adders: tuple[Adder, ...]
 
     def factor(self, evidence: Evidence, start: Factor | None) -> Factor:
-        """Return the product of the CPDs' potentials, times `start` if it is given."""
+        """Return the product of the CPDs' potentials, multiplied by the factor `start` if given.
+
+        `start` has one row, which serves for all rows of the evidence.
+        """
         shape = [variable.cardinality for variable in self.scope]
         out = np.empty((math.prod(shape), evidence.n_rows))
         # The sums start with the factor that all rows share, such as the prior of the class.
@@ -266,11 +280,11 @@ class _Sum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """The potentials of many CPDs, prepared for evidence on given variables.
+    """The CPDs of a submodel, grouped by free variables for a set of observed variables.
 
     CPDs with the same free discrete variables become one factor: a naive Bayes with observed
-    features becomes one factor over the class, filled by one kernel call for each kind of feature,
-    without a temporary array.
+    features becomes one factor over the class variable, filled by one kernel call for each kind of
+    feature, without a temporary array.
 
     Attributes
     ----------
@@ -284,12 +298,12 @@ class Combination:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the copies of the CPDs' parameters."""
+        """Bytes of the copies of parameters that the groups of CPDs hold."""
         return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
 
     @classmethod
     def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
-        """Return the combination of CPDs for evidence on the observed variables.
+        """Return the CPDs grouped by their free variables, given which variables are observed.
 
         Parameters
         ----------
@@ -314,7 +328,7 @@ class Combination:
         return cls(tuple(alone), sums)
 
     def potentials(self, evidence: Evidence) -> list[Potential]:
-        """Return the potentials given a batch of evidence."""
+        """Return the factors of all CPDs, reduced by a batch of evidence."""
         potentials: list[Potential] = []
         whole: dict[frozenset[Variable], Factor] = {}
         for cpd, free in self.alone:
@@ -332,7 +346,7 @@ class Combination:
 def draw_states(
     shares: Floats, row: NDArray[np.intp], random: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw a state code from the distribution ``shares[k]`` for each index k in `row`.
+    """Draw one state code for each entry k of `row` from the distribution ``shares[k]``.
 
     `shares` has shape (n_distributions, n_states).
     """

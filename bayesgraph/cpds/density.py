@@ -1,4 +1,4 @@
-"""Base class of the CPDs of numeric children whose densities have named parameters."""
+"""Base class of CPDs of numeric children, with one array for each named parameter of a density."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Counts: TypeAlias = Count | Iterable[Count]
 
 
 class DensityCPD(Plate):
-    """Numeric children whose densities have named parameters, one array each.
+    """Numeric children whose density has named parameters, with one array for each parameter.
 
-    Exact inference needs a child to be observed or irrelevant to the question; other children can
-    only be sampled. A subclass has `parameters`, an ``__init__`` that takes them by name, and two
+    Exact inference needs a child to be observed or irrelevant to the query; other children can only
+    be sampled. A subclass has `parameters`, an ``__init__`` that takes them by name, and two
     methods: `_log_density` and `_draw`.
 
     Attributes
     ----------
     parameters : mapping from name to number
-        The exclusive lower bound of each parameter.
+        Lower bound that each parameter must exceed.
     """
 
     parameters: ClassVar[Mapping[str, float]]
@@ -53,14 +53,15 @@ class DensityCPD(Plate):
             setattr(self, key, array)
 
     def _log_density(self, x: Floats, *parameters: Floats) -> Floats:
-        """Return log densities, shape (n_rows, n children), of parameters of shape (n children,).
+        """Return the log density of each child in each row, for x of shape (n_rows, n children).
 
-        Minus infinity outside the support; the result where x is NaN is ignored.
+        Each parameter has shape (n children,). The log density is minus infinity outside the
+        support; the result where x is NaN is ignored.
         """
         raise NotImplementedError
 
     def _draw(self, random: np.random.Generator, *parameters: Floats) -> Floats:
-        """Return one draw for each entry of the parameters."""
+        """Return one random draw for each entry of the parameters, arrays of equal shapes."""
         raise NotImplementedError
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -69,7 +70,7 @@ class DensityCPD(Plate):
         return self.from_arrays(children, self.parents, arrays)
 
     def _flat(self, key: str) -> Floats:
-        """Return a parameter as an array of shape (cells, n children)."""
+        """Return the named parameter as an array of shape (parent configurations, n children)."""
         return np.asarray(getattr(self, key).reshape(self.cells, -1))
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
@@ -81,15 +82,16 @@ class DensityCPD(Plate):
             out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return n draws of the first child; see CPD."""
+        """Return n draws of the first child given the parents' columns; see CPD."""
         cell = self._cell(parents, n)
         drawn = self._draw(random, *(self._flat(key)[cell, 0] for key in self.parameters))
         return np.asarray(drawn, dtype=np.float64)
 
     def _columns(self) -> Mapping[str, Floats]:
-        """Return the columns of the printed table, by header."""
+        """Return the columns of the printed table, a mapping from header to values."""
         return {key: getattr(self, key) for key in self.parameters}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD."""
-        return describe_numbers(self.parents, self._children, self._columns(), max_rows)
+        """Return a table with a column for each parameter; see CPD."""
+        shown = self.over(self._children[:max_rows])
+        return describe_numbers(self.parents, self._children, shown._columns(), max_rows)

@@ -22,7 +22,7 @@ _MINIMUM_DIGITS = 3
 
 
 def texts(values: Iterable[object], longest: int) -> list[str]:
-    """Return values as texts of one line, which differ if the values differ.
+    """Return values as texts of one line, different texts for different values.
 
     ``1`` and ``"1"`` become ``1`` and ``'1'``. Texts longer than `longest` lose their middle,
     because the end often distinguishes columns.
@@ -43,21 +43,22 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
     return cut
 
 
-def state_texts(variable: Discrete, longest: int) -> list[str]:
-    """Return states as texts of one line; see `texts`.
+def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[str]:
+    """Return the states, or the first n, as texts of one line and at most `longest` characters.
 
     The ends of intervals have at least three significant digits, and as many as distinguish them.
     """
     if not isinstance(variable, Binned):
-        return texts(variable.states, longest)
-    exact = [repr(cut).removesuffix(".0") for cut in variable.cuts]
+        return texts(variable.states[:n], longest)
+    cuts = variable.cuts[:n]
+    exact = [repr(cut).removesuffix(".0") for cut in cuts]
     for digits in range(_MINIMUM_DIGITS, 18):
-        rounded = [f"{cut:.{digits}g}" for cut in variable.cuts]
+        rounded = [f"{cut:.{digits}g}" for cut in cuts]
         if len(set(rounded)) == len(rounded):
             break
     ends = ["-inf", *(min(pair, key=len) for pair in zip(exact, rounded, strict=True)), "inf"]
     found = [f"({a}, {b}]" for a, b in pairwise(ends)]
-    return texts([*found[:-1], f"{found[-1][:-1]})"], longest)
+    return texts([*found[:-1], f"{found[-1][:-1]})"][:n], longest)
 
 
 def _shortened(text: str, longest: int) -> str:
@@ -77,14 +78,15 @@ def number(value: float, digits: int = 4) -> str:
 
 @dataclass(frozen=True)
 class Description:
-    """A conditional distribution as text.
+    """A conditional distribution as a table of texts.
 
     Attributes
     ----------
     header : list of str
     rows : list of lists of str
     tints : ndarray, shape (n rows, n numbers), optional
-        Intensities from 0 to 1 of the backgrounds of each row's last cells, for plots.
+        Intensities from 0 to 1 of the background colours of the last n cells of each row, for
+        plots.
     note : str
         Number of rows and columns not shown, or the whole description if there is no table.
     """
@@ -104,7 +106,7 @@ def describe_table(
     *,
     probability: bool = True,
 ) -> Description:
-    """Return a table with a column for each state of the child.
+    """Return a table of texts with a column for each state of the child.
 
     Parameters
     ----------
@@ -113,14 +115,13 @@ def describe_table(
     values : ndarray, shape (*parents' cardinalities, states of the child)
     max_rows, max_columns : int
     probability : bool
-        Print three decimals; values that would be rounded to zero have three significant digits,
-        as all values have without this option.
+        Whether to print three decimals, with three significant digits only for values that would be
+        rounded to zero. Otherwise all values have three significant digits.
     """
     table = values.reshape(-1, child.cardinality)
-    columns = list(range(child.cardinality))[:max_columns]
-    names = state_texts(child, _LONGEST)
-    peak = max(1.0, float(table.max()))
-    return _shares(parents, table, columns, names, max_rows, peak, "column", probability)
+    columns = list(range(min(child.cardinality, max_columns)))
+    names = state_texts(child, _LONGEST, max_columns)
+    return _shares(parents, table, columns, names, max_rows, 1.0, "column", probability)
 
 
 def describe_items(
@@ -130,20 +131,20 @@ def describe_items(
     max_rows: int,
     max_columns: int,
 ) -> Description:
-    """Return the probabilities of the most probable items, the most probable first.
+    """Return a table of texts with columns for the most probable items, the most probable first.
 
     Parameters
     ----------
     parents : sequence of Discrete
     child : CountVector
     shares : ndarray, shape (*parents' cardinalities, n_items)
+        Probability of each item.
     max_rows, max_columns : int
     """
     table = shares.reshape(-1, len(child.items))
     shown = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
     names = texts([child.items[i] for i in shown], _LONGEST)
-    peak = max(float(table[:max_rows, shown].max()), 1e-300)
-    return _shares(parents, table, shown, names, max_rows, peak, "item", True)
+    return _shares(parents, table, shown, names, max_rows, 1e-300, "item", True)
 
 
 def _shares(
@@ -152,18 +153,18 @@ def _shares(
     columns: list[int],
     names: list[str],
     max_rows: int,
-    peak: float,
+    darkest: float,
     column: str,
     probability: bool,
 ) -> Description:
     shown = table[:max_rows, columns]
-    header = [*texts([parent.name for parent in parents], _LONGEST), *names[: len(columns)]]
+    header = [*texts([parent.name for parent in parents], _LONGEST), *names]
     rows = [
         [*key, *(_share(float(value), probability) for value in row)]
         for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
     ]
     note = left_out(len(table) - len(shown), table.shape[1] - len(columns), column)
-    return Description(header, rows, shown / peak, note)
+    return Description(header, rows, shown / max(float(shown.max()), darkest), note)
 
 
 def describe_numbers(
@@ -173,7 +174,7 @@ def describe_numbers(
     max_rows: int,
     hidden: int = 0,
 ) -> Description:
-    """Return a table with a column for each parameter.
+    """Return a table of texts with a column for each parameter of a distribution.
 
     Parameters
     ----------
@@ -183,24 +184,26 @@ def describe_numbers(
     columns : mapping from header to ndarray, shape (*parents' cardinalities, n children)
     max_rows : int
     hidden : int
-        Number of parameters that have no column.
+        Number of parameters that have no column, for the note.
     """
     cells = int(np.prod([parent.cardinality for parent in parents], dtype=np.intp))
-    names = texts([child.name for child in children], _LONGEST) if len(children) > 1 else []
     total = cells * len(children)
+    child, cell = np.divmod(np.arange(min(total, max_rows)), cells)
+    shown = children[: child[-1] + 1] if len(children) > 1 else []
+    names = texts([variable.name for variable in shown], _LONGEST)
     keys = _configurations(parents, min(cells, max_rows))
-    values = [column.reshape(cells, -1).T.reshape(-1).tolist() for column in columns.values()]
-    rows = []
-    for i in range(min(total, max_rows)):
-        name, cell = divmod(i, cells)
-        rows.append([*names[name : name + 1], *keys[cell], *(number(v[i]) for v in values)])
+    values = [column.reshape(cells, -1)[cell, child].tolist() for column in columns.values()]
+    rows = [
+        [*names[i : i + 1], *keys[j], *map(number, numbers)]
+        for i, j, *numbers in zip(child.tolist(), cell.tolist(), *values, strict=True)
+    ]
     head = ["child"] if names else []
     header = [*head, *texts([parent.name for parent in parents], _LONGEST), *columns]
     return Description(header, rows, None, left_out(total - len(rows), hidden))
 
 
 def describe_factor(factor: Factor, max_rows: int, max_columns: int) -> Description:
-    """Return the table of a factor, its last variable along the columns."""
+    """Return a factor as a table of texts, with a column for each state of its last variable."""
     if not factor.scope:
         return Description([], [], None, number(float(np.exp(factor.log_values[0]))))
     *others, last = factor.scope
@@ -215,18 +218,24 @@ def _share(value: float, probability: bool) -> str:
 
 
 def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
-    """Return the states of the parents in the first n configurations."""
+    """Return the states of the parents, as texts, in the first n parent configurations."""
     if not parents:
         return [[]]
-    names = [state_texts(parent, _LONGEST) for parent in parents]
     codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
+    names = [
+        state_texts(parent, _LONGEST, int(code.max()) + 1)
+        for parent, code in zip(parents, codes, strict=True)
+    ]
     return [
         [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
     ]
 
 
 def left_out(rows: int, columns: int, column: str = "column") -> str:
-    """Return a note of how many rows and columns of a table are not shown."""
+    """Return a note such as "… 3 more rows and 2 more columns" about what is not shown.
+
+    `column` is the word for a column.
+    """
     parts = [
         f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n
     ]

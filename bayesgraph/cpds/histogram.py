@@ -1,4 +1,4 @@
-"""Histograms: a continuous child of constant density between edges, with heavy tails outside."""
+"""Histogram CPDs: piecewise constant densities with heavy tails outside the edges."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class HistogramCPD(NumericCPD):
     Between two edges the density is constant. Outside them it falls off as that of a Lomax
     distribution (Lomax 1954) with shape 3 and the range of the edges as its scale:
     ``3 / s * (1 + d / s)**-4`` at a distance d beyond the outermost edge. With tails so heavy, even
-    an extreme value has a log density of only some thousands below zero, and adding it to other
-    log densities does not cost the posterior its digits.
+    an extreme value has a log density of only some thousands below zero, so that adding it to other
+    log densities loses few digits.
 
     Parameters
     ----------
     variable : Continuous
         The child.
     edges : array_like, shape (n_cells + 1,)
-        Increasing; a value on an edge belongs to the cell below it.
+        Edges of the n_cells bins, increasing; a value on an edge belongs to the bin below it.
     values : array_like, shape (*parents' cardinalities, n_cells + 2)
-        Probabilities of the tail below the first edge, of each cell between two edges, and of the
+        Probabilities of the tail below the first edge, of each bin between two edges, and of the
         tail above the last edge.
     parents : iterable of Discrete
 
@@ -93,11 +93,11 @@ class HistogramCPD(NumericCPD):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free probabilities of cells and tails; edges are not counted."""
+        """Number of free probabilities of bins and tails; edges are not counted."""
         return int(self.values[..., :-1].size)
 
     def potential(self, evidence: Evidence) -> Factor:
-        """See CPD."""
+        """Return the potential of the observed child, a factor over the free parents; see CPD."""
         self.check_observed(evidence.columns)
         x = np.asarray(evidence.columns[self.variable], dtype=np.float64)
         missing = np.isnan(x)
@@ -116,7 +116,7 @@ class HistogramCPD(NumericCPD):
         return Factor.from_log(rest, np.where(missing.reshape(-1, *lead), 0.0, log_density))
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """See CPD."""
+        """Add the log densities of the observed child to `out`; see CPD."""
         if self.parents or self.variable not in evidence:
             super().accumulate(evidence, scope, out)
             return
@@ -124,7 +124,7 @@ class HistogramCPD(NumericCPD):
         kernels.add_histogram(out[0], x, self.edges, self._log_density, _SHAPE + 1.0)
 
     def check_observed(self, observed: Collection[Variable]) -> None:
-        """See NumericCPD."""
+        """Raise an UnsupportedModelError if the child is not observed; see NumericCPD."""
         if self.variable not in observed:
             raise UnsupportedModelError(
                 f"The posterior of {self.variable.name!r} is not computed exactly: {self.title} "
@@ -137,11 +137,11 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(x == self.edges[0], 1, cells))
 
     def _outside(self, x: Floats) -> Floats:
-        """Return the distance of values beyond the outermost edges, 0 between them."""
+        """Return how far each value lies beyond the outermost edges, 0 for values between them."""
         return np.asarray(np.maximum(np.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0))
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """Return P(child <= x) for each configuration, shape (*cardinalities, *shape of x)."""
+        """Return P(child <= x) for each parent configuration, shape (*cardinalities, *x.shape)."""
         points = np.asarray(x, dtype=np.float64)
         inside = np.clip(points, self.edges[0], self.edges[-1])
         at = np.clip(np.searchsorted(self.edges, inside, side="left"), 1, len(self.edges) - 1)
@@ -163,11 +163,11 @@ class HistogramCPD(NumericCPD):
         return np.asarray(np.where(low > self.edges[-1], tail, between))
 
     def _tail_share(self, x: Floats) -> Floats:
-        """Return the share of a tail's probability that lies beyond values outside the edges."""
+        """Return P(child lies beyond x | child is in that tail) for x outside the edges, else 1."""
         return np.asarray((1.0 + self._outside(x) / self._range) ** -_SHAPE)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD."""
+        """Return n draws of the child given the parents' columns; see CPD."""
         row = np.zeros(n, dtype=np.intp)
         if self.parents:
             codes = [parents[parent] for parent in self.parents]
@@ -182,13 +182,13 @@ class HistogramCPD(NumericCPD):
 
     @property
     def _sides(self) -> Floats:
-        """Direction of each cell's tail: -1 for the lower tail, 1 for the upper, 0 for others."""
+        """Direction of each tail: -1 for the lower tail, 1 for the upper tail, 0 for all bins."""
         sides = np.zeros(len(self.edges) + 1)
         sides[0], sides[-1] = -1.0, 1.0
         return sides
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """Return a table with a column for each cell and each tail; see CPD."""
+        """Return a table with a column for each bin and each tail; see CPD."""
         cells = Binned(self.variable.name, self.edges.tolist())
         return describe_table(self.parents, cells, self.values, max_rows, max_columns)
 
@@ -224,7 +224,7 @@ def quantile_edges(
     cuts : array_like of float
         Additional edges, such as the thresholds of a tree.
     max_cells : int
-        Maximum number of cells before `cuts` are added.
+        Maximum number of bins before `cuts` are added.
     """
     distinct, inverse = np.unique(values, return_inverse=True)
     low, high = float(distinct[0]), float(distinct[-1])

@@ -1,11 +1,11 @@
-"""Linear Gaussians whose free continuous variables are integrated out before the data are known.
+"""Linear Gaussian CPDs with free continuous variables integrated out before the values are known.
 
-Each row of a Gaussian factor is a normal density of a linear function of the free variables around
-a target, which is a constant less a linear function of the observed variables. Integrating out the
-free variables leaves linear combinations of all targets, which depend on the pattern of evidence
-alone. They are found by ordinary elimination with each target as an additional variable. A case
-then takes a product with a small matrix. Each observed value enters its own target first, so that
-it loses no digits.
+Each row of a Gaussian factor is a normal density: a linear function of the free variables has unit
+variance around a target, which is a constant less a linear function of the observed variables.
+Integrating out the free variables leaves linear combinations of all targets. Their coefficients
+depend only on which variables are observed. They are found by ordinary variable elimination, with
+each target as an additional variable. For each evidence assignment only a product with a small
+matrix remains. Each observed value enters its own target first, so that it loses no digits.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from bayesgraph.inference.elimination import potential_scope, remaining
 from bayesgraph.inference.plan import make_plan
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-# Maximum number of entries of the largest product for which a pattern is prepared.
+# Maximum number of entries of the largest product for which integrals are prepared.
 _MAX_ENTRIES = 2**16
-# Maximum number of bytes held for a pattern.
+# Maximum number of bytes held for one set of observed variables.
 MAX_BYTES = 8 * _MAX_ENTRIES
 
 
 class _Piece(NamedTuple):
-    """One of the factors that remain after integration, for all configurations of its scope.
+    """A factor that remains after integration, for any values of the observed variables.
+
+    The target t of each linear Gaussian is ``offset - slopes @ observed values``. The factor is
+    ``exp(constant - |loadings @ x + mixing @ t|^2 / 2)`` over the remaining continuous variables x.
 
     Attributes
     ----------
     scope : tuple of Discrete
     free : list of Continuous
-        Variables that are not integrated out.
+        The remaining continuous variables, which are not integrated out.
     constant : ndarray, shape (1, *cardinalities)
     loadings : ndarray, shape (1, *cardinalities, k, n_free)
     mixing : ndarray, shape (*cardinalities, k, m)
@@ -57,7 +60,7 @@ class _Piece(NamedTuple):
     slopes: Floats
 
     def given(self, values: Floats) -> Potential:
-        """Return the factor given the observed values of one case."""
+        """Return the factor for given values of the observed variables, shape (n_observed,)."""
         targets = self.offsets - self.slopes @ values
         left = (self.mixing @ targets[..., None])[None, ..., 0]
         if self.free:
@@ -66,7 +69,7 @@ class _Piece(NamedTuple):
 
 
 class Integrated:
-    """Linear Gaussians with their free variables integrated out, for a pattern of evidence.
+    """Linear Gaussians with free variables integrated out, for a set of observed variables.
 
     Parameters
     ----------
@@ -122,18 +125,18 @@ class Integrated:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def potentials(self, evidence: Evidence) -> list[Potential]:
-        """Return the remaining factors for evidence of one row."""
+        """Return the factors that remain after integration, given evidence of one row."""
         values = np.array([evidence.columns[v][0] for v in self._columns], dtype=np.float64)
         with np.errstate(over="ignore"):
             return [piece.given(values) for piece in self._pieces]
 
 
 class _Row:
-    """The name of a target's variable, which differs from every other name."""
+    """A unique name for the variable that stands for a target, different from every other name."""
 
 
 def _whole(cpd: CPD) -> GaussianFactor:
-    """Return the factor of a linear Gaussian without evidence, which has one row."""
+    """Return a linear Gaussian CPD as a Gaussian factor without evidence."""
     potential = cpd.potential(Evidence(1, {}))
     assert isinstance(potential, GaussianFactor)  # it is linear
     return potential
@@ -142,7 +145,11 @@ def _whole(cpd: CPD) -> GaussianFactor:
 def _with_row(
     whole: GaussianFactor, row: Continuous, observed: Collection[Variable]
 ) -> GaussianFactor:
-    """Return the factor over its free variables and its target, which replaces all other terms."""
+    """Return a linear Gaussian's factor with its target as an additional variable, `row`.
+
+    `whole` is the factor without evidence; the target replaces its constant and all terms in
+    observed variables.
+    """
     free = [i for i, v in enumerate(whole.variables) if v not in observed]
     ones = np.ones((*whole.targets.shape, 1))
     return GaussianFactor(

@@ -1,4 +1,4 @@
-"""Log potentials of vectors of counts, item by item."""
+"""Log potentials of vectors of counts, as sums with one term for each item."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS = np.concatenate(
 
 @dataclass(frozen=True, eq=False)
 class ItemTerms:
-    """The log potential of one row of counts as a sum.
+    """The log potential of one row of counts, as a sum of terms of single items.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class ItemTerms:
     values : sequence
         Counts, or whether the item is present.
     logs : ndarray, shape (n_terms, cells)
-        Terms for each configuration of the parents; their sum is the log potential.
+        Terms for each configuration of the parents (cell); their sum is the log potential.
     """
 
     names: Sequence[Name]
@@ -40,7 +40,10 @@ class ItemTerms:
     logs: Floats
 
     def powered(self, exponent: Floats) -> Self:
-        """Return the terms of the potential raised to an exponent, shape () or (cells,)."""
+        """Return the terms multiplied by an exponent, which raises the potential to this power.
+
+        `exponent` has shape () or (cells,).
+        """
         logs = np.where(exponent == 0, 0.0, self.logs * np.where(exponent == 0, 1.0, exponent))
         return type(self)(self.names, self.values, logs)
 
@@ -52,10 +55,10 @@ def dense_row(counts: Any) -> Floats:
 
 
 def counted(items: Sequence[Name], row: Floats, at: NDArray[np.intp]) -> tuple[list[Name], Any]:
-    """Return the names and the counts of the items at the indices `at`."""
+    """Return the names and the counts of the items at the indices `at` of a row of counts."""
     return [items[i] for i in at.tolist()], whole(row[at].tolist())
 
 
 def whole(counts: Iterable[float]) -> list[float]:
-    """Return numbers as a list, in which whole numbers are integers."""
+    """Return counts as a list, with whole numbers as int and others as float."""
     return [int(count) if float(count).is_integer() else count for count in counts]

@@ -1,9 +1,9 @@
 """Jointly Gaussian children: a mean vector and a covariance given the discrete parents.
 
-Unlike the children of other plates, these children depend on one another. The block is the same
-model as a complete graph of linear Gaussians, each child given the parents and all children before
-it, which `singles` returns. The engine uses the block as a whole: one matrix product for many rows
-instead of a chain of regressions.
+Unlike the children of other plates, these children depend on one another. Such a block of children
+is the same model as a complete graph of linear Gaussians, each child given the parents and all
+children before it, which `singles` returns. The engine uses the block as a whole: one matrix
+product for many rows instead of a chain of regressions.
 
 Everything is computed from deviations from the mean in units of standard deviations, so features
 far from zero and of very different scales keep their digits.
@@ -102,7 +102,8 @@ class JointGaussianCPD(Plate):
             raise CPDError(
                 f"{self.title}: every variance must be positive; those of "
                 f"{quoted(self._children[i].name for i in at)} are not. Leave out constant columns "
-                "or add to the diagonal (var_smoothing= of the classifiers does)."
+                "or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
+                "classifiers does)."
             )
         correlation = self._correlation
         if (np.abs(correlation - correlation.swapaxes(1, 2)) > _SYMMETRY).any():
@@ -118,7 +119,7 @@ class JointGaussianCPD(Plate):
 
     @property
     def _stacked(self) -> Floats:
-        """Covariances, shape (1 or cells, d, d)."""
+        """Covariances with one leading axis, shape (1 or parent configurations, d, d)."""
         d = len(self._children)
         return self.covariance.reshape(-1, d, d)
 
@@ -135,9 +136,10 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def roots(self) -> Floats:
-        """Lower triangular A of each covariance S with ``A S A^T = I``, shape (1 or cells, d, d).
+        """Whitening matrices: lower triangular A with ``A S A^T = I`` for each covariance S.
 
-        The inverse of the Cholesky factor: A (x - mean) is standard normal.
+        A is the inverse of the Cholesky factor: A (x - mean) is standard normal. The shape is (1 or
+        cells, d, d), with one cell for each parent configuration.
         """
         roots = np.empty_like(self._correlation)
         for cell, matrix in enumerate(self._correlation):
@@ -159,8 +161,8 @@ class JointGaussianCPD(Plate):
         return CPDError(
             f"{self.title}: the covariance{where} is not positive definite: "
             f"{self._children[at].name!r} is a linear function of {before}. Leave it out, shrink "
-            "the covariance or add to its diagonal (shrinkage= and var_smoothing= of the "
-            "classifiers do)."
+            "the covariance or add to its diagonal (regularization= and "
+            "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
         )
 
     @cached_property
@@ -177,12 +179,15 @@ class JointGaussianCPD(Plate):
 
     @cached_property
     def _centre(self) -> Floats:
-        """The average of the cells' means, shape (d,); exact if all means are equal."""
+        """The average of the means over the parent configurations, shape (d,).
+
+        It is exact if all means are equal.
+        """
         return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
 
     @cached_property
     def _whitened(self) -> Floats:
-        """The means in the coordinates A (x - centre) of a shared covariance, shape (cells, d)."""
+        """The whitened means A (mean - centre) for a shared covariance, shape (cells, d)."""
         return np.asarray((self._means - self._centre) @ self.roots[0].T)
 
     @cached_property
@@ -213,8 +218,8 @@ class JointGaussianCPD(Plate):
     def singles(self) -> tuple[CPD, ...]:
         """Return the CPD of each child given the parents and the earlier children; see CPD.
 
-        Row j of a root A makes ``sum_k A_jk (x_k - m_k)`` standard normal: the slopes of child j
-        are ``-A_jk / A_jj`` and its variance is ``1 / A_jj^2``.
+        Row j of the whitening matrix A makes ``sum_k A_jk (x_k - m_k)`` standard normal: the slopes
+        of child j are ``-A_jk / A_jj`` and its variance is ``1 / A_jj^2``.
         """
         singles = []
         for j, child in enumerate(self._children):
@@ -233,7 +238,7 @@ class JointGaussianCPD(Plate):
         return tuple(singles)
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """Return the marginal of the relevant children; see CPD."""
+        """Return the marginal distribution of the relevant children, as one joint CPD; see CPD."""
         return [self.over([child for child in self._children if child in relevant])]
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -261,10 +266,10 @@ class JointGaussianCPD(Plate):
         return self._taken(evidence, free, self._log_constant[None], targets[None])
 
     def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
-        """Return the potential with the first `n_seen` children observed.
+        """Return the potential over the other children, given the first `n_seen` children.
 
-        The rows of A that belong to observed children are zero at free children, as A is
-        triangular: these rows enter the constant.
+        The rows of the whitening matrix A that belong to observed children are zero at free
+        children, as A is triangular: these rows enter the constant.
         """
         seen, free = self._children[:n_seen], self._children[n_seen:]
         values = evidence.matrix(seen).astype(np.float64, copy=False)
@@ -278,7 +283,12 @@ class JointGaussianCPD(Plate):
     def _taken(
         self, evidence: Evidence, free: Sequence[Continuous], constant: Floats, targets: Floats
     ) -> GaussianFactor:
-        """Return the factor of the free children, the last m, given the observed parents."""
+        """Return the Gaussian factor of the free children, reduced to the observed parents' states.
+
+        `free` are the last m children. `constant`, shape (1 or n_rows, cells), and `targets`, shape
+        (1 or n_rows, cells, m), are g and b of `GaussianFactor` for all parent configurations
+        (cells).
+        """
         observed = [parent for parent in self.parents if parent in evidence]
         codes = [evidence.columns[parent] for parent in observed]
         m = len(free)
@@ -350,7 +360,7 @@ class JointGaussianCPD(Plate):
 
 
 def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:
-    """Write (block - mean) A^T to `buffer` by a triangular matrix product."""
+    """Write the whitened deviations (block - mean) A^T, with A = `root`, to `buffer`."""
     np.subtract(block, mean, out=buffer)
     # The transpose of the buffer is in Fortran's order, so that it is overwritten in place.
     blas.dtrmm(1.0, root, buffer.T, lower=1, overwrite_b=1)
@@ -362,7 +372,7 @@ def _squares(values: Floats) -> Floats:
 
 
 def rows_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the indices of rows sorted by missing pattern, and where each pattern starts.
+    """Return row indices grouped by which columns are missing (the missing pattern).
 
     Parameters
     ----------

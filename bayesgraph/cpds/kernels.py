@@ -1,4 +1,4 @@
-"""Compiled loops that add log potentials of rows to an accumulator, or send rows down trees.
+"""Compiled (Numba) kernels that add log potentials of rows, or send rows down trees.
 
 The accumulator `out` has shape (cells, n_rows), rows contiguous in memory. A cell is a joint
 configuration of the free discrete variables, usually of the class or the parents. The functions do
@@ -27,7 +27,11 @@ _NARROW = 256
 
 
 def _over_rows(kernel: Any, arrays: tuple[Any, ...], n_rows: int, cost: int) -> None:
-    """Call a kernel on ranges of rows in several threads; a row takes about `cost` operations."""
+    """Call a kernel on ranges of rows in several threads.
+
+    The kernel takes `arrays`, then begin and end of a range. `cost` is the approximate number of
+    operations for a row, which determines the number of threads.
+    """
     over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, 1 + _THREAD // max(1, cost))
 
 
@@ -54,7 +58,9 @@ def add_marginal_gaussians(
     scale: Floats,
     correlation: Floats,
 ) -> None:
-    """Add the marginal log density of each row's observed jointly Gaussian children to `out`.
+    """Add the log density of each row's observed children, which are jointly Gaussian, to `out`.
+
+    Missing children are integrated out.
 
     Parameters
     ----------
@@ -79,7 +85,7 @@ def add_marginal_gaussians(
 
 
 def padded_rows(table: Floats) -> Floats:
-    """Return the transpose of a (cells, m) table, zero-padded to a multiple of 4 columns."""
+    """Return the transpose of a (cells, m) table, with columns of zeros up to a multiple of 4."""
     cells, m = table.shape
     padded = np.zeros((m, -(-cells // 4) * 4))
     padded[:, :cells] = table.T
@@ -87,7 +93,9 @@ def padded_rows(table: Floats) -> Floats:
 
 
 def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table: Floats) -> None:
-    """Add ``table[start[j] + codes[:, j]]`` of every child j to `out`; a negative code adds 0.
+    """Add the log probabilities of discrete children's states to `out`; a negative code adds 0.
+
+    The entry of child j is ``table[start[j] + codes[:, j]]``.
 
     Parameters
     ----------
@@ -96,6 +104,7 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
     start : ndarray, shape (m,)
         Row of `table` at which the states of each child start.
     table : ndarray, shape (states of all children, cells rounded up to a multiple of 4)
+        Log probabilities.
     """
     _over_rows(
         _add_states,
@@ -113,7 +122,7 @@ def add_sparse(
     table: Floats,
     threshold: float = np.nan,
 ) -> None:
-    """Add the product of a compressed sparse row matrix and a table to `out`.
+    """Add ``(matrix @ table).T`` of a compressed sparse row matrix and a table to `out`.
 
     Parameters
     ----------
@@ -209,9 +218,9 @@ def add_tables(
     ----------
     out : ndarray, shape (cells, n_rows)
     columns : ndarray of integers, shape (n_variables, n_rows)
-        State codes.
+        State codes of the observed variables.
     place, stride, first, width, values
-        See `TableStack`.
+        The tables and their layout; see `TableStack`.
     """
     n_cells, n_rows = out.shape
     index = np.empty(_ROWS, dtype=np.int64)
@@ -252,8 +261,9 @@ def add_linear(
     ----------
     out : ndarray, shape (cells, n_rows)
     columns : ndarray, shape (n_variables, n_rows)
+        Values of the children and their continuous parents.
     place, first, mean, scale, constant, slopes
-        See `LinearStack`.
+        The parameters and their layout; see `LinearStack`.
     """
     n_cells, n_rows = out.shape
     centre = np.empty(_ROWS)
@@ -604,10 +614,12 @@ def _next_leaf(
     weights: Floats,
     top: int,
 ) -> tuple[int, float, int]:
-    """Pop a node from the stack and descend to a leaf.
+    """Pop a node from the stack of pending nodes and descend from it to a leaf.
 
-    Return the leaf, its weight and the new height of the stack. Where a value is missing, the
-    descent continues to the left with the weight `share`, and the right node is pushed.
+    Returns the leaf, its weight and the new height of the stack. Where row i lacks a value, the
+    descent continues to the left with the weight multiplied by the node's `share`, and the right
+    child is pushed with the remaining weight. The stack is `nodes` with `weights`; its height is
+    `top`.
     """
     feature, discrete, threshold, left_states, left, right = tree
     top -= 1
@@ -647,7 +659,7 @@ def add_tree(
 
     Parameters
     ----------
-    out : ndarray, shape (K, n_rows), or (1, n_rows) where the child is observed
+    out : ndarray, shape (n_states, n_rows), or (1, n_rows) where the child is observed
     columns : ndarray, shape (n_parents, n_rows)
         State codes and numbers of the parents; a row takes both branches where they are NaN.
     tree : see TreeArrays
@@ -655,7 +667,8 @@ def add_tree(
         Maximum number of splits on a path.
     share : ndarray, shape (n_nodes,)
         Weight of the left branch where the parent is missing.
-    values, log_values : ndarray, shape (n_nodes, K)
+    values, log_values : ndarray, shape (n_nodes, n_states)
+        Distribution of the child at each leaf, and its logarithms.
     child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
         State codes of the child; -1 adds 0.
     """
@@ -692,7 +705,9 @@ def add_tree(
 def spread_over_nodes(
     out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
 ) -> None:
-    """Add each row's amounts to its leaf, split over several leaves if values are missing.
+    """Add each row's amounts to the leaf that it reaches, or to several leaves by weight.
+
+    A row reaches several leaves of the tree if values of its splits are missing.
 
     Parameters
     ----------
@@ -700,6 +715,7 @@ def spread_over_nodes(
     columns, tree, depth, share
         As in `add_tree`.
     amounts : ndarray, shape (n_rows, m)
+        Numbers to sum, such as the row's weight in the column of its class.
     """
     nodes = np.empty(depth + 2, dtype=np.int64)
     weights = np.empty(depth + 2)
@@ -713,7 +729,7 @@ def spread_over_nodes(
 
 @numba.njit(cache=True, nogil=True)
 def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
-    """Return the leaf that each row of observed parents reaches, shape (n_rows,)."""
+    """Return the index of the leaf that each row reaches, shape (n_rows,); no value is missing."""
     out = np.empty(columns.shape[1], dtype=np.int64)
     start, share = np.zeros(1, dtype=np.int64), np.ones(1)
     for i in range(columns.shape[1]):
@@ -726,10 +742,11 @@ def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
 def same_split_above(
     feature: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the nearest ancestor of each split that splits on the same parent, shape (n_nodes,).
+    """Return for each split the nearest ancestor that splits on the same variable, (n_nodes,).
 
     The entry is the index of the ancestor if the path takes its left branch, the complement
     ``~index`` (negative) if it takes its right branch, and n_nodes if there is no such ancestor.
+    `feature` is the variable of each split, -1 at leaves; `left` and `right` are child nodes.
     """
     n = len(feature)
     above = np.full(n, -1, dtype=np.int64)

@@ -96,7 +96,7 @@ class GaussianCPD(CPD):
 
     @property
     def is_linear(self) -> bool:
-        """See CPD."""
+        """True: the mean is linear in the continuous parents. See CPD."""
         return True
 
     @property
@@ -105,7 +105,7 @@ class GaussianCPD(CPD):
         return True
 
     def potential(self, evidence: Evidence) -> Potential:
-        """See CPD."""
+        """Return a Gaussian factor, or a table if no continuous variable is free; see CPD."""
         observed = [parent for parent in self.discrete_parents if parent in evidence]
         codes = [evidence.columns[parent] for parent in observed]
         scope = self.discrete_parents
@@ -150,7 +150,10 @@ class GaussianCPD(CPD):
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return adders; consecutive CPDs without observed discrete parents share one. See CPD."""
+        """Return objects that add the CPDs' log densities to an accumulator; see CPD.
+
+        Consecutive CPDs without observed discrete parents share one (a `LinearStack`).
+        """
         found: list[Adder] = []
         for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
             group = list(run)
@@ -170,7 +173,7 @@ class GaussianCPD(CPD):
         return mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD."""
+        """Return n draws of the child given the parents' columns; see CPD."""
         row = tuple(parents[parent] for parent in self.discrete_parents)
         mean = np.broadcast_to(self.mean[row], n).copy()
         for i, parent in enumerate(self.continuous_parents):
@@ -178,7 +181,7 @@ class GaussianCPD(CPD):
         return np.asarray(mean + np.sqrt(self.variance[row]) * random.standard_normal(n))
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < child <= high) of a child without parents; see `cpds.summing_out`."""
+        """Return P(low < child <= high) if the child has no parents; see `HasIntervals`."""
         scale = np.sqrt(self.variance)
         a, b = (low - self.mean) / scale, (high - self.mean) / scale
         # In the upper tail the difference of two probabilities close to one would lose digits.
@@ -186,7 +189,7 @@ class GaussianCPD(CPD):
         return np.asarray(ndtr(np.where(upper, -a, b)) - ndtr(np.where(upper, -b, a)))
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD."""
+        """Return a table with mean or intercept, slopes and standard deviation; see CPD."""
         slopes = self.continuous_parents
         names = texts([parent.name for parent in slopes[:max_columns]], 16)
         columns = {"intercept" if slopes else "mean": self.mean}

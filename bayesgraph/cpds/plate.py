@@ -1,4 +1,4 @@
-"""Plates: many children with the same discrete parents, their parameters side by side.
+"""Plates: many children with the same discrete parents, with the parameters of all in one array.
 
 A plate is the same model as one CPD for each child, which `singles` returns. It holds one array for
 all children, and one kernel reads all their columns. Files and plots show the single children; the
@@ -25,7 +25,7 @@ from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
 
 class Plate(CPD):
-    """Children that are independent given the same discrete parents.
+    """Children that are independent of each other given the same discrete parents.
 
     A subclass implements `_take`, which returns the plate of some of the children, and `_add`,
     which adds up the log densities of observed children.
@@ -47,7 +47,7 @@ class Plate(CPD):
 
     @property
     def children(self) -> tuple[Variable, ...]:
-        """See CPD."""
+        """The variables whose distributions the plate holds."""
         return self._children
 
     @cached_property
@@ -95,9 +95,10 @@ class Plate(CPD):
         above: float = -np.inf,
         by_child: bool = False,
     ) -> Floats:
-        """Return a checked parameter of the given shape as a read-only array.
+        """Return the parameter `name`, checked, as a read-only array of the given shape.
 
-        With `by_child`, values lack the last axis if a single child was given without a list.
+        All values must exceed `above`. With `by_child`, the last axis is the children; `values`
+        lack it if a single child was given without a list.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
         array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
@@ -110,7 +111,7 @@ class Plate(CPD):
 
     @abstractmethod
     def _take(self, at: Sequence[int]) -> Self:
-        """Return the plate of the children at the indices `at`."""
+        """Return the plate of only the children at the indices `at`."""
 
     @abstractmethod
     def _add(self, evidence: Evidence, out: Floats) -> None:
@@ -120,7 +121,7 @@ class Plate(CPD):
         """
 
     def _numbers(self, evidence: Evidence) -> Floats:
-        """Return the children's columns, NaN where missing; refuse negative counts."""
+        """Return the children's columns as a matrix, NaN where missing; refuse negative counts."""
         values = evidence.matrix(self._children).astype(np.float64, copy=False)
         if issubclass(self._child_type, Count) and (values < 0).any():
             name = self._children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
@@ -128,7 +129,7 @@ class Plate(CPD):
         return values
 
     def over(self, children: Sequence[Variable]) -> Self:
-        """Return the plate of some of the children."""
+        """Return the plate of only the given children."""
         if len(children) == len(self._children):
             return self
         return self._take([self._place[child] for child in children])
@@ -140,7 +141,10 @@ class Plate(CPD):
         return tuple(self._take([i]) for i in range(len(self._children)))
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """Return a plate of observed children and a CPD for each other relevant child; see CPD."""
+        """Return one plate of the observed children, and a CPD for each free relevant child.
+
+        See CPD.
+        """
         seen = [child for child in self._children if child in observed]
         found: list[CPD] = [self.over(seen)] if seen else []
         if len(seen) < len(self._children):
@@ -149,7 +153,7 @@ class Plate(CPD):
         return found
 
     def potential(self, evidence: Evidence) -> Potential:
-        """See CPD.
+        """Return the potential of the observed children, a factor over the free parents; see CPD.
 
         Raises
         ------
@@ -169,7 +173,7 @@ class Plate(CPD):
         return Factor.from_log(scope, out.T.reshape(evidence.n_rows, *shape))
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """See CPD."""
+        """Add the log densities of all children to `out`; see CPD."""
         if tuple(scope) == self.parents:
             self._add(evidence, out)
             return

@@ -1,4 +1,4 @@
-"""Plates of the two basic families: Gaussian children, and discrete children with tables."""
+"""Plates of Gaussian children, and plates of discrete children with tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class GaussianPlate(DensityCPD):
         self._set_parameters(children, parents, mean=mean, variance=variance)
 
     def singles(self) -> tuple[CPD, ...]:
-        """See CPD."""
+        """Return a GaussianCPD for each child; see CPD."""
         return tuple(
             GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
             for i, child in enumerate(self._children)
@@ -142,7 +142,7 @@ class TablePlate(Plate):
         return type(self)(children, self.values[..., columns], self.parents)
 
     def singles(self) -> tuple[CPD, ...]:
-        """See CPD."""
+        """Return a TableCPD for each child; see CPD."""
         return tuple(
             TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)
             for i, child in enumerate(self._children)

@@ -1,7 +1,7 @@
 """Stacks: CPDs of one class with the same free variables, added up by one kernel call.
 
-A stack depends on which variables are observed, not on their values: it is made once for a pattern
-of evidence, and then serves any rows of that pattern.
+A stack depends on which variables are observed, not on their values: it is made once for a set of
+observed variables, and then serves any rows in which these are observed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _V = TypeVar("_V", bound=Variable)
 
 
 class Adder(Protocol):
-    """An object that adds log potentials to an accumulator."""
+    """An object that adds log potentials of one or more CPDs to an accumulator."""
 
     @property
     def nbytes(self) -> int:
@@ -36,7 +36,7 @@ class Adder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TableStack:
-    """Log tables that are indexed by the states of observed variables.
+    """Log probability tables of several CPDs, which are looked up by observed states.
 
     Attributes
     ----------
@@ -51,7 +51,8 @@ class TableStack:
     width : ndarray, shape (n_tables,)
         Number of configurations of each table's observed variables.
     values : ndarray
-        The tables, flat and one after the other, each with a row for each cell.
+        The tables, flat and one after the other, each with a row for each cell (joint configuration
+        of the free variables).
     """
 
     variables: tuple[Discrete, ...]
@@ -89,7 +90,7 @@ class TableStack:
         return self.values.nbytes + self.place.nbytes + self.stride.nbytes
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """See Adder."""
+        """Add the log probabilities of all tables given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.variables).T)
         kernels.add_tables(out, codes, self.place, self.stride, self.first, self.width, self.values)
 
@@ -131,7 +132,8 @@ class LinearStack:
         Parameters
         ----------
         numbers : sequence of (mean, variance, slopes)
-            Parameters of each CPD, of shapes (cells,), (cells,) and (cells, n_parents).
+            Parameters of each CPD, of shapes (cells,), (cells,) and (cells, n_parents); a cell is a
+            joint configuration of the free variables.
         observed : sequence of sequences of Continuous
             The child of each CPD, then its continuous parents.
         """
@@ -154,14 +156,14 @@ class LinearStack:
         return 3 * self.mean.nbytes + self.slopes.nbytes + self.place.nbytes
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """See Adder."""
+        """Add the log densities of all children given the evidence to `out`; see Adder."""
         values = np.ascontiguousarray(evidence.matrix(self.variables).T, dtype=np.float64)
         density = self.mean, self.scale, self.constant, self.slopes
         kernels.add_linear(out, values, self.place, self.first, *density)
 
 
 def _places(groups: Sequence[Sequence[_V]]) -> dict[_V, int]:
-    """Return an index for each different variable of the groups."""
+    """Return a mapping from each variable to its index among the distinct variables of groups."""
     return {v: i for i, v in enumerate(dict.fromkeys(v for group in groups for v in group))}
 
 

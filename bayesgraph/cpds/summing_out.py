@@ -1,13 +1,14 @@
 """Conditional distributions that sum out their unobserved root parents themselves.
 
-If a continuous parent of a tree CPD is free, the engine cannot represent the CPD's potential. But a
-root parent z with no other child, no soft evidence, and not among the targets appears in no other
-CPD than its own and that of its child c. The sum
+If a continuous parent of a tree CPD is free, the CPD's potential is neither a table nor Gaussian,
+and the inference engine cannot represent it. An exception is a parent z that is a root of the
+network, is not a target, has no soft evidence and has a single child c. It appears only in its own
+CPD and in that of c, and the sum
 
     sum_z P(z) P(c | z, rest)
 
-then replaces both CPDs. This module finds such parents from the question alone; the engine gets an
-ordinary factor.
+replaces both CPDs. This module finds such parents from the query alone; the engine gets an ordinary
+factor.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from bayesgraph.variables import Continuous, Variable
 
 
 class NumericCPD(CPD):
-    """A CPD that is not Gaussian in its continuous variables, which must therefore be observed."""
+    """A CPD that is not Gaussian in its continuous variables, so that they must be observed."""
 
     def check_observed(self, observed: Collection[Variable]) -> None:
         """Raise an UnsupportedModelError if a continuous variable of the CPD is not observed."""
@@ -49,7 +50,7 @@ class RootSummingCPD(NumericCPD):
 
     @abstractmethod
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
-        """Return the CPD with root parents summed out in all rows that do not observe them.
+        """Return a CPD that sums out the given root parents in rows where they are missing.
 
         Parameters
         ----------
@@ -65,7 +66,7 @@ class RootSummingCPD(NumericCPD):
 
 @runtime_checkable
 class HasIntervals(Protocol):
-    """A continuous distribution without parents that computes the probability of intervals."""
+    """Protocol of the CPD of a continuous root that gives the probability of intervals."""
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
         """Return P(low < x <= high) for arrays of bounds, which may be infinite."""
@@ -73,7 +74,7 @@ class HasIntervals(Protocol):
 
 
 def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
-    """Return the probability of intervals under the CPD of a continuous root.
+    """Return P(low < x <= high) of a continuous root x, by its CPD `root`.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
     """
     if not isinstance(root, HasIntervals):
         raise UnsupportedModelError(
-            f"{root} does not know the probability of an interval, which summing "
+            f"{root.title} does not know the probability of an interval, which summing "
             f"{root.variable.name!r} out of a tree takes. Observe it, or use a GaussianCPD or a "
             "HistogramCPD."
         )
@@ -90,19 +91,21 @@ def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
 
 
 def state_probabilities(root: CPD) -> Floats:
-    """Return the probabilities of a discrete root, shape (n_states,)."""
+    """Return the prior probabilities of a discrete root, shape (n_states,), from its CPD."""
     potential = root.potential(Evidence(1, {}))
     assert isinstance(potential, Factor)  # the root is discrete
     return np.asarray(np.exp(potential.log_values[0]))
 
 
 def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
-    """Return the roots that the CPD of their only child can sum out, with their own CPDs.
+    """Return the root variables that the CPD of their only child can sum out.
+
+    Each is mapped to its own CPD.
 
     Parameters
     ----------
     cpds : iterable of CPD
-        The CPDs relevant to a question, those of all ancestors included.
+        The CPDs relevant to a query, those of all ancestors included.
     targets : collection of variables
         The targets, and the variables with soft evidence.
     """
@@ -123,7 +126,7 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
 def without_summed_roots(
     cpds: Iterable[CPD], observed: Collection[Variable], targets: Collection[Variable]
 ) -> list[CPD]:
-    """Return the CPDs of a question, with unobserved roots summed out where possible.
+    """Return the CPDs relevant to a query, with unobserved roots summed out where possible.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables: a discrete child given discrete parents."""
+"""Conditional probability tables: a discrete child given discrete parents."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class TableCPD(CPD):
         return Factor.from_log(self._axes, self.log_values[None])
 
     def potential(self, evidence: Evidence) -> Factor:
-        """See CPD."""
+        """Return the table reduced to the observed states; see CPD."""
         observed = [variable for variable in self._axes if variable in evidence]
         if not observed:
             return self.to_factor()
@@ -122,7 +122,10 @@ class TableCPD(CPD):
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return a single adder, the stack of all tables; see CPD."""
+        """Return one object that adds the log probabilities of all tables to an accumulator.
+
+        See CPD.
+        """
         cells = math.prod(variable.cardinality for variable in scope)
         seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
         tables = [
@@ -132,7 +135,7 @@ class TableCPD(CPD):
         return [TableStack.of(tables, seen)]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD."""
+        """Return n draws of the child's state code given the parents' columns; see CPD."""
         shares = self.values.reshape(-1, self.variable.cardinality)
         if not self.parents:
             return draw_states(shares, np.zeros(n, dtype=np.intp), random)
@@ -141,5 +144,5 @@ class TableCPD(CPD):
         return draw_states(shares, row, random)
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD."""
+        """Return a table with a column for each state of the child; see CPD."""
         return describe_table(self.parents, self.variable, self.values, max_rows, max_columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -26,6 +26,7 @@ from bayesgraph.cpds.validation import (
     check_family,
     checked_numbers,
 )
+from bayesgraph.display import DisplayTable
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -34,21 +35,22 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 Ints: TypeAlias = NDArray[np.int64]
 
-# Maximum length of the names of states in print.
-_LONGEST = 16
+# Maximum lengths of the names of states and of the paths to leaves in print, and maximum number of
+# states in a condition.
+_LONGEST, _LONGEST_PATH, _MAXIMUM_STATES = 16, 80, 8
 
 
 @dataclass(frozen=True)
 class Split:
-    """An inner node of a tree, to write a tree as nested splits.
+    """A split of a tree CPD, for writing a tree as nested splits.
 
     Attributes
     ----------
     on : Variable or name
-        The parent that it splits on.
+        The parent variable that it splits on.
     at : number or list of states
-        The threshold of a continuous parent, whose values up to it go left; or the states of a
-        discrete parent that go left.
+        For a continuous parent, the threshold: values up to and including it go left. For a
+        discrete parent, the states that go left.
     left, right : Split, or probabilities of the child's states
     """
 
@@ -144,7 +146,7 @@ class TreeCPD(RootSummingCPD):
     >>> sick = Discrete("sick", [False, True])
     >>> split = Split("age", 40.0, [0.9, 0.1], Split("smoker", ["no"], [0.8, 0.2], [0.4, 0.6]))
     >>> TreeCPD(sick, split, [age, smoker])
-    TreeCPD P(sick | age, smoker)
+    TreeCPD P(sick | age, smoker), 3 leaves, depth 2
       leaf                       False   True
       age ≤ 40                   0.900  0.100
       age > 40 and smoker = no   0.800  0.200
@@ -184,13 +186,16 @@ class TreeCPD(RootSummingCPD):
 
     @cached_property
     def flat(self) -> kernels.TreeArrays:
-        """The arrays of the tree as the kernels take them."""
+        """The arrays of the tree as the tuple `TreeArrays`, which compiled kernels take."""
         discrete = np.array([isinstance(p, Discrete) for p in self.parents], dtype=bool)
         tree = self.tree
         return tree.feature, discrete, tree.threshold, tree.left_states, tree.left, tree.right
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
-        """See RootSummingCPD."""
+        """Return a CPD that sums out the given root parents where they are missing.
+
+        See RootSummingCPD.
+        """
         share = np.full(self.tree.n_nodes, np.nan)
         for place, parent in enumerate(self.parents):
             if parent in roots:
@@ -200,9 +205,9 @@ class TreeCPD(RootSummingCPD):
         return _SummedTree(self, parents, share)
 
     def left_shares(self, parent: Variable, root: CPD) -> Floats:
-        """Return the probability of the left branch at each split on an unobserved root parent.
+        """Return P(left branch | earlier splits on the path) at splits on an unobserved root.
 
-        It is conditional on the earlier splits on the path, and cached for each root CPD.
+        Cached for each root CPD.
 
         Parameters
         ----------
@@ -213,7 +218,7 @@ class TreeCPD(RootSummingCPD):
         Returns
         -------
         ndarray, shape (n_nodes,)
-            NaN at all other nodes.
+            NaN at leaves and at splits on other parents.
         """
         known = self._shares.get(parent)
         if known is None or known[0] is not root:
@@ -236,7 +241,7 @@ class TreeCPD(RootSummingCPD):
         return self._nothing_summed(evidence).potential(evidence)
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """See CPD."""
+        """Add the log potential to `out`; no parent is summed out. See CPD."""
         self._nothing_summed(evidence).accumulate(evidence, scope, out)
 
     def _nothing_summed(self, evidence: Evidence) -> _SummedTree:
@@ -245,12 +250,12 @@ class TreeCPD(RootSummingCPD):
         return whole
 
     def check_observed(self, observed: Collection[Variable]) -> None:
-        """See NumericCPD."""
+        """Raise an error if a continuous parent with splits is not observed; see NumericCPD."""
         super().check_observed({*observed, *self._idle})
 
     @cached_property
     def _idle(self) -> frozenset[Variable]:
-        """Parents on which no node splits."""
+        """The parents on which no node splits."""
         used = set(self.tree.feature.tolist())
         return frozenset(p for place, p in enumerate(self.parents) if place not in used)
 
@@ -260,7 +265,7 @@ class TreeCPD(RootSummingCPD):
         return np.asarray(kernels.reached_leaves(matrix, self.flat))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD."""
+        """Return n draws of the child's state code given the parents' columns; see CPD."""
         return draw_states(self.tree.values, self.reached(parents, n), random)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -271,7 +276,7 @@ class TreeCPD(RootSummingCPD):
     def from_arrays(
         cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
     ) -> Self:
-        """See CPD."""
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
         return cls(children[0], Tree(**arrays), parents)  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -280,31 +285,47 @@ class TreeCPD(RootSummingCPD):
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a table with a row for each leaf and the conditions on its path; see CPD."""
-        tree = self.tree
-        path: list[list[str]] = [[] for _ in range(tree.n_nodes)]
-        for node in np.flatnonzero(tree.feature >= 0).tolist():
-            parent = self.parents[tree.feature[node]]
-            for below, side in zip((tree.left[node], tree.right[node]), (True, False), strict=True):
-                path[below] = [*path[node], self._condition(parent, node, side)]
-        names = state_texts(self.variable, _LONGEST)
+        tree, shown = self.tree, self.tree.leaves[:max_rows]
+        above = np.full(tree.n_nodes, -1)
+        splits = np.flatnonzero(tree.feature >= 0)
+        above[tree.left[splits]] = above[tree.right[splits]] = splits
+        paths = texts([self._path(leaf, above) for leaf in shown.tolist()], _LONGEST_PATH)
+        names = state_texts(self.variable, _LONGEST, max_columns)
         rows = [
-            [
-                " and ".join(path[leaf]) or "always",
-                *(f"{p:.3f}" for p in tree.values[leaf, :max_columns]),
-            ]
-            for leaf in tree.leaves[:max_rows].tolist()
+            [path, *(f"{p:.3f}" for p in shares[:max_columns])]
+            for path, shares in zip(paths, tree.values[shown], strict=True)
         ]
-        note = left_out(len(tree.leaves) - len(rows), len(names) - len(names[:max_columns]))
-        return Description(["leaf", *names[:max_columns]], rows, None, note)
+        hidden = self.variable.cardinality - len(names)
+        note = left_out(len(tree.leaves) - len(rows), hidden)
+        return Description(["leaf", *names], rows, None, note)
+
+    def _display(self) -> DisplayTable:
+        n = len(self.tree.leaves)
+        size = f"{n} {'leaf' if n == 1 else 'leaves'}, depth {self.tree.depth}"
+        return replace(super()._display(), title=f"{self.title}, {size}")
+
+    def _path(self, leaf: int, above: NDArray[np.intp]) -> str:
+        """Return the conditions on the path to a leaf, given the parent node of each node."""
+        conditions: list[str] = []
+        while (node := int(above[leaf])) >= 0:
+            parent = self.parents[self.tree.feature[node]]
+            conditions.append(self._condition(parent, node, leaf == self.tree.left[node]))
+            leaf = node
+        return " and ".join(reversed(conditions)) or "always"
 
     def _condition(self, parent: Variable, node: int, goes_left: bool) -> str:
-        """Return the condition on the parent for the left or the right branch of a split."""
+        """Return the text of the condition for the left or the right branch of a split on `parent`.
+
+        An example is ``age ≤ 40``.
+        """
         if not isinstance(parent, Discrete):
             threshold = number(float(self.tree.threshold[node]))
             return f"{parent.name} {'≤' if goes_left else '>'} {threshold}"
         chosen = self.tree.left_states[node, : parent.cardinality] == goes_left
-        names = texts(parent.states, _LONGEST)
-        return f"{parent.name} = {' or '.join(names[i] for i in np.flatnonzero(chosen).tolist())}"
+        places = np.flatnonzero(chosen).tolist()
+        names = texts([parent.states[i] for i in places[:_MAXIMUM_STATES]], _LONGEST)
+        more = [f"{len(places) - len(names):,} more"] if len(places) > len(names) else []
+        return f"{parent.name} = {' or '.join([*names, *more])}"
 
 
 class _SummedTree(NumericCPD):
@@ -333,11 +354,11 @@ class _SummedTree(NumericCPD):
         return self.source.n_parameters
 
     def check_observed(self, observed: Collection[Variable]) -> None:
-        """See NumericCPD."""
+        """Raise an error if a continuous parent with splits is not observed; see NumericCPD."""
         super().check_observed({*observed, *self.source._idle})
 
     def potential(self, evidence: Evidence) -> Factor:
-        """See CPD."""
+        """Return the potential, with some root parents summed out where missing; see CPD."""
         free = [p for p in self.discrete_parents if p not in evidence]
         cards = [p.cardinality for p in free]
         n_rows = evidence.n_rows if any(v in evidence for v in self.scope) else 1
@@ -354,7 +375,7 @@ class _SummedTree(NumericCPD):
         return Factor.from_log([*free, self.variable], rows_first)
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """See CPD."""
+        """Add the log potential to `out`; see CPD."""
         if any(p not in evidence for p in self.discrete_parents):
             super().accumulate(evidence, scope, out)
             return
@@ -388,7 +409,7 @@ class _SummedTree(NumericCPD):
 
     @property
     def title(self) -> str:
-        """See CPD."""
+        """The title of the original tree CPD."""
         return self.source.title
 
 
@@ -409,7 +430,11 @@ def _matrix(
 
 
 def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
-    """Return P(left | earlier splits on the path) at the splits on a continuous parent."""
+    """Return P(left branch | earlier splits on the path) at splits on a continuous parent.
+
+    `place` is the index of the parent, and `root` its CPD. `above` has the nearest ancestor of each
+    split that splits on the same parent; see `kernels.same_split_above`.
+    """
     low, high = np.full(tree.n_nodes, -np.inf), np.full(tree.n_nodes, np.inf)
     nodes = np.flatnonzero(tree.feature == place)
     for node in nodes.tolist():  # ancestors come first
@@ -430,7 +455,10 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
 
 
 def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
-    """Return P(left | earlier splits on the path) at the splits on a discrete parent."""
+    """Return P(left branch | earlier splits on the path) at splits on a discrete parent.
+
+    The arguments are those of `_continuous_shares`.
+    """
     probability = state_probabilities(root)
     nodes = np.flatnonzero(tree.feature == place)
     goes_left = tree.left_states[:, : len(probability)]
@@ -457,7 +485,7 @@ def _shares(tree: Tree, nodes: Ints, left: Floats, whole: Floats) -> Floats:
 
 
 def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tree:
-    """Return nested splits as flat arrays."""
+    """Return a tree given as nested splits (`Split`) as flat arrays (`Tree`)."""
     names = [parent.name for parent in parents]
     width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
     nodes: list[Any] = [tree]
@@ -506,7 +534,10 @@ def _listed(states: Any, parent: Discrete) -> list[Any]:
 
 
 def _checked(tree: Tree, variable: Discrete, parents: Sequence[Variable], what: str) -> Tree:
-    """Return the tree as arrays of the right types, read-only, or raise a CPDError."""
+    """Return a tree with read-only arrays of the right types, or raise a CPDError.
+
+    `what` names the CPD in error messages.
+    """
     n = len(np.atleast_1d(tree.feature))
     width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
     shapes = {
@@ -569,7 +600,7 @@ def _check_links(tree: Tree, n_parents: int, what: str) -> None:
 
 
 def _check_splits(tree: Tree, parents: Sequence[Variable], what: str) -> None:
-    """Check thresholds and states of all splits, and set unused entries to zero."""
+    """Check thresholds and states of all splits, and set unused array entries to zero in place."""
     for place, parent in enumerate(parents):
         own = tree.feature == place
         if isinstance(parent, Continuous):
@@ -619,5 +650,5 @@ def _check_numbers(tree: Tree, what: str) -> None:
 
 
 def _first(wrong: Any) -> int:
-    """Return the index of the first true value of an array, or -1."""
+    """Return the index of the first true entry of a boolean array, -1 if there is none."""
     return int(np.argmax(wrong)) if wrong.any() else -1

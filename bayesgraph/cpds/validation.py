@@ -17,7 +17,10 @@ SUM_TOLERANCE = 1e-6
 
 
 def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
-    """Return the parents as a tuple; raise a CPDError unless all variables are valid and differ."""
+    """Return the parents as a tuple; raise a CPDError unless all variables are valid and differ.
+
+    `variable` is the child, and `family` the name of the CPD class in error messages.
+    """
     try:
         parents = tuple(parents)
     except TypeError as error:
@@ -42,7 +45,10 @@ def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple
 
 
 def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) -> None:
-    """Raise a CPDError if the child is not of the type that the CPD class takes."""
+    """Raise a CPDError if the child `variable` is not of the type `kind`.
+
+    `family` is the name of the CPD class in the message, `hint` an advice at its end.
+    """
     if not isinstance(variable, kind):
         takes, is_ = ("discrete", "continuous") if kind is Discrete else ("continuous", "discrete")
         raise CPDError(f"{family} takes a {takes} child; {variable.name!r} is {is_}. {hint}")
@@ -65,6 +71,8 @@ def checked_numbers(
 ) -> Floats:
     """Return values as a read-only array of a given shape; `fill` broadcasts a single number.
 
+    `what` names the values in error messages.
+
     Raises
     ------
     CPDError
@@ -85,7 +93,10 @@ def checked_numbers(
 
 
 def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> None:
-    """Raise a CPDError that names the row if probabilities do not sum to one on the last axis."""
+    """Raise a CPDError unless the probabilities along the last axis sum to one.
+
+    The message names the row: the configuration of `parents`, which are the other axes.
+    """
     sums = values.sum(axis=-1)
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():

@@ -40,7 +40,8 @@ def modl_groups(
 ) -> Groups:
     """Return the groups of values of the lowest cost that a greedy search with improvement finds.
 
-    The cost of K groups of V values, N rows and J classes is (Boulle 2005, Theorem 1)
+    The cost is a description length in nats, minus the log posterior probability of the groups up
+    to a constant. K groups of V values, N rows and J classes cost (Boulle 2005, Theorem 1)
 
         ln V + ln B(V, K) + sum_k ln C(n_k + J - 1, J - 1) + sum_k ln(n_k! / prod_j n_kj!),
 
@@ -88,7 +89,7 @@ def modl_groups(
 def _value_counts(
     codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None
 ) -> Floats:
-    """Return the class weights of each value, shape (V, n_classes)."""
+    """Return the class weights of each value of a column, shape (V, n_classes)."""
     value, label = np.asarray(codes, dtype=np.int64), np.asarray(classes, dtype=np.int64)
     if value.shape != label.shape or value.ndim != 1:
         raise DataError(
@@ -103,7 +104,11 @@ def _value_counts(
 
 
 def _together(counts: Floats) -> NDArray[np.int64]:
-    """Return the index of each value's search unit: pure and rare values are joined by class."""
+    """Return the index of the search unit of each value, given the class weights of the values.
+
+    A unit is a single value, or all values whose rows have the same one class. If there are too
+    many units, the rarest values join the unit of their majority class.
+    """
     n_values, n_classes = counts.shape
     majority = counts.argmax(axis=1)
     bound = (counts > 0).sum(axis=1) == 1
@@ -117,10 +122,10 @@ def _together(counts: Floats) -> NDArray[np.int64]:
 
 
 def grouping_prior(n_values: int, maximum: int) -> Floats:
-    """Return ln V + ln B(V, K) for K from 0 (no grouping, infinite) to `maximum`.
+    """Return the prior cost ln V + ln B(V, K) of K groups, for K from 0 (infinite) to `maximum`.
 
     B(V, K) = sum_{i=1..K} i^V / i! sum_{j=0..K-i} (-1)^j / j!, whose terms are not negative (from
-    the explicit form of the Stirling numbers of the second kind).
+    the explicit form of the Stirling numbers of the second kind). V is `n_values`.
     """
     i = np.arange(1, maximum + 1)
     powers = n_values * np.log(i) - gammaln(i + 1)
@@ -136,7 +141,15 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
 
 
 def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, float]:
-    """Return the group of each unit, the cost of the grouping, and the cost of a single group."""
+    """Return the group of each unit, the cost of the grouping, and the cost of a single group.
+
+    Parameters
+    ----------
+    units : ndarray, shape (n_units, n_classes)
+        Class weights of values that stay in one group.
+    prior : ndarray
+        Cost of each number of groups; see `grouping_prior`.
+    """
     n_classes = units.shape[1]
     table = factorials(units, float(units.sum()), n_classes)
     if (units.sum(axis=0) > 0).sum() <= 2:
@@ -160,7 +173,11 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
 
 
 def _in_order(units: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
-    """Return groups of units that are consecutive by the share of one of two classes."""
+    """Return the group of each unit for two classes, by a search of intervals.
+
+    Units are ordered by the share of one class; a group is a run of consecutive units. `table`
+    holds logs of factorials.
+    """
     share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
     order = np.argsort(share, kind="stable")
     sums = np.concatenate([np.zeros((1, units.shape[1])), np.cumsum(units[order], axis=0)])

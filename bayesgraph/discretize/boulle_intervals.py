@@ -41,7 +41,8 @@ def modl(
 ) -> Intervals:
     """Return the intervals of the lowest cost that a greedy search with improvement finds.
 
-    The cost of I intervals of N rows and J classes is (Boulle 2006, equation of the MODL criterion)
+    The cost is a description length in nats, minus the log posterior probability of the intervals
+    up to a constant. I intervals of N rows and J classes cost (Boulle 2006, MODL criterion)
 
         ln N + ln C(N + I - 1, I - 1)
         + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!).
@@ -86,7 +87,9 @@ def modl_granular(
     *,
     n_columns: int = 1,
 ) -> Intervals:
-    """Return the intervals of the lowest cost that includes the precision of cuts, as in Khiops.
+    """Return the intervals of the lowest cost by the criterion of Khiops.
+
+    It is the cost of `modl` with another prior, which includes the precision of the cut points.
 
     For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency. Equal
     values are put into the bin of their middle row. A single interval costs ln 2 in addition to its
@@ -105,7 +108,7 @@ def modl_granular(
     values, classes, n_classes, weights
         As for `modl`.
     n_columns : int
-        Number of columns from which this column was chosen.
+        Number of columns among which this column is selected, for the prior.
 
     References
     ----------
@@ -130,7 +133,10 @@ def modl_granular(
 
 
 def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
-    """Return the index (from 1) of each row's bin among at most `maximum` bins of equal weight."""
+    """Return the index (from 1) of the bin of each row, for at most `maximum` bins of equal weight.
+
+    Values ascend, and equal values share a bin; `below` holds the cumulative weights of the rows.
+    """
     starts = np.flatnonzero(np.append(True, ascending[1:] > ascending[:-1]))
     ends = np.append(starts[1:], ascending.size) - 1
     before = np.append(0.0, below[ends[:-1]])
@@ -144,7 +150,11 @@ def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
 def _granular_prior(
     maximum: int, total: float, granularity: int, last: int, n_columns: int
 ) -> Floats:
-    """Return the cost of each number of intervals, from 0 (infinite) to `maximum`."""
+    """Return the prior cost of each number of intervals, from 0 (infinite) to `maximum`.
+
+    It is the first part of the cost in `modl_granular`, for one granularity. `total` is N, and
+    `last` the largest granularity.
+    """
     size = max(2.0, min(2.0**granularity, total))
     cuts = np.arange(1, maximum)
     several = (
@@ -178,7 +188,10 @@ def _log_star(numbers: NDArray[np.integer[Any]]) -> Floats:
 
 
 def published_prior(total: float, maximum: int) -> Floats:
-    """Return ln N + ln C(N + I - 1, I - 1) for I from 0 (infinite) to `maximum`."""
+    """Return the prior cost ln N + ln C(N + I - 1, I - 1) of I intervals, I from 0 to `maximum`.
+
+    N is `total`. The cost of no interval is infinite.
+    """
     count = np.arange(1, maximum + 1)
     chosen = gammaln(total + count) - gammaln(count) - gammaln(total + 1)
     return np.concatenate([[np.inf], np.log(max(total, 1e-300)) + chosen])
@@ -208,10 +221,11 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
 
 
 def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
-    """Return which bins begin an interval after greedy merging.
+    """Return a mask of the bins that begin an interval after greedy merging.
 
-    If there are very many bins, they are first merged into bins of equal weight; the improvement
-    that follows searches for cut points among all of the original bins.
+    `table` holds logs of factorials, and `prior` the cost of each number of intervals. If there are
+    very many bins, they are first merged into bins of equal weight; the improvement that follows
+    searches for cut points among all of the original bins.
     """
     if len(bins.low) <= _MAX_BINS:
         return np.asarray(kernels.merge_greedily(bins.sums, table, prior))
@@ -226,14 +240,14 @@ def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
 
 
 def factorials(counts: Floats, total: float, n_classes: int) -> Floats:
-    """Return logs of factorials up to a total; empty if a count is fractional."""
+    """Return logs of the factorials up to `total` and beyond; empty if a count is fractional."""
     if not (counts == np.rint(counts)).all():
         return np.empty(0)
     return factorial_table(total, n_classes)
 
 
 def factorial_table(total: float, beyond: int) -> Floats:
-    """Return logs of factorials up to a total plus `beyond`; empty for totals above 4 million."""
+    """Return logs of the factorials up to `total + beyond`; empty for totals above 4 million."""
     if total > _TABLE:
         return np.empty(0)
     # A power of two, so that columns with a few missing values share one table.

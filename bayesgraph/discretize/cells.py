@@ -32,14 +32,14 @@ def cut_cells(
     high: Floats,
     bins: int,
 ) -> NDArray[np.bool_]:
-    """Return which cells begin an interval.
+    """Return a mask of the cells of all features that begin an interval.
 
     Parameters
     ----------
     method : str
         A key of `CELL_METHODS`.
     start : ndarray of int, shape (n_features + 1,)
-        Offset of the cells of each feature, and the number of cells.
+        Offset of the cells of each feature; the last entry is the number of cells.
     counts : ndarray, shape (n_cells, n_classes)
         Class weights; MDLP and MODL round their sums to integers.
     low, high : ndarray, shape (n_cells,)
@@ -62,7 +62,11 @@ def cut_cells(
 
 
 def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
-    """Return logs of factorials up to the largest feature weight plus its number of cells."""
+    """Return logs of the factorials that the costs of cells need.
+
+    They go up to the largest weight of a feature plus its number of cells and of classes. For
+    `start` and `counts` see `cut_cells`.
+    """
     below = np.concatenate([[0.0], np.cumsum(counts.sum(axis=1))])
     total = float((below[start[1:]] - below[start[:-1]]).max(initial=0.0))
     n_cells = int(np.diff(start).max(initial=0))

@@ -38,7 +38,7 @@ class Bins:
         return float(self.sums[-1].sum())
 
     def cuts(self, begins: NDArray[np.bool_]) -> Floats:
-        """Return the cut points of a partition, given which bins begin an interval."""
+        """Return the cut points of a partition, given a mask of the bins that begin an interval."""
         at = np.flatnonzero(begins)[1:]
         return cuts_between(self.high[at - 1], self.low[at])
 
@@ -170,8 +170,8 @@ _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 def _rounded(numbers: Floats, digits: int) -> Floats:
     """Return numbers rounded to about `digits` significant digits.
 
-    The results are the floats to which these decimals are parsed: the quotient, or the product, of
-    an integer and a power of ten that are both exact is rounded only once.
+    Each result is the float nearest to a decimal: it is the quotient or the product of an integer
+    and a power of ten, both of which are exact, so that only one rounding occurs.
     """
     size = np.abs(np.where(numbers == 0, 1.0, numbers))
     places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)

@@ -68,7 +68,10 @@ def elementary_bins(
 
 @numba.njit(cache=True, nogil=True)
 def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
-    """Return the weight, weight times class entropy (bits), and class count of bins a to b - 1."""
+    """Return weight, weight times class entropy (bits) and number of classes of bins a to b - 1.
+
+    `sums` holds the cumulative class counts of the bins.
+    """
     total, logs, present = 0.0, 0.0, 0
     for j in range(sums.shape[1]):
         n = sums[b, j] - sums[a, j]
@@ -83,7 +86,9 @@ def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
 
 @numba.njit(cache=True, nogil=True)
 def split_recursively(sums: Floats) -> NDArray[np.bool_]:
-    """Return which bins begin an interval after recursive splits that shorten the description.
+    """Return a mask of the bins that begin an interval, by the method of Fayyad and Irani.
+
+    Intervals are split recursively while a split shortens the description.
 
     Parameters
     ----------
@@ -140,7 +145,8 @@ def log_factorial(x: float, table: Floats) -> float:
 def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
     """Return the cost of an interval or group with class counts ``one + sign * other``, in nats.
 
-    The cost is ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), in which n! cancels.
+    It is the description length of the classes of its n rows, ln C(n + J - 1, J - 1) +
+    ln(n! / prod_j n_j!), in which n! cancels. `table` holds logs of factorials.
     """
     n_classes = len(one)
     total, cost = 0.0, 0.0
@@ -162,7 +168,11 @@ def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
-    """Update the ancestors of a leaf in a tournament tree of minima; ties go to the first leaf."""
+    """Update a tournament tree of minima after ``delta[leaf]`` has changed.
+
+    ``minimum[node]`` is the leaf of minimum delta among the node's descendants, the first in a tie.
+    The leaves start at index `size`.
+    """
     node = (size + leaf) // 2
     while node:
         one, other = minimum[2 * node], minimum[2 * node + 1]
@@ -172,9 +182,9 @@ def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> No
 
 @numba.njit(cache=True, nogil=True)
 def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.bool_]:
-    """Return which bins begin an interval in the best partition found by greedy merging.
+    """Return a mask of the bins that begin an interval, by greedy merging of neighbours.
 
-    Merging proceeds to a single interval; the best partition on the way is returned.
+    Merging proceeds to a single interval; the partition of the lowest cost on the way is returned.
 
     Parameters
     ----------
@@ -241,7 +251,10 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
 
 @numba.njit(cache=True, nogil=True)
 def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
-    """Return the minimum cost of bins a to b - 1 as two intervals, and where the second begins."""
+    """Return the minimum cost of bins a to b - 1 as two intervals, and where the second begins.
+
+    For `sums` and `table` see `merge_greedily`.
+    """
     n_classes = sums.shape[1]
     minimum, at = np.inf, -1
     for m in range(a + 1, b):
@@ -263,7 +276,8 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     """Improve a partition in place by the best of four moves until none lowers the cost.
 
     The moves: split an interval; merge two; merge two and split them anew; merge three and split
-    the result in two. Parameters as for `merge_greedily`.
+    the result in two. `begins` marks the bins that begin an interval; for the other parameters see
+    `merge_greedily`.
     """
     n_bins = len(begins)
     after = np.full(n_bins, n_bins)
@@ -356,11 +370,12 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
 def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
     """Return the group of each value in the best grouping found by greedy merging.
 
-    Merging proceeds to a single group; the best grouping on the way is returned.
+    Merging proceeds to a single group; the grouping of the lowest cost on the way is returned.
 
     Parameters
     ----------
     counts : ndarray, shape (V, n_classes)
+        Class counts of the V values.
     table : ndarray
         Logs of factorials, as for `merge_greedily`.
     prior : ndarray, shape (V + 1,)
@@ -369,7 +384,7 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
     Returns
     -------
     ndarray of int, shape (V,)
-        A group is denoted by the index of its first value.
+        The group of a value is the index of the group's first value.
     """
     size = len(counts)
     sums = counts.copy()
@@ -481,7 +496,7 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
 
 @numba.njit(cache=True, nogil=True)
 def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
-    """Mark the first cells of intervals of about equal weight."""
+    """Mark in `begins` the first cells of `bins` intervals of about equal weight."""
     n_cells = len(begins)
     total = sums[n_cells].sum()
     begins[0] = True
@@ -498,7 +513,10 @@ def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
 def _one_dimensional_means(
     sums: Floats, place: Floats, bins: int, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark the first cells of clusters by Lloyd's algorithm, from intervals of equal weight."""
+    """Mark in `begins` the first cells of k-means clusters of the cells' positions `place`.
+
+    This is Lloyd's algorithm, which starts with `bins` intervals of equal weight.
+    """
     n_cells = len(begins)
     _equal_weights(sums, bins, begins)
     for _ in range(50):
@@ -539,7 +557,10 @@ def class_sums(counts: Floats) -> Floats:
 
 @numba.njit(cache=True, nogil=True)
 def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
-    """Mark the first cells of the intervals of MODL; `sums` must be integers."""
+    """Mark in `begins` the first cells of the intervals of the lowest cost by the criterion MODL.
+
+    `sums` are cumulative class weights, which must be integers.
+    """
     n_cells = len(begins)
     total = int(sums[n_cells].sum())
     begins[0] = True
@@ -574,7 +595,10 @@ def width_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark intervals of equal width; a cell belongs where its middle value lies."""
+    """Mark in `begins` the first cells of `bins` intervals of equal width.
+
+    A cell belongs to the interval that contains the middle of its range.
+    """
     start, half = low[0], high[-1] / 2 - low[0] / 2
     interval = 0
     for b in range(len(begins)):
@@ -594,7 +618,7 @@ def frequency_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark intervals of about equal weight."""
+    """Mark in `begins` the first cells of `bins` intervals of about equal weight."""
     _equal_weights(class_sums(counts), bins, begins)
 
 
@@ -607,7 +631,7 @@ def kmeans_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark the clusters of one-dimensional k-means of the cells' middles (Lloyd's algorithm)."""
+    """Mark in `begins` the first cells of k-means clusters of the cells' middles (Lloyd)."""
     _one_dimensional_means(class_sums(counts), low / 2 + high / 2, bins, begins)
 
 
@@ -620,7 +644,7 @@ def mdlp_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark the intervals of recursive splits by minimum description length."""
+    """Mark in `begins` the first cells of intervals by Fayyad and Irani's recursive splits."""
     sums = np.rint(class_sums(counts))
     begins[0] = True
     if sums[-1].sum() >= 2.0:
@@ -636,5 +660,5 @@ def modl_cells(
     factorial: Floats,
     begins: NDArray[np.bool_],
 ) -> None:
-    """Mark the intervals of MODL, the most probable ones given the classes."""
+    """Mark in `begins` the first cells of the intervals of highest posterior probability."""
     most_probable_cuts(np.rint(class_sums(counts)), factorial, begins)

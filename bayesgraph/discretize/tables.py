@@ -46,7 +46,7 @@ def _places(places: Iterable[int]) -> NDArray[np.intp]:
 
 
 def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
-    """Return the codes of a discrete column for a variable that groups its states."""
+    """Return the codes of a column for the variable `new`, which may group the states of `old`."""
     codes = table.column(old)
     if new == old or not isinstance(old, Discrete):
         return codes

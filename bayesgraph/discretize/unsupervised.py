@@ -11,7 +11,7 @@ from bayesgraph.factors.algebra import Floats
 
 
 def checked_bins(bins: int) -> int:
-    """Return a checked number of intervals as an int.
+    """Return the number of intervals as an int after checking it.
 
     Raises
     ------
@@ -59,8 +59,9 @@ def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = N
 def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
     """Return the cut points of intervals of about equal weight; equal values stay together.
 
-    Each cut point lies between the two neighbouring values where the weight below is closest to its
-    share. A value that fills several shares therefore leads to fewer intervals.
+    The cut point i lies between the two neighbouring values where the cumulative weight is closest
+    to i / `bins` of the total. If one value has more than 1 / `bins` of the total weight, there are
+    fewer intervals.
 
     Parameters
     ----------

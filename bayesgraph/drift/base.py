@@ -68,11 +68,11 @@ class DriftDetector(ABC):
 
     @abstractmethod
     def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        """Process numbers and write the flag of each."""
+        """Process numbers, and write the flag of each: no change, warning or drift."""
 
     @abstractmethod
     def _beginning(self) -> dict[str, NDArray[Any]]:
-        """Return the initial state, in the order of the kernel's arguments."""
+        """Return the initial state as named arrays, in the order of the kernel's arguments."""
 
     def reset(self) -> None:
         """Reset the detector to its initial state."""
@@ -125,7 +125,7 @@ class DriftDetector(ABC):
         return self._state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Replace the state by that which `arrays` returned.
+        """Replace the state by a saved state, as the method `arrays` returned it.
 
         Raises
         ------
@@ -149,9 +149,18 @@ MODES = ("up", "down", "both")
 def number(
     name: str, value: Any, minimum: float, *, included: bool = False, below: float = math.inf
 ) -> Any:
-    """Return a number between two bounds; raise a ModelError for any other value.
+    """Return the parameter `value` of a detector; raise a ModelError unless it is within bounds.
 
-    The lower bound itself is allowed if `included`.
+    Parameters
+    ----------
+    name : str
+        Name of the parameter, for the error message.
+    value : object
+    minimum : float
+        Lower bound, which itself is allowed if `included`.
+    included : bool
+    below : float
+        Upper bound, which itself is not allowed.
     """
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if is_number and (minimum < value < below or (included and value == minimum)):
@@ -169,7 +178,7 @@ def whole(name: str, value: Any, minimum: int) -> int:
 
 
 def direction(mode: Any) -> str:
-    """Return the mode of a detector; raise a ModelError unless it is one of `MODES`."""
+    """Return the argument `mode` of a detector after checking that it is one of `MODES`."""
     if mode not in MODES:
         raise ModelError(f"mode= is one of {quoted(MODES)}; got {mode!r}.")
     return str(mode)

@@ -93,7 +93,13 @@ class ADWIN(DriftDetector):
         )  # fmt: skip
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """See DriftDetector."""
+        """Replace the state by a saved state, as the method `arrays` returned it.
+
+        Raises
+        ------
+        DataError
+            If arrays are invalid, or the buckets do not make up the window's width.
+        """
         super().restore(arrays)
         counts, _, squares, window = self._state.values()
         known = (counts >= 0) & (counts <= self.max_buckets)
@@ -144,7 +150,7 @@ class PageHinkley(_RateDetector):
     threshold : float
         Excess of the sum over its minimum that causes an alarm: by default 50 errors too many.
     alpha : float
-        Factor of the sum before each number is added, in (0, 1].
+        Forgetting factor in (0, 1], which multiplies the sum before each number is added.
     mode : {"up", "down", "both"}
         Direction of changes of the mean that cause an alarm (river's detector takes "both").
 
@@ -179,7 +185,10 @@ class PageHinkley(_RateDetector):
         )  # fmt: skip
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """See DriftDetector; states of version 0.1.0 have no sum for decreases."""
+        """Replace the state by a saved state, as the method `arrays` returned it.
+
+        States of version 0.1.0, which have no sum for decreases, are accepted.
+        """
         state = arrays.get("state", np.empty(0))
         if state.shape == (4,):
             arrays = {"state": np.append(state, np.zeros(2))}
@@ -262,7 +271,10 @@ def chosen_detector(detector: Any) -> Any:
 
 
 def alarms(detector: Any, errors: Floats) -> NDArray[np.intp]:
-    """Return the indices of the errors at which a detector raises an alarm."""
+    """Return the indices of the errors at which a detector raises an alarm.
+
+    The detector is a `DriftDetector`, or an object with the protocol of river's detectors.
+    """
     if isinstance(detector, DriftDetector):
         return detector.feed(errors)
     found = []

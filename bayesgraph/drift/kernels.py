@@ -15,7 +15,10 @@ STEADY, WARNING, DRIFT = 0, 1, 2
 
 @numba.njit(cache=True, nogil=True)
 def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
-    """Return by how much joining two groups increases their sum of squared deviations."""
+    """Return the increase of the sum of squared deviations when two groups are joined.
+
+    `n` and `n2` are the counts of the groups, `total` and `total2` their sums.
+    """
     return n * n2 / (n + n2) * (total / n - total2 / n2) ** 2
 
 
@@ -23,7 +26,10 @@ def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
 def _push(
     x: float, counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
-    """Add a number as the newest bucket; if a size has too many buckets, join its two oldest."""
+    """Add a number as the newest bucket; if a size has too many buckets, join its two oldest.
+
+    For the arrays, which are modified in place, see `update_adwin`.
+    """
     n = window[0]
     if n > 0.0:
         window[2] += _joined_squares(n, window[1], 1.0, x)
@@ -70,7 +76,11 @@ def _drop_oldest(
 def _cut(
     delta: float, min_length: int, counts: NDArray[np.int64], totals: Floats, window: Floats
 ) -> int:
-    """Return 1 if a cut gives a newer part of significantly higher mean, -1 if lower, else 0."""
+    """Test every cut of the window into an older and a newer part by ADWIN's bound.
+
+    Return 1 if the newer part has a significantly higher mean at some cut, -1 if a significantly
+    lower one, and 0 if no cut is significant. For the arguments see `update_adwin`.
+    """
     n, whole = window[0], window[1]
     doubt = math.log(2.0 * math.log(n) / delta)
     variance = window[2] / n
@@ -116,10 +126,11 @@ def update_adwin(
     values : ndarray, shape (n,)
     delta : float
     clock, min_length, grace : int
+        Parameters of `ADWIN`.
     up, down : bool
         Whether an increase or a decrease of the mean is an alarm.
     counts : ndarray of int, shape (n_levels,)
-        Number of buckets of 2**level numbers at each level.
+        Number of buckets at each level; a bucket holds 2**level numbers.
     totals, squares : ndarray, shape (n_levels, max_buckets + 1)
         Sums, and sums of squared deviations, of the numbers in each bucket, oldest first.
     window : ndarray, shape (4,)
@@ -155,10 +166,11 @@ def update_page_hinkley(
     state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Add numbers to the Page-Hinkley test, and write the flag of each.
+    """Add numbers to the Page-Hinkley test, and write the flag of each to `flags`.
 
-    `state`: count and mean of the numbers, the sum for increases and its minimum, the sum for
-    decreases and its maximum.
+    `up` and `down` say whether an increase or a decrease of the mean is an alarm. `state` holds the
+    count and mean of the numbers, the cumulative sum for increases and its minimum, and the
+    cumulative sum for decreases and its maximum. Other arguments are parameters of `PageHinkley`.
     """
     for row in range(len(values)):
         flags[row] = STEADY
@@ -185,7 +197,11 @@ def update_ddm(
     state: Floats,
     flags: NDArray[np.int8],
 ) -> None:
-    """Add errors to DDM; state: their count and mean, minimal mean, and its deviation."""
+    """Add errors to the drift detection method (DDM), and write the flag of each to `flags`.
+
+    `state` holds the count of errors, their mean p, and the p_min and s_min of `DDM`. The other
+    arguments are parameters of `DDM`.
+    """
     for row in range(len(values)):
         flags[row] = STEADY
         state[0] += 1.0

@@ -53,7 +53,7 @@ class Factorised:
     codes: Codes
 
     def values(self) -> list[State]:
-        """Return the states that occur in a row, in the order of `states`."""
+        """Return the states that occur in at least one row, in the order of `states`."""
         return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]
 
 
@@ -246,7 +246,7 @@ def without_duplicates(rows: Any) -> Any:
 def sparse_view(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> Any:
-    """Return a CSR matrix that shares the arrays; the constructor of SciPy may copy them."""
+    """Return a CSR matrix that shares the given arrays, which SciPy's constructor may copy."""
     view = csr_array(shape, dtype=data.dtype)
     view.data, view.indices, view.indptr = data, indices, indptr
     return view
@@ -291,7 +291,10 @@ def factorise(column: Column, name: Name) -> Factorised:
 
 
 def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
-    """Return codes for all rows from the codes of the rows in a mask; other rows are missing."""
+    """Return a column that has the codes of `observed` where the mask `rows` is true.
+
+    In all other rows it is missing.
+    """
     codes = np.full(len(rows), -1, dtype=np.int32)
     codes[rows] = observed.codes
     return Factorised(observed.states, codes)
@@ -403,7 +406,10 @@ def naturally_ordered(values: list[Any]) -> list[Any]:
 
 
 def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
-    """Return the variable inferred from a column, and the column's codes or numbers."""
+    """Return the variable inferred from a column, and the column's codes or numbers.
+
+    With `categorical`, a numeric column becomes discrete.
+    """
     if is_matrix(column):
         raise _matrix(name)
     if not categorical and not is_discrete(column, name):
@@ -472,7 +478,7 @@ def _finite(numbers: Floats, name: Name) -> Floats:
 
 
 def infinite(name: Name, row: int) -> DataError:
-    """Return the error for a column with an infinite number."""
+    """Return the error for an infinite number in a row of the column `name`."""
     return DataError(
         f"Column {name!r} has infinity in row {row}; replace infinite values by a number or by NaN "
         "(missing)."

@@ -34,7 +34,7 @@ class Intervals:
 
     @classmethod
     def of(cls, variables: Sequence[Binned]) -> Intervals:
-        """Return the cut points of variables."""
+        """Return the variables with their cut points joined in one array."""
         cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
         start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
         return cls(tuple(variables), np.concatenate([*cuts, []]), start)

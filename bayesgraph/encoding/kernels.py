@@ -19,7 +19,7 @@ _THREAD = 1 << 18
 def column_ranges(
     matrix: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> None:
-    """Write the smallest and largest value of each column, shape (n_columns,) each."""
+    """Write the minimum of each column to `low` and its maximum to `high`, shape (n_columns,)."""
     for j in range(matrix.shape[1]):
         low[j] = matrix[0, j]
         high[j] = matrix[0, j]
@@ -37,7 +37,10 @@ def mark_present(
     start: NDArray[np.int64],
     present: NDArray[np.uint8],
 ) -> None:
-    """Set ``present[start[j] + value - low[j]]`` to 1 for each value that occurs in column j."""
+    """Set ``present[start[j] + value - low[j]]`` to 1 for each value that occurs in column j.
+
+    `low` holds the minimum of each column, `start` the offset of each column in `present`.
+    """
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             present[start[j] + matrix[i, j] - low[j]] = 1
@@ -53,7 +56,7 @@ def by_rows(kernel: Callable[..., None], matrix: NDArray[Any], *arrays: NDArray[
 
 
 def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Return how many of some numbers are negative, infinite, and missing (NaN)."""
+    """Return the numbers of negative, of infinite and of missing (NaN) values in an array."""
     parts: list[tuple[int, int, int]] = []
     over_rows(lambda a, b: parts.append(_count_invalid(values[a:b])), len(values), _THREAD)
     negative, infinite, missing = map(sum, zip(*parts, strict=True)) if parts else (0, 0, 0)
@@ -63,7 +66,8 @@ def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
 @numba.njit(cache=True, nogil=True)
 def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
     negative, infinite, missing = 0, 0, 0
-    for value in values:
+    for i in range(len(values)):  # over `values` itself the loop is not vectorised
+        value = values[i]
         negative += value < 0.0
         infinite += abs(value) == np.inf
         missing += value != value
@@ -134,7 +138,7 @@ def find_intervals(
     begin: int,
     end: int,
 ) -> None:
-    """Write the interval of each number: how many cut points of its column are below it.
+    """Write the index of the interval of each number: the number of cut points below it.
 
     The code of NaN is -1.
 
@@ -176,6 +180,50 @@ def find_intervals(
                 codes[:size] = np.searchsorted(own, values[:size])
             for i in range(size):
                 column[first + i] = codes[i] if values[i] == values[i] else -1
+
+
+@numba.njit(cache=True, nogil=True)
+def find_states(
+    matrix: NDArray[np.float64],
+    states: NDArray[np.float64],
+    codes: NDArray[np.signedinteger],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> None:
+    """Write the code of each number, -1 for NaN and for what is no state of its column.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    states : ndarray
+        Those of all columns, one after the other, ascending in each.
+    codes : ndarray
+        The code of each state.
+    start : ndarray, shape (n_columns + 1,)
+        Where the states of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (1,)
+        Set to 1 if there is an infinite number.
+    begin, end : int
+        Range of the rows.
+    """
+    block = 64
+    for first in range(begin, end, block):
+        last = min(first + block, end)
+        for j in range(matrix.shape[1]):
+            own = states[start[j] : start[j + 1]]
+            code_of = codes[start[j] : start[j + 1]]
+            column = out[j]
+            for i in range(first, last):
+                value = matrix[i, j]
+                if abs(value) == np.inf:
+                    infinite[0] = 1
+                at = np.searchsorted(own, value)
+                # Comparisons with NaN are false.
+                column[i] = code_of[at] if at < len(own) and own[at] == value else -1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -60,7 +60,7 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
 
 
 def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:
-    """Return the columns that are variables of a model, encoded; refuse unsuitable tables.
+    """Return the columns that are variables of a model, without `target`, as an encoded table.
 
     Columns named like items form their vector of counts. Other columns are ignored. It is an error
     if no column is left, or if a column is spelt almost like a variable without a column.
@@ -89,7 +89,7 @@ def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | 
 
 
 def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:
-    """Return the columns, with columns of items joined to their vectors of counts.
+    """Return the columns, with columns named like items collected in their vectors of counts.
 
     Items without a column are not observed.
     """

@@ -22,7 +22,10 @@ _EXACT = 2**53
 
 
 def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table | None:
-    """Return an integer matrix as a table of discrete variables; None if ranges are too wide."""
+    """Return an integer matrix as a table of discrete variables named `names`.
+
+    The result is None if the range of a column is too wide for a look-up table.
+    """
     low = np.empty(matrix.shape[1], dtype=np.int64)
     high = np.empty_like(low)
     kernels.column_ranges(matrix, low, high)
@@ -94,34 +97,41 @@ class NumberStates:
     Attributes
     ----------
     variables : tuple of Discrete
-    states : tuple of pairs of ndarray
-        For each variable its states, ascending, and their codes.
+    states : ndarray
+        Those of all variables, one after the other, ascending in each.
+    codes : ndarray
+        The code of each state.
+    start : ndarray, shape (n_variables + 1,)
+        Where the states of each variable start.
     """
 
     variables: tuple[Discrete, ...]
-    states: tuple[tuple[Floats, NDArray[np.intp]], ...]
+    states: Floats
+    codes: Codes
+    start: NDArray[np.int64]
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
-        """Return the sorted states of variables, or None unless all are numbers that differ."""
+        """Return the sorted states of variables, or None unless all are distinct numbers."""
         discrete = _listed(variables, int, float)
         if not discrete or not all(map(_differ, discrete)):
             return None
         states = [np.array(v.states, dtype=np.float64) for v in discrete]
-        return cls(discrete, tuple((np.sort(s), np.argsort(s)) for s in states))
+        codes = np.concatenate([np.argsort(s) for s in states]).astype(code_type(discrete))
+        start = np.concatenate([[0], np.cumsum([len(s) for s in states])])
+        return cls(discrete, np.concatenate([np.sort(s) for s in states]), codes, start)
 
     def table(self, matrix: Floats) -> Table | None:
         """Return a float matrix as a table, or None if it has infinite values.
 
         NaN and values that are not states are missing.
         """
-        if np.isinf(matrix).any():
-            return None
-        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
-        for row, column, (states, codes) in zip(out, matrix.T, self.states, strict=True):
-            at = np.minimum(np.searchsorted(states, column), len(states) - 1)
-            row[:] = np.where(states[at] == column, codes[at], -1)
-        return table_of_codes(self.variables, out.T)
+        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
+        infinite = np.zeros(1, dtype=np.uint8)
+        kernels.by_rows(
+            kernels.find_states, matrix, self.states, self.codes, self.start, out, infinite
+        )
+        return None if infinite[0] else table_of_codes(self.variables, out.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,13 +173,16 @@ class TextStates:
 
 
 def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:
-    """Return the variables if all are plain Discrete with states of the given types, else ()."""
+    """Return the variables if all are of class Discrete itself with states of the given types.
+
+    Otherwise return an empty tuple.
+    """
     found = tuple(v for v in variables if isinstance(v, Discrete) and type(v) is Discrete)
     known = len(found) == len(variables)
     return found if known and all(type(s) in types for v in found for s in v.states) else ()
 
 
 def _differ(variable: Discrete) -> bool:
-    """Return whether all states of a variable differ as floating-point numbers."""
+    """Return whether the states of a variable, which are numbers, remain distinct as floats."""
     near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
     return near and len(set(variable.states)) == len(variable.states)

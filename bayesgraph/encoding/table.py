@@ -51,6 +51,7 @@ class Table:
     complete : bool
         Whether the table is known to have no missing value.
     counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
+        The counts of each vector of counts, NaN where missing.
     """
 
     variables: tuple[Variable, ...]
@@ -106,12 +107,12 @@ class Table:
         return Evidence(self.n_rows, columns, complete=self.complete, matrices=tuple(matrices))
 
     def rows(self, index: slice) -> Table:
-        """Return the table of a slice of the rows."""
+        """Return the table of the rows that the slice `index` selects."""
         counts = {variable: matrix[index] for variable, matrix in self.counts.items()}
         return Table(self.variables, self.codes[index], self.values[index], self.complete, counts)
 
     def with_column(self, variable: Discrete, codes: Codes) -> Table:
-        """Return the table with one more discrete column at its end."""
+        """Return the table with one more discrete column, given by its codes, at the end."""
         dtype = np.promote_types(self.codes.dtype, code_type([variable]))
         extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
         extended[:, :-1] = self.codes
@@ -342,7 +343,11 @@ def _assemble(
 def _checked_table(
     variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
 ) -> Table:
-    """Return a table after checking its values for infinities, negative counts and missing ones."""
+    """Return a table of codes and values after checking the values.
+
+    Infinite values and negative counts are errors; for `fitting`, magnitudes whose squares overflow
+    or underflow are errors too. The table is marked complete if no value is missing.
+    """
     numbers = [v for v in variables if isinstance(v, Continuous)]
     if fitting:
         largest, n_missing = kernels.scan(values)
@@ -371,7 +376,7 @@ def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
 
 
 def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
-    """Check that the columns have variances, whose squares neither overflow nor underflow.
+    """Check that variances of columns can be computed: squares must neither overflow nor underflow.
 
     Parameters
     ----------
@@ -397,7 +402,10 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
 
 
 def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting: bool) -> Table:
-    """Return a float matrix as a table of continuous variables, without a copy."""
+    """Return a float matrix as a table of continuous variables, without a copy.
+
+    For `fitting` see `_checked_table`.
+    """
     codes = np.empty((len(matrix), 0), dtype=np.int8, order="F")
     return _checked_table(variables, codes, matrix, fitting=fitting)
 

@@ -53,7 +53,7 @@ def contributions(
     positive: State | None = None,
     negative: State | None = None,
 ) -> Contributions:
-    """Return the log odds of a discrete variable as a sum; see `Model.contributions`."""
+    """Return the log odds of a discrete variable as a sum of terms; see `Model.contributions`."""
     if not isinstance(model, Product):
         raise UnsupportedModelError(
             f"{type(model).__name__} does not answer contributions: it has no joint distribution "
@@ -76,7 +76,16 @@ def explain(
     contrast: Contrast,
     row: Evidence,
 ) -> Contributions:
-    """Return the contributions of one row of encoded evidence; see `contributions`."""
+    """Return the log odds of a class given one row of evidence, as a sum of one term per finding.
+
+    Parameters
+    ----------
+    model : Product
+    contrast : Contrast
+        The classes to compare.
+    row : Evidence
+        One encoded row, without the class variable.
+    """
     target = contrast.target
     if target in row:
         raise EvidenceError(
@@ -114,13 +123,16 @@ def explain(
 
 
 class _Step(NamedTuple):
-    """The log likelihoods of one finding, before classes are compared; see `Contribution`.
+    """The term of one finding before classes are compared: its log likelihoods by class.
+
+    Other attributes are those of `Contribution`.
 
     Attributes
     ----------
     log_likelihoods : ndarray, shape (n_classes,)
     alone : float or None
-        None if the likelihoods do not depend on other findings and therefore give `alone`.
+        The term if nothing else were observed. None if the likelihoods do not depend on other
+        findings, so that they also give this term.
     """
 
     name: Name
@@ -132,7 +144,13 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Findings:
-    """One row of evidence and the contrast to explain."""
+    """One row of evidence and the classes to compare.
+
+    Attributes
+    ----------
+    contrast : Contrast
+    row : Evidence
+    """
 
     contrast: Contrast
     row: Evidence
@@ -145,20 +163,30 @@ class _Findings:
         return plain(decode(variable, self.row.columns[variable])[0])
 
     def by_class(self, potential: Potential) -> Floats:
-        """Return the log values of a potential over the target or nothing, shape (n_classes,)."""
+        """Return the logs of a potential for each class, shape (n_classes,).
+
+        The potential is over the class variable, or over no variable (equal for all classes).
+        """
         assert isinstance(potential, Factor)  # everything but the target is observed
         target = self.contrast.target
         return np.broadcast_to(potential.aligned([target])[0], (target.cardinality,))
 
     def moved(self, before: Floats, after: Floats) -> float:
-        """Return the change of the log odds from one set of log scores to another."""
+        """Return the change of the log odds between two arrays of log scores of the classes."""
         with np.errstate(invalid="ignore"):
             return float(self.contrast(after) - self.contrast(before))
 
     def log_scores(
         self, network: BayesianNetwork | NetworkMixture, sets: Collection[_Set]
     ) -> dict[_Set, Floats]:
-        """Return log P(class, findings) for several sets of the findings, in one batch."""
+        """Return log P(class, findings) for several sets of findings by one batch query.
+
+        Parameters
+        ----------
+        network : BayesianNetwork or NetworkMixture
+        sets : collection of sets of Variable
+            Each set is observed in one row of the batch; other findings are missing there.
+        """
         known = list(dict.fromkeys(sets))
         if not known:
             return {}
@@ -179,7 +207,10 @@ class _Findings:
 
 
 def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes and the tempered terms in topological order."""
+    """Return the log prior of the classes, and a step for each finding in topological order.
+
+    The log likelihoods are log conditionals multiplied by their exponents.
+    """
     if model.target != findings.contrast.target:
         raise EvidenceError(
             f"The log odds of a weighted network are those of its class {model.target.name!r}; "
@@ -210,7 +241,7 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 
 
 def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes and the terms in topological order."""
+    """Return the log prior of the classes, and a step for each finding in topological order."""
     target, columns = findings.contrast.target, findings.row.columns
     nodes = network.nodes()
     cpds = [cpd for cpd in nodes if cpd.variable in columns]
@@ -258,9 +289,10 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
 
 
 def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes and the terms in the order of the variables.
+    """Return the log prior of the classes, and a step for each finding in the variables' order.
 
-    No term is local, because the posterior weights of the networks depend on all findings.
+    No step follows from a single CPD, because the posterior weights of the networks depend on all
+    findings.
     """
     observed = [v for v in mixture.variables if v in findings.row.columns]
     prefixes = [frozenset(observed[:i]) for i in range(len(observed) + 1)]
@@ -276,7 +308,16 @@ def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats
 
 
 def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_Step]:
-    """Return a step for each item, under a unique name, which is added to `taken`."""
+    """Return a step for each item of a vector of counts.
+
+    Parameters
+    ----------
+    vector : Variable
+    items : ItemTerms
+        Names and values of the items, and their log likelihoods by class.
+    taken : set of names
+        Names in use; an item whose name is taken is named (vector, item). New names are added.
+    """
     steps = []
     for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
         name = item if item == vector.name or item not in taken else (vector.name, item)
@@ -289,7 +330,7 @@ def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_S
 
 
 def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log product of the factors over the class alone, and terms of all others."""
+    """Return the summed logs of factors over the class alone, and a step for each other factor."""
     target, columns = findings.contrast.target, findings.row.columns
     if missing := [v.name for v in graph.variables if v != target and v not in columns]:
         raise EvidenceError(
@@ -318,7 +359,12 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
 
 
 def _called(term: Term, findings: _Findings) -> tuple[Name, Any]:
-    """Return name and value of a factor's term: those of its child, or of all but the class."""
+    """Return the name and the value of a factor's term.
+
+    For the CPD of a feature they are those of the feature. For other factors they are tuples over
+    all variables but the class variable, or the name and the value if there is only one such
+    variable.
+    """
     target = findings.contrast.target
     shown = [v for v in term.scope if v != target]
     if isinstance(term.source, CPD) and term.source.variable != target:

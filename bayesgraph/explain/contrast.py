@@ -33,7 +33,10 @@ class Contrast:
 
     @classmethod
     def of(cls, target: Discrete, positive: Any = None, negative: Any = None) -> Contrast:
-        """Return the contrast of two given states; for two classes, by default second and first.
+        """Return the contrast of the state `positive` with the state `negative`.
+
+        For two states, the default compares the second state with the first. For more states,
+        `positive` must be given, and `negative` is by default all other states together.
 
         Raises
         ------
@@ -71,7 +74,7 @@ class Contrast:
     def __call__(self, log_scores: Floats) -> Floats:
         """Return log odds of shape (...) from log scores of all classes, shape (..., n_classes).
 
-        NaN if both the class and what it is compared with are impossible.
+        The result is NaN if both compared alternatives are impossible.
         """
         positive = log_scores[..., self.positive]
         with np.errstate(invalid="ignore"):

@@ -96,9 +96,10 @@ def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None =
 
 
 def _vectors(model: Model, target: Discrete) -> dict[CountVector, Floats]:
-    """Return for each vector of counts what one occurrence of each item adds to the log scores.
+    """Return the increase of each class's log score by one occurrence of each item, by vector.
 
-    The arrays have shape (n_classes, n_items).
+    Keys are the vectors of counts whose only parent is the class variable; the arrays have the
+    shape (n_classes, n_items).
     """
     sources: Sequence[CPD | Term] = ()
     if isinstance(model, FactorGraph):

@@ -53,7 +53,7 @@ class Contribution:
 
     @property
     def beyond(self) -> float:
-        """The term less `alone` and the sum of `arcs`; NaN if some of them are infinite.
+        """The term minus `alone` minus the sum of `arcs`; NaN if some of these are infinite.
 
         It is the effect of evidence that arrives through unobserved variables, and zero if all
         parents are observed and two classes are compared. If a class is compared with all other
@@ -132,7 +132,7 @@ class Contributions(Displayed, Mapping[Name, float]):
         return 0.5 * (1.0 + math.tanh(0.5 * self.total))
 
     def term(self, name: Name) -> Contribution:
-        """Return the term of a feature with its components.
+        """Return the contribution of one feature to the log odds, with its parts by arc or item.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The two operations that eliminate variables, sum and maximum, in log space."""
+"""The two operations that eliminate variables: sum and maximum, on logarithms."""
 
 from __future__ import annotations
 

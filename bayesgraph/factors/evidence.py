@@ -15,7 +15,7 @@ from bayesgraph.variables import CountVector, Discrete, Variable
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Encoded evidence for a batch of cases.
+    """Encoded evidence for a batch of rows (cases).
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Evidence:
         return Evidence(n_rows, columns, self.likelihoods, complete, self.matrices), partial
 
     def _observed_counts(self) -> list[int]:
-        """Return the number of rows in which each variable is observed, in the order of columns."""
+        """Return for each column the number of rows in which its variable is observed."""
         counts: dict[Variable, int] = {}
         for variables, matrix in self.matrices:
             # The columns of a matrix are counted together.
@@ -98,7 +98,7 @@ class Evidence:
         return replace(self, columns=columns)
 
     def rows(self, index: slice | NDArray[np.intp]) -> Evidence:
-        """Return the evidence of the rows that `index` selects."""
+        """Return the evidence restricted to the rows that `index` selects."""
         columns = {variable: column[index] for variable, column in self.columns.items()}
         likelihoods = {
             variable: values if len(values) == 1 else values[index]
@@ -110,6 +110,6 @@ class Evidence:
 
 
 def _is_observed(variable: Variable, values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where values, state codes if `variable` is discrete, are not missing."""
+    """Return a boolean mask of the values that are not missing (NaN, or a negative state code)."""
     observed = values >= 0 if isinstance(variable, Discrete) else ~np.isnan(values)
     return np.asarray(observed, dtype=bool)

@@ -60,7 +60,7 @@ class Factor:
 
     @classmethod
     def from_log(cls, scope: Sequence[Discrete], log_values: Floats) -> Factor:
-        """Return a factor from logarithms that already have the leading row axis (not checked)."""
+        """Return a factor from log values with a leading batch axis, without checks."""
         factor = cls.__new__(cls)
         factor.scope = tuple(scope)
         factor.log_values = log_values
@@ -68,17 +68,20 @@ class Factor:
 
     @property
     def values(self) -> Floats:
-        """The values; they have a leading row axis only if `n_rows` is larger than 1."""
+        """The values; the leading batch axis is dropped if `n_rows` is 1."""
         values = np.exp(self.log_values)
         return values[0] if len(values) == 1 else values
 
     @property
     def n_rows(self) -> int:
-        """The length of the row axis: 1 for a factor that is the same for all rows."""
+        """The length of the batch axis: 1 for a factor that is the same for all evidence rows."""
         return len(self.log_values)
 
     def aligned(self, scope: Sequence[Discrete]) -> Floats:
-        """Return the log values with the axes of a larger scope; absent variables get length 1."""
+        """Return the log values with the axes of a larger scope, to be broadcast.
+
+        Variables that the factor lacks get an axis of length 1.
+        """
         return align(self.log_values, self.scope, scope)
 
     def __mul__(self, other: Factor) -> Factor:
@@ -99,7 +102,7 @@ class Factor:
         return Factor.from_log(self.scope, weighted_log(self.log_values, weights))
 
     def marginal(self, keep: Iterable[Discrete]) -> Factor:
-        """Return the marginal over the variables in `keep`, with axes in the order of `keep`."""
+        """Return the factor summed over all variables not in `keep`, with axes in its order."""
         kept = list(keep)
         if strangers := [v.name for v in kept if v not in self.scope]:
             raise CPDError(f"{self!r} has no variable {quoted(strangers)} to keep.")
@@ -115,7 +118,7 @@ class Factor:
         return Factor.from_log(rest, algebra.reduce(self.log_values, 1 + axis))
 
     def take(self, variable: Discrete, codes: NDArray[np.integer[Any]]) -> Factor:
-        """Return the factor reduced to state ``codes[i]`` of a variable in each row i."""
+        """Return the factor with a variable set to its state in each row: ``codes[i]`` in row i."""
         rest, values = take_codes(self.scope, self.log_values, [variable], [codes])
         return Factor.from_log(rest, values)
 
@@ -135,7 +138,10 @@ class Factor:
 
 
 def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: str) -> Floats:
-    """Return the values as a float table of the scope's shape, or raise a CPDError."""
+    """Return the values as a float table of the scope's shape, or raise a CPDError.
+
+    `what` names the table in the error message.
+    """
     shape = tuple(variable.cardinality for variable in scope)
     try:
         table = np.array(values, dtype=np.float64)
@@ -164,10 +170,10 @@ def union_scope(scopes: Iterable[Sequence[Discrete]]) -> tuple[Discrete, ...]:
 
 
 def align(values: Floats, scope: Sequence[Discrete], target: Sequence[Discrete]) -> Floats:
-    """Return an array over (rows, scope..., rest...) with the axes of the larger scope `target`.
+    """Return an array with axes transposed and inserted for the larger scope `target`.
 
-    The remaining axes (rest...) stay last; variables of `target` that are not in `scope` get an
-    axis of length 1.
+    The axes of `values` are the rows, the variables of `scope`, and any others. The other axes stay
+    last; variables of `target` that are not in `scope` get an axis of length 1.
     """
     if tuple(scope) == tuple(target):
         return values
@@ -186,7 +192,7 @@ def take_codes(
     variables: Sequence[Discrete],
     codes: Sequence[NDArray[np.integer[Any]]],
 ) -> tuple[tuple[Discrete, ...], Floats]:
-    """Return the unobserved rest of a scope, and an array reduced to each row's observed states.
+    """Reduce a table to each row's observed states; return the free variables and the table.
 
     Parameters
     ----------
@@ -212,7 +218,10 @@ def take_codes(
 
 
 def weighted_log(log_values: Floats, weights: Floats) -> Floats:
-    """Return weights * log_values with 0 * -inf = 0, as 0 to the power 0 is 1."""
+    """Return weights * log_values, the log of values raised to exponents, with 0 * -inf = 0.
+
+    The exception makes 0 to the power 0 equal 1.
+    """
     with np.errstate(invalid="ignore"):
         product = log_values * weights
     return np.where(weights == 0, 0.0, product)

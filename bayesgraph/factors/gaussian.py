@@ -2,13 +2,13 @@
 
 A factor over n continuous variables x for each configuration d of discrete variables is
 
-    exp(g[d] - |A[d] x - b[d]|^2 / 2),
+    exp(g[d] - |A[d] x - b[d]|^2 / 2).
 
-up to a constant the likelihood of m independent observations b of A x with unit variance. This form
-represents densities and also conditional densities, which cannot be normalised over all their
-variables. A product stacks the rows of A and b; one Householder reflection eliminates a variable.
-The precision matrix A^T A is never formed: it would square the ratio of the largest to the smallest
-scale, and results would lose twice as many digits.
+Up to a constant it is the likelihood of m independent observations b of A x with unit variance.
+This form represents densities and also conditional densities, which cannot be normalised over all
+their variables. A product stacks the rows of A and b; one Householder reflection eliminates a
+variable. The precision matrix A^T A is never formed: it would square the ratio of the largest to
+the smallest scale, and results would lose twice as many digits.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from bayesgraph.variables import Continuous, Discrete
 
 
 class GaussianFactor:
-    """A conditional Gaussian factor for each row of evidence; the module gives its formula.
+    """A conditional Gaussian factor exp(g - |A x - b|^2 / 2) for each row of evidence.
 
     Parameters
     ----------
     scope : sequence of Discrete
         Discrete variables, in the order of the axes.
     variables : sequence of Continuous
-        The n continuous variables, at least one.
+        The n continuous variables x, at least one.
     log_constant : ndarray, shape (1 or n_rows, *cardinalities)
         Log constants g of the formula.
     loadings : ndarray, shape (1 or n_rows, *cardinalities, m, n)
@@ -75,7 +75,10 @@ class GaussianFactor:
         )
 
     def condition(self, variable: Continuous, column: Floats) -> Potential:
-        """Return the factor with a variable set to its value in each row, shape (n_rows,)."""
+        """Return the factor with a continuous variable set to its value in each row.
+
+        `column` holds the values, shape (n_rows,).
+        """
         at, rest = self._position(variable)
         value = column.reshape(-1, *[1] * (len(self.scope) + 1))
         targets = self.targets - self.loadings[..., at] * value
@@ -181,7 +184,7 @@ class GaussianFactor:
         return log_mass, mean, covariance
 
     def centre(self) -> Floats:
-        """Return the mean of a factor over one variable, shape (n_rows, *cardinalities)."""
+        """Return the mean of a factor over one continuous variable, (n_rows, *cardinalities)."""
         column = self.loadings[..., 0]
         scale = np.max(np.abs(column), axis=-1, keepdims=True)
         if not scale.all():
@@ -244,7 +247,11 @@ def _no_rows(lead: tuple[int, ...], variables: Sequence[Continuous]) -> tuple[Fl
 def _with_rows(
     product: GaussianFactor, other: GaussianFactor, lead: tuple[int, ...]
 ) -> GaussianFactor:
-    """Append the rows of another factor to a product that already includes its constant."""
+    """Append the rows of A and b of another factor to those of a product.
+
+    The product's log constant already includes that of the other factor. `lead` is the shape of the
+    product's batch axis and discrete axes.
+    """
     place = [product.variables.index(v) for v in other.variables]
     m = other.targets.shape[-1]
     loadings = np.zeros((*lead, m, len(product.variables)))
@@ -262,10 +269,12 @@ def _with_rows(
 def _reflected(
     loadings: Floats, targets: Floats, at: int
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Reflect the rows so that one column has a single nonzero entry; split off its row.
+    """Eliminate one variable from A x = b by a Householder reflection; split off its row.
 
-    That row is the one with the largest entry of the column, so that rows of very different scales
-    keep their digits (Cox and Higham 1998).
+    `loadings` are A, `targets` are b, and `at` is the variable's column of A. The reflection of the
+    rows leaves a single nonzero entry in this column. The row with the column's largest entry
+    becomes the pivot row, so that rows of very different scales keep their digits (Cox and Higham
+    1998).
 
     Returns
     -------
@@ -312,7 +321,7 @@ def _factor(
     loadings: Floats,
     targets: Floats,
 ) -> Potential:
-    """Return the factor over the variables with indices `rest`: a table if `rest` is empty."""
+    """Return the factor over the variables with indices `rest`, a table if there are none."""
     if rest:
         kept = [variables[i] for i in rest]
         return GaussianFactor(scope, kept, log_constant, loadings, targets)

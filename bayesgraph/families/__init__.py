@@ -17,7 +17,7 @@ from bayesgraph.families.multinomial import MULTINOMIAL
 from bayesgraph.families.negative_binomial import NEGATIVE_BINOMIAL
 from bayesgraph.families.poisson import POISSON
 from bayesgraph.families.student import STUDENT
-from bayesgraph.variables import Count, CountVector, Discrete, Variable
+from bayesgraph.variables import Variable
 
 FAMILIES: Mapping[str, LeafFamily] = {
     family.name: family
@@ -37,16 +37,17 @@ FAMILIES: Mapping[str, LeafFamily] = {
     )
 }
 
+_DEFAULTS = {family.variable: name for name, family in FAMILIES.items() if family.is_default}
+
 __all__ = ["FAMILIES", "LeafFamily", "family_of"]
 
 
 def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
-    """Return the name of a variable's family: the chosen one, or the default of its type."""
+    """Return the name of a variable's family of distributions.
+
+    It is the family in `chosen`, or else the default of the variable's type.
+    """
     found = chosen.get(variable)
     if found is not None:
         return found
-    if isinstance(variable, Discrete):
-        return "categorical"
-    if isinstance(variable, CountVector):
-        return "multinomial"
-    return "poisson" if isinstance(variable, Count) else "gaussian"
+    return next(_DEFAULTS[kind] for kind in type(variable).__mro__ if kind in _DEFAULTS)

@@ -72,12 +72,12 @@ class PresenceCPD(ItemsCPD):
 
     @property
     def is_positive(self) -> bool:
-        """See CPD."""
+        """Whether no probability is 0 or 1; see `CPD.is_positive`."""
         return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:
-        """Log probabilities of presence and of absence, shape (cells, n) each."""
+        """Log probabilities of presence and of absence, shape (parent configurations, n) each."""
         p = self.probabilities.reshape(self.cells, -1)
         with np.errstate(divide="ignore"):
             return np.log(p), np.log1p(-p)
@@ -115,7 +115,7 @@ class PresenceCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """Return a term for each item whose count is not missing; see CPD."""
+        """Return the log probability of each item's presence or absence, if its count is known."""
         row = dense_row(evidence.columns[self.variable])
         at = np.flatnonzero(~np.isnan(row))
         there = row[at] > self.threshold
@@ -125,7 +125,7 @@ class PresenceCPD(ItemsCPD):
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
 
     def item_logs(self) -> Floats:
-        """See CPD."""
+        """Return the log probability of each item's presence, shape (parent configurations, n)."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.probabilities.reshape(self.cells, -1)))
 
@@ -159,10 +159,13 @@ class PresenceCPD(ItemsCPD):
 def _estimate(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
-    """Return CPDs with the probabilities of presence (present + alpha) / (rows + 2 alpha)."""
+    """Return CPDs with the probabilities of presence (present + alpha) / (rows + 2 alpha) by class.
+
+    Here `present` is the number of rows in which the item is present, and alpha its pseudo-count.
+    """
     found: list[CPD] = []
     for child in children:
-        assert isinstance(child, CountVector)  # the distribution of such variables
+        assert isinstance(child, CountVector)  # the family's type of variable
         threshold = float(smoothing.threshold)
         summary: TotalsSummary = source.summary(Totals(child, target, threshold))
         alpha = smoothing.pseudo_counts(child, len(child.items))
@@ -184,4 +187,5 @@ BERNOULLI = LeafFamily(
     positive=True,
     vector="presence",
     takes_states=True,
+    own_smoothing=("threshold",),
 )

@@ -59,11 +59,12 @@ class BetaCPD(DensityCPD):
 
 
 def _solve(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
-    """Return a and b by Newton's method on the concave likelihood (Minka 2000, section 1).
+    """Return the maximum likelihood a and b, given the means of log(x) and of log(1 - x).
 
-    The beta distribution is a Dirichlet distribution with two components. The start is exact for
-    large a and b (Johnson, Kotz, Balakrishnan 1995, equation 25.55). A step reduces a parameter to
-    at least a fifth of its value, so that it stays positive.
+    This is Newton's method on the concave likelihood (Minka 2000, section 1): a beta distribution
+    is a Dirichlet distribution with two components. The start is exact for large a and b (Johnson,
+    Kotz, Balakrishnan 1995, equation 25.55). A step reduces a parameter to at least a fifth of its
+    value, so that it stays positive.
     """
     one, other = np.exp(log_mean), np.exp(log1m_mean)
     rest = 1.0 - one - other
@@ -85,7 +86,10 @@ def _solve(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
 
 
 def _spread(log_mean: Floats) -> Sequence[Floats]:
-    """Return the means of log(x) and log(1 - x) under Beta(2 m, 2 - 2 m), for a constant m."""
+    """Return means of log(x) and log(1 - x) for a column in which all values are equal.
+
+    They are those of the distribution Beta(2 m, 2 - 2 m), where m is the value.
+    """
     constant = np.exp(log_mean)
     centre = np.where(constant < 1, constant, 0.5)
     return digamma(2.0 * centre) - digamma(2.0), digamma(2.0 - 2.0 * centre) - digamma(2.0)

@@ -42,7 +42,7 @@ def _estimate(
 def _shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) -> Floats:
     """Return the cells of each column divided by their sum, or `otherwise` if the sum is zero.
 
-    Columns are side by side on the last axis; column j has ``cards[j]`` cells.
+    Columns lie side by side on the last axis of `cells`; column j has ``cards[j]`` cells there.
     """
     start = np.concatenate([[0], np.cumsum(cards)])[:-1]
     total = np.repeat(np.add.reduceat(cells, start, axis=-1), cards, axis=-1)
@@ -53,6 +53,7 @@ CATEGORICAL = LeafFamily(
     "categorical",
     "the default of text, category and boolean columns",
     variable=Discrete,
+    is_default=True,
     statistics=Singles,
     estimate=_estimate,
     stored={

@@ -85,11 +85,13 @@ def known_counts(
 
 
 def known_mass(shares: Floats, absent: Any) -> Floats:
-    """Return the sum of each cell's shares over the items whose counts are known in each row.
+    """Return sums over the items whose counts are known in each row.
 
     Parameters
     ----------
     shares : ndarray, shape (cells, n)
+        Terms of the sums: a number for each parent configuration (cell) and item, such as the
+        item's probability.
     absent : ndarray or csr_array, shape (n_rows, n)
         1 where a count is missing, else 0.
 
@@ -119,12 +121,12 @@ def present(counts: Any, threshold: float) -> Any:
 
 
 class Weights:
-    """Log potentials of single items, which are multiplied by counts.
+    """Log potentials of single occurrences of items; the counts of items multiply them.
 
     Parameters
     ----------
     logs : ndarray, shape (cells, n)
-        Logarithms; minus infinity times a count of 0 is 0.
+        Logarithms by parent configuration (cell); minus infinity times a count of 0 is 0.
     """
 
     def __init__(self, logs: Floats) -> None:

@@ -69,7 +69,10 @@ class GammaCPD(DensityCPD):
 
 
 def _solve(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
-    """Return shape and rate by the generalised Newton iteration of Minka (2002), equation 15."""
+    """Return the maximum likelihood shape and rate, given the means of x and of log(x).
+
+    The method is the generalised Newton iteration of Minka (2002), equation 15.
+    """
     s = np.log(mean) - log_mean
     # A smaller s is rounding error: all values are equal.
     s = np.where(s > 4 * np.finfo(float).eps * (1.0 + np.abs(log_mean)), s, 0.0)
@@ -90,7 +93,10 @@ def _digamma_gap(a: Floats) -> tuple[Floats, Floats]:
 
 
 def _spread(mean: Floats) -> Sequence[Floats]:
-    """Return the means of x and log(x) under an exponential distribution with the given mean."""
+    """Return means of x and log(x) for a column in which all values are equal.
+
+    They are those of the exponential distribution whose mean is this value.
+    """
     centre = np.where(mean > 0, mean, 1.0)
     return centre, np.log(centre) - np.euler_gamma
 

@@ -42,9 +42,18 @@ def from_moments(
     overall: GroupMoments,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return Gaussian CPDs from each class's moments; a class without rows has the overall mean.
+    """Return Gaussian CPDs, or Student's t CPDs for the estimation "predictive".
 
-    For the estimation "predictive", return Student's t distributions instead.
+    Parameters
+    ----------
+    columns : tuple of Continuous
+    target : Discrete
+        The class variable, the only parent.
+    moments : GroupMoments
+        Moments of the columns in each class. A class without rows gets the overall mean.
+    overall : GroupMoments
+        Moments over all rows.
+    smoothing : Smoothing
     """
     mean = np.where(moments.count > 0, moments.mean, overall.mean)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
@@ -68,11 +77,12 @@ def _student(
     towards: Floats,
     smoothing: Smoothing,
 ) -> CPD:
-    """Return the posterior predictive under the prior p(mean, variance) ~ 1 / variance.
+    """Return Student's t CPDs, the posterior predictive under p(mean, variance) ~ 1 / variance.
 
     It is a t distribution of n - 1 degrees of freedom around the mean, with the squared scale
     s^2 (1 + 1/n) (Gelman et al. 2013, section 3.2). Shrinkage adds its equivalent sample size to
-    the degrees of freedom, and its variance `towards` to s^2 with that weight.
+    the degrees of freedom, and its variance `towards` to s^2 with that weight. The variance `ridge`
+    is added to the squared scale.
     """
     n = moments.count
     dof = np.where(n > 0, n - 1.0, 0.0) + smoothing.rows
@@ -101,6 +111,7 @@ GAUSSIAN = LeafFamily(
     "gaussian",
     "the default of numeric columns",
     variable=Continuous,
+    is_default=True,
     statistics=Singles,
     estimate=_estimate,
     stored={

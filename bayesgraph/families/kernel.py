@@ -86,7 +86,7 @@ class KernelDensityCPD(Plate):
         )
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
-        """See CPD."""
+        """Return a table of the numbers of kernels and the bandwidths; see `CPD.describe`."""
         columns = {"kernels": self.counts, "bandwidth": self.bandwidth}
         return describe_numbers(self.parents, self._children, columns, max_rows)
 
@@ -101,7 +101,7 @@ class KernelDensityCPD(Plate):
         )
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
-        """See CPD."""
+        """Return n random numbers: points drawn by their weights, plus Gaussian noise."""
         cell = self._cell(parents, n)
         drawn = np.empty(n)
         for c in np.unique(cell).tolist():
@@ -141,9 +141,16 @@ def _estimate(
 
 
 def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: float) -> float:
-    """Return the bandwidth of ascending values, or the fallback if all values are equal.
+    """Return the bandwidth of a kernel density estimate by Silverman's or Scott's rule.
 
-    A value of weight w stands for w rows.
+    Parameters
+    ----------
+    values, weights : ndarray
+        Ascending distinct values; a value of weight w stands for w rows.
+    smoothing : Smoothing
+        Its `bandwidth` is a number, which is returned, or the name of a rule.
+    fallback : float
+        The result of a rule if all values are equal.
     """
     if not isinstance(smoothing.bandwidth, str):
         return float(smoothing.bandwidth)
@@ -170,4 +177,5 @@ KERNEL = LeafFamily(
     statistics=Samples,
     estimate=_estimate,
     stored={"kernel": KernelDensityCPD},
+    own_smoothing=("bandwidth",),
 )

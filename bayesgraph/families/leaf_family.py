@@ -22,7 +22,7 @@ Estimate: TypeAlias = "Callable[[Sequence[Variable], Discrete, CountSource, Smoo
 
 @dataclass(frozen=True)
 class LeafFamily:
-    """The card of a family of distributions that a feature may have.
+    """Card of a family of distributions: a record of its name, statistics and functions.
 
     Attributes
     ----------
@@ -32,13 +32,15 @@ class LeafFamily:
         Use of the family, a line of the documentation.
     variable : type
         The type of variable that a column of this family becomes.
+    is_default : bool
+        Whether variables of this type have this family if none is chosen.
     statistics : type
         The type of request for the statistics from which the family is estimated. All but
         `Samples` are sums over the rows, of constant size; `Samples` keeps the distinct values of
         each column.
     estimate : callable
-        Function of features whose only parent is the class, the class, a count source and a
-        Smoothing, which returns the features' CPDs.
+        Function (features, class variable, count source, Smoothing) that returns the CPDs of the
+        features, each with the class variable as its only parent.
     stored : mapping from str to type
         Classes of the family's CPDs, by their names in files.
     positive : bool
@@ -49,6 +51,8 @@ class LeafFamily:
         Whether text, category and boolean columns may have the family; they become categorical.
     any_parents : bool
         Whether features with parents other than the class may have the family.
+    own_smoothing : tuple of str
+        Values of a Smoothing that no other family uses.
     """
 
     name: str
@@ -57,10 +61,12 @@ class LeafFamily:
     statistics: type[Request]
     estimate: Estimate
     stored: Mapping[str, type[CPD]] = field(default_factory=dict)
+    is_default: bool = False
     positive: bool = False
     vector: str = ""
     takes_states: bool = False
     any_parents: bool = False
+    own_smoothing: tuple[str, ...] = ()
 
     @property
     def keeps_values(self) -> bool:
@@ -69,5 +75,5 @@ class LeafFamily:
 
     @property
     def is_single(self) -> bool:
-        """Whether the family is estimated from the statistics `Singles`, which others share."""
+        """Whether the family needs only the summary `Singles`, which several families share."""
         return self.statistics is Singles

@@ -27,8 +27,8 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 if TYPE_CHECKING:
     from bayesgraph.learning.smoothing import Smoothing
 
-# Function of the mean of each transform, shape (..., n columns), which returns the parameters in
-# their order; these are not finite if all values are equal.
+# Function of the mean of each transform, shape (..., n columns), which returns the distribution's
+# parameters; these are not finite if all values are equal.
 SolveMeans: TypeAlias = Callable[..., Sequence[Floats]]
 # Function of ascending distinct values, their weights, and a lower bound of the variance, which
 # returns the parameters.
@@ -62,7 +62,7 @@ def from_means(
     def estimate(
         children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
     ) -> list[CPD]:
-        _refuse_predictive(cpd, smoothing)
+        smoothing.refuse_predictive(cpd.__name__)
         columns = _numeric(children)
         moments = source.summary(Moments(columns, functions, target)).moments
         overall = moments.merged((target.cardinality,), 0)
@@ -76,7 +76,7 @@ def from_means(
         means[:, :, constant] = np.stack(spread(pooled[0]))[:, constant]
         with np.errstate(divide="ignore", invalid="ignore"):
             found = solve(*np.moveaxis(means, 1, 0))
-        return [_made(cpd, columns, target, found)]
+        return [_made(cpd, columns, target, found, smoothing)]
 
     return estimate
 
@@ -89,14 +89,14 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
     cpd : type
     solve : callable
         Maximum likelihood parameters from the distinct values of a class, their weights, and a
-        lower bound of the variance: `var_smoothing` times the column's variance, or 1 for a
-        constant column.
+        lower bound of the squared scale: `var_smoothing` times the squared scale of the column (see
+        `location_and_scale`), or 1 for a constant column.
     """
 
     def estimate(
         children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
     ) -> list[CPD]:
-        _refuse_predictive(cpd, smoothing)
+        smoothing.refuse_predictive(cpd.__name__)
         columns = _numeric(children)
         summary = source.summary(Samples(columns, target))
         found = np.empty((len(cpd.parameters), target.cardinality, len(columns)))
@@ -106,16 +106,44 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
             if not len(pooled):
                 pooled, heavy = np.zeros(1), np.ones(1)  # never observed: all classes are equal
             share = heavy / heavy.sum()
-            bound = float(smoothing.ridge(share @ (pooled - share @ pooled) ** 2))
+            bound = float(smoothing.ridge(np.square(location_and_scale(pooled, share)[1])))
             for k in range(target.cardinality):
                 rows = alpha[j] if len(values[k]) else 1.0
                 x, w = distinct_values(
                     np.concatenate([values[k], pooled]), np.concatenate([weights[k], rows * share])
                 )
                 found[:, k, j] = solve(x[w > 0], w[w > 0], bound)
-        return [_made(cpd, columns, target, list(found))]
+        return [_made(cpd, columns, target, list(found), smoothing)]
 
     return estimate
+
+
+def location_and_scale(x: Floats, share: Floats) -> tuple[float, float]:
+    """Return the weighted median and median absolute deviation, which outliers do not move.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Ascending.
+    share : ndarray, shape (n,)
+        Weights that sum to one.
+
+    Returns
+    -------
+    location : float
+    scale : float
+        The deviation times 1.4826, in units of a Gaussian's standard deviation. Where more than
+        half of the rows are at the median: the root of the mean squared distance to it.
+    """
+    location = _median(x, share)
+    away = np.abs(x - location)
+    order = np.argsort(away)
+    scale = 1.4826 * _median(away[order], share[order]) or float(np.sqrt(share @ away**2))
+    return location, scale
+
+
+def _median(ascending: Floats, share: Floats) -> float:
+    return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
 
 
 def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
@@ -123,29 +151,31 @@ def _numeric(children: Sequence[Variable]) -> tuple[Continuous, ...]:
 
 
 def _alpha(columns: Sequence[Continuous], smoothing: Smoothing) -> Floats:
-    """Return the number of pseudo-rows that are added to each class, shape (n columns,)."""
+    """Return the pseudo-count of each column: the pseudo-rows that each class gets in addition."""
     return np.array([float(smoothing.pseudo_counts(v, 1).reshape(-1)[0]) for v in columns])
 
 
-def _refuse_predictive(cpd: type[DensityCPD], smoothing: Smoothing) -> None:
-    if smoothing.estimation == "predictive":
-        raise DataError(
-            f"estimation='predictive' is not known for {cpd.__name__}; choose 'mean', 'map' or "
-            "'ml'."
-        )
-
-
 def _made(
-    cpd: type[DensityCPD], columns: Sequence[Continuous], target: Discrete, found: Sequence[Floats]
+    cpd: type[DensityCPD],
+    columns: Sequence[Continuous],
+    target: Discrete,
+    found: Sequence[Floats],
+    smoothing: Smoothing,
 ) -> CPD:
     wrong = np.zeros((target.cardinality, len(columns)), dtype=bool)
     for values, above in zip(found, cpd.parameters.values(), strict=True):
         wrong |= ~(np.isfinite(values) & (values > above))
     if wrong.any():
-        name = columns[int(np.flatnonzero(wrong.any(axis=0))[0])].name
+        column = columns[int(np.flatnonzero(wrong.any(axis=0))[0])]
+        if smoothing.var_smoothing > 0 or _alpha([column], smoothing)[0] > 0:
+            raise DataError(
+                f"Column {column.name!r} varies too little, relative to its size, for the "
+                f"parameters of {cpd.__name__}; subtract a constant from it, or give it another "
+                "distribution, such as 'gaussian'."
+            )
         raise DataError(
-            f"Column {name!r} is constant in some class, or nearly so, and nothing smooths that; "
-            "give alpha or var_smoothing a positive value."
+            f"Column {column.name!r} is constant in some class, or nearly so, and nothing smooths "
+            "that; give alpha or var_smoothing a positive value."
         )
     family: Any = cpd  # each constructor takes its parameters by name
     named = dict(zip(cpd.parameters, found, strict=True))

@@ -48,7 +48,8 @@ class MultinomialCPD(ItemsCPD):
         The probability of each item; rows sum to one.
     parents : iterable of Discrete
     lengths : array_like, shape (*parents' cardinalities, n lengths), optional
-        Numbers of documents of each length, for sampling; see `LENGTHS`.
+        Numbers of documents of each length, for sampling. The lengths are those of the array
+        `bayesgraph.cpds.item_counts.LENGTHS`.
 
     Raises
     ------
@@ -82,7 +83,7 @@ class MultinomialCPD(ItemsCPD):
 
     @property
     def is_positive(self) -> bool:
-        """See CPD."""
+        """Whether all probabilities are positive; see `CPD.is_positive`."""
         return bool((self.probabilities > 0).all())
 
     @cached_property
@@ -112,7 +113,7 @@ class MultinomialCPD(ItemsCPD):
         return self.probabilities
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """Return a term for each item that occurs; see CPD.
+        """Return a term, count times log probability, for each item that occurs in the row.
 
         Probabilities are renormalised over the items whose counts are known.
         """
@@ -125,7 +126,7 @@ class MultinomialCPD(ItemsCPD):
         return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
 
     def item_logs(self) -> Floats:
-        """See CPD."""
+        """Return the log probability of each item, shape (parent configurations, n_items)."""
         return self._logs
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
@@ -189,7 +190,7 @@ class DirichletMultinomialCPD(ItemsCPD):
 
     @property
     def is_positive(self) -> bool:
-        """See CPD."""
+        """True, because the potential of a document is never zero; see `CPD.is_positive`."""
         return True
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
@@ -212,7 +213,7 @@ class DirichletMultinomialCPD(ItemsCPD):
         return np.asarray(a / a.sum(axis=-1, keepdims=True))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
-        """Return a term for each item that occurs, and one for the total count; see CPD."""
+        """Return a term of the log potential for each item that occurs and for the total count."""
         known, missing = known_counts(evidence, self.variable)
         row = dense_row(known)
         at = np.flatnonzero(row)
@@ -232,18 +233,18 @@ class DirichletMultinomialCPD(ItemsCPD):
         )
 
     def item_logs(self) -> Floats:
-        """See CPD."""
+        """Return log(a_i / A), the log probability of each item i, by parent configuration."""
         a = self.concentration.reshape(self.cells, -1)
         return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
 
 
 def _log_positive(values: Floats) -> Floats:
-    """Return logarithms, or 0 for values that are not positive, whose rows are impossible."""
+    """Return logarithms, with 0 in place of minus infinity for values that are not positive."""
     return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
 
 
 def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Return the indices of n items drawn with the given probabilities."""
+    """Return the indices of n items, drawn independently with the probabilities `shares`."""
     cumulative = np.cumsum(shares)
     last = int(np.flatnonzero(shares)[-1])
     found = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
@@ -251,7 +252,10 @@ def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.int
 
 
 def item_sums(summary: TotalsSummary) -> Floats:
-    """Return the sums of each item's counts, scaled up for missing counts, shape (K, n_items)."""
+    """Return the sum of each item's counts in each of the K classes, shape (K, n_items).
+
+    The sums are scaled up for missing counts.
+    """
     if summary.seen.shape[1] == 1:
         return summary.sums
     maximum = summary.seen.max(axis=1, keepdims=True)
@@ -268,7 +272,7 @@ def _estimate(
     """
     found: list[CPD] = []
     for child in children:
-        assert isinstance(child, CountVector)  # the distribution of such variables
+        assert isinstance(child, CountVector)  # the family's type of variable
         summary: TotalsSummary = source.summary(Totals(child, target))
         sums = item_sums(summary)
         n = len(child.items)
@@ -290,6 +294,7 @@ MULTINOMIAL = LeafFamily(
     "counts of many items, such as words, as one vector: all columns so named, a tuple of columns, "
     "or a matrix (dense or sparse) as a column of its own; fractional counts (tf-idf) are fine",
     variable=CountVector,
+    is_default=True,
     statistics=Totals,
     estimate=_estimate,
     stored={

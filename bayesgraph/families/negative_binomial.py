@@ -79,7 +79,7 @@ class NegativeBinomialCPD(DensityCPD):
 
 
 def _solve(x: Floats, weights: Floats, _: float) -> Sequence[float]:
-    """Return the maximum likelihood shape and exposure.
+    """Return the maximum likelihood shape and exposure for values `x` with weights.
 
     The mean is the sample mean and the shape is a root of the score, which exists if and only if
     the sample variance exceeds the mean (Levin and Reeds 1977). Otherwise the likelihood increases

@@ -108,6 +108,7 @@ POISSON = LeafFamily(
     "poisson",
     "counts, whose variance is their mean",
     variable=Count,
+    is_default=True,
     statistics=Singles,
     estimate=_estimate,
     stored={"poisson": PoissonCPD},

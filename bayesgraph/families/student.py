@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln, polygamma
 from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
-from bayesgraph.families.likelihood import from_values
+from bayesgraph.families.likelihood import from_values, location_and_scale
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Continuous, Discrete
 
@@ -81,12 +81,13 @@ class StudentCPD(DensityCPD):
 
 
 def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
-    """Return location, scale and degrees of freedom by Fisher scoring.
+    """Return the maximum likelihood location, scale and degrees of freedom by Fisher scoring.
 
     Scores and expected information of location, log scale and log degrees of freedom are those of
     Lange, Little, Taylor (1989), appendix B. Steps are halved until the likelihood does not fall.
 
-    As many equal values make the likelihood unbounded, the squared scale is at least `bound`.
+    Many equal values make the likelihood unbounded; the squared scale is therefore at least
+    `bound`.
     """
     share = weights / weights.sum()
     lower = np.array([-np.inf, 0.5 * np.log(max(bound, _NEVER)), np.log(_MIN_DOF)])
@@ -113,27 +114,26 @@ def _solve(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
         at, value = moved, new
         if decrement < _PRECISION:
             break
-    return float(at[0]), float(np.exp(at[1])), float(np.exp(at[2]))
+    # At the bound without smoothing there is no scale; 0 is refused.
+    scale = float(np.exp(at[1])) if at[1] > lower[1] or bound > 0 else 0.0
+    return float(at[0]), scale, float(np.exp(at[2]))
 
 
 def _start(x: Floats, share: Floats) -> Floats:
-    """Return the starting point of Fisher scoring, from robust estimates.
+    """Return robust estimates as the start of Fisher scoring: location, log scale and log dof.
 
-    These are the median, the scaled median absolute deviation, and five degrees of freedom.
+    These are the median, the scaled median absolute deviation, and five degrees of freedom. `share`
+    holds the weights of the values, which sum to one.
     """
-    location = _median(x, share)
-    away = np.abs(x - location)
-    order = np.argsort(away)
-    scale = 1.4826 * _median(away[order], share[order]) or np.sqrt(share @ away**2) or _NEVER
-    return np.array([location, np.log(scale), np.log(5.0)])
-
-
-def _median(ascending: Floats, share: Floats) -> float:
-    return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
+    location, scale = location_and_scale(x, share)
+    return np.array([location, np.log(scale or _NEVER), np.log(5.0)])
 
 
 def _mean_log(x: Floats, share: Floats, at: Floats) -> float:
-    """Return the mean log density."""
+    """Return the mean log density of values `x` with weights `share`, which sum to one.
+
+    `at` holds the location, the log scale and the log degrees of freedom.
+    """
     scale, dof = np.exp(at[1:])
     z = ((x - at[0]) / scale) ** 2
     constant = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi) - at[1]
@@ -141,7 +141,10 @@ def _mean_log(x: Floats, share: Floats, at: Floats) -> float:
 
 
 def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """Return the score (gradient of the mean log density) and the expected information."""
+    """Return the score (gradient of the mean log density) and the expected information.
+
+    For the arguments see `_mean_log`.
+    """
     scale, v = np.exp(at[1:])
     z = (x - at[0]) / scale
     pull = (v + 1) / (v + z**2)

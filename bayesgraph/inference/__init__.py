@@ -1,6 +1,7 @@
-"""Exact and approximate inference: questions, and the solvers that answer them (`solver`).
+"""Exact and approximate inference: the types of queries, and the solvers that answer them.
 
-The modules here import factors and variables, but neither CPDs nor models.
+`solver.select` chooses the solver of a query. The modules here import factors and variables, but
+neither CPDs nor models.
 """
 
 from bayesgraph.inference.plan import Plan, make_plan

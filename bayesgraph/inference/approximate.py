@@ -1,4 +1,8 @@
-"""Solvers for approximate methods; their answers have the form of exact ones and a report."""
+"""Solvers for approximate inference: loopy belief propagation and likelihood weighting.
+
+Their answers have the same classes as exact answers, with a report of convergence or of sampling
+error.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def _targets(model: Any, question: Any, pattern: Pattern) -> Sequence[int]:
 
 class _ApproximateWork(Work):
     def _wanted(self) -> list[Variable]:
-        """Return the targets: all unobserved variables if none are named.
+        """Return the target variables of the query; all unobserved variables if it names none.
 
         Raises
         ------
@@ -54,9 +58,15 @@ class _ApproximateWork(Work):
 
 
 class WeightingWork(_ApproximateWork):
-    """Likelihood weighting; with continuous targets the answer is the weighted samples."""
+    """A query answered by likelihood weighting.
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | WeightedSamples:
+    The answer is a `Posterior` or `Marginals` if all targets are discrete, and `WeightedSamples` if
+    a target is continuous or the query is `Samples`.
+    """
+
+    def _run(
+        self, case: Case, memory_limit: float | None
+    ) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
         wanted = self._wanted()
         evidence = case.evidence(model.variables)
@@ -71,9 +81,9 @@ class WeightingWork(_ApproximateWork):
 
 
 class LoopyWork(_ApproximateWork):
-    """Loopy belief propagation."""
+    """Loopy belief propagation: the approximate posterior of one variable, or all marginals."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals:
+    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals:
         question = self.question
         wanted = self._wanted()
         if question.targets is not None and len(wanted) != 1:
@@ -110,7 +120,7 @@ class Loopy(Solver):
 
 
 class Weighting(Solver):
-    """Likelihood weighting: draws parents before children, weighted by the likelihood."""
+    """Likelihood weighting: ancestral sampling, samples weighted by the evidence's likelihood."""
 
     name = "likelihood weighting"
     condition = "a network, and method='likelihood-weighting' or weighted_samples"
@@ -161,7 +171,14 @@ def _loopy(
 
 
 def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
-    """Raise an error for arguments that no method will use, such as misspelt ones.
+    """Raise an error for options that neither the exact method nor the fallback takes.
+
+    Parameters
+    ----------
+    fallback : str, optional
+        Approximate method to be used if exact inference exceeds the memory limit.
+    options : mapping from str
+        Keyword arguments of a query that only approximate methods take.
 
     Raises
     ------
@@ -182,7 +199,7 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
 
 
 def check_method(method: str, options: Mapping[str, Any]) -> None:
-    """Raise an error for an unknown method, and for options that the method does not take."""
+    """Raise an error unless `method` is an approximate method that takes all of the options."""
     if method not in METHODS[1:]:
         raise EvidenceError(f"method is one of {quoted(METHODS)}; got {method!r}.")
     if unknown := set(options) - _OPTIONS[method]:

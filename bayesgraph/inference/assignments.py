@@ -1,4 +1,7 @@
-"""Assignments from a junction tree after one pass: the most probable ones, and exact draws."""
+"""The most probable assignments, and exact draws, from a junction tree after its upward pass.
+
+The upward pass sends the messages from the leaves of the tree to its roots.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _NO_DRAWS = np.empty((1, 0))
 
 
 class TableAssignments:
-    """The most probable assignments of the variables that a program maximises, best first.
+    """The most probable assignments of the variables that a compiled program maximises, best first.
 
     `take` can be called once, because it gives the workspace back.
 
@@ -31,10 +34,11 @@ class TableAssignments:
     variables : sequence of Discrete
         Variables of the tables, by index.
     run : Run
-        Run on logarithms with a positive mass, of a program that sums out the other variables
-        before it maximises; this restricts the elimination order.
+        Finished run of the program on logarithms, for evidence of positive probability. The program
+        sums out all other variables before it maximises; this restricts the elimination order.
     over : sequence of int, optional
-        The variables that were maximised, if others were summed out; there is then one answer.
+        Indices of the maximised variables if other variables were summed out (marginal MAP); only
+        the best assignment is then available. None if all free variables were maximised.
     """
 
     def __init__(self, variables: Sequence[Discrete], run: Run, over: Sequence[int] | None) -> None:
@@ -43,7 +47,7 @@ class TableAssignments:
         self._over = over
 
     def take(self, k: int) -> list[Assignment]:
-        """Return the k best assignments, or fewer if fewer are possible."""
+        """Return the k most probable assignments, or fewer if fewer have positive probability."""
         numbers = self._run.program.tree.variables
         over = numbers if self._over is None else np.array(self._over, dtype=np.int64)
         places = np.searchsorted(numbers, over)
@@ -62,12 +66,13 @@ class TableAssignments:
         ]
 
     def _best(self, k: int) -> list[tuple[Ints, float]]:
-        """Return the states of the k best assignments and the logs of their masses.
+        """Return the states of the k best assignments, and the log of each one's product of tables.
 
-        Cliques are ordered from the roots to the leaves. After one propagation, consider all
-        assignments that equal a known assignment before a clique and differ from it at that clique:
-        the best of them is found from the values at that clique alone (Nilsson 1998). It becomes a
-        candidate; choices at the clique that are already among the results are excluded.
+        Cliques are ordered from the roots to the leaves (Nilsson 1998). Take a known assignment and
+        a clique. Among the assignments that agree with the known one at all earlier cliques and
+        differ from it at this clique, the best is found from the clique's own values, without
+        another propagation. It becomes a candidate for the next best assignment. Choices at the
+        clique that are already among the results are excluded.
         """
         run = self._run
         tree = run.program.tree
@@ -110,17 +115,17 @@ class TableAssignments:
 
 
 class TableDraws:
-    """Exact draws of the free variables of tables, after one pass over the junction tree.
+    """Exact posterior draws of the free variables of tables, from the messages of a junction tree.
 
-    Each draw walks the tree from the roots to the leaves (Dawid 1992). `take` can be called once,
-    because it gives the workspace back.
+    For each draw the states are sampled clique by clique from the roots to the leaves (Dawid 1992).
+    `take` can be called once, because it gives the workspace back.
 
     Parameters
     ----------
     variables : sequence of Discrete
         Variables of the tables, by index.
     run : Run
-        Run of a program to which all factors are relevant, with a positive mass.
+        Finished run of a program that contains all factors, for evidence of positive probability.
     """
 
     def __init__(self, variables: Sequence[Discrete], run: Run) -> None:
@@ -156,7 +161,8 @@ def _leaving(run: Run, clique: int) -> tuple[Ints, tuple[int, ...]]:
 def _local(run: Run, clique: int, states: Ints) -> Floats:
     """Return the log value of each joint state of the variables that a clique eliminates.
 
-    The other variables of the clique have the states in `states`.
+    The value is the product of the clique's factors and incoming messages. The other variables of
+    the clique have the states in `states`, an array over all free variables.
     """
     values = np.empty((1, math.prod(_leaving(run, clique)[1])))
     tree = run.program.tree

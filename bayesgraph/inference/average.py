@@ -1,4 +1,7 @@
-"""The solver of averages of posteriors, whose weights do not depend on the evidence."""
+"""The solver of averages of networks: posteriors averaged by fixed weights.
+
+Unlike in a mixture, the weights do not depend on the evidence.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from bayesgraph.inference.results import Marginals, Posterior
 
 
 class AverageJoint(Work):
-    """A joint posterior: the weighted mean of the posteriors of members that have all targets."""
+    """A joint posterior: the weighted mean of the posteriors of the member networks.
+
+    Only members that have all target variables take part; their weights are normalised.
+    """
 
     def _begin(self, model: Any) -> None:
         targets = self.question.targets
@@ -27,7 +33,7 @@ class AverageJoint(Work):
         weights = np.array([member.weight for member, _ in self._members])
         self._weights = weights / weights.sum()
 
-    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         answers: list[Answer] = []
         refused = 0
         for member, question in self._members:
@@ -48,7 +54,11 @@ class AverageJoint(Work):
         return averaged(answers, self._weights, np.nan)
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        """Return logs of the weighted sum of posteriors, -inf if a row is impossible for all."""
+        """Return the log of the averaged posterior of the target for each row.
+
+        A member that gives a row probability zero contributes its prior. If all members do, the
+        row's logs are minus infinity.
+        """
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
         possible = np.zeros(rows.n_rows, dtype=bool)
@@ -68,9 +78,9 @@ class AverageJoint(Work):
 
 
 class AverageAll(Work):
-    """All marginals, each computed when it is first accessed."""
+    """The posterior of every unobserved variable, each computed when it is first accessed."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model = self.model
         for v in range(len(model.variables)):
             if v in case.hard:
@@ -86,7 +96,7 @@ class AverageAll(Work):
 
 
 class Average(Solver):
-    """Averages the posteriors of the members by their weights."""
+    """Averages the posteriors of the member networks by their fixed weights."""
 
     name = "average"
     condition = "an average of posteriors with fixed weights"

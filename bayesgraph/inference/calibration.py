@@ -1,7 +1,8 @@
-"""Two passes over a junction forest on factor objects: posteriors of rows, and derivatives.
+"""Two-pass propagation on junction forests of `Factor` objects: posteriors and derivatives.
 
-The first pass sends messages towards the roots, the second pass sends messages from the roots to
-the leaves (Lauritzen and Spiegelhalter 1988).
+`Calibration` computes the posteriors of a batch of rows, `table_derivatives` the derivatives with
+respect to table entries. The first pass sends messages towards the roots, the second pass sends
+messages from the roots to the leaves (Lauritzen and Spiegelhalter 1988).
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _MAXIMUM_AXES = 58
 
 
 class Forest:
-    """A junction forest as lists: the factors (`inside`) and children (`below`) of each clique."""
+    """A junction forest as lists indexed by clique.
+
+    `inside[c]` lists the factors multiplied at clique c, and `below[c]` its child cliques.
+    """
 
     def __init__(self, tree: Tree, variables: Sequence[Discrete]) -> None:
         self._tree = tree
@@ -51,7 +55,7 @@ class Forest:
 
 
 def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: int = 1) -> Factor:
-    """Return the product of factors over all of their variables and those in `also`."""
+    """Return the product of factors as a factor over the union of their scopes and `also`."""
     scope = union_scope([*(operand.scope for operand in operands), also])
     total = np.zeros([n_rows, *(v.cardinality for v in scope)])
     for operand in operands:
@@ -63,13 +67,13 @@ def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: 
 
 
 class Calibration:
-    """A junction forest that gives posteriors for any factors of given scopes.
+    """A junction forest for factors of given scopes, planned once and run for any values.
 
     Parameters
     ----------
     scopes : sequence of tuples of Discrete
         Scopes of the factors, none of them empty.
-    memory_limit : int, optional
+    memory_limit : float, optional
         Maximum bytes of the largest table for one row.
 
     Attributes
@@ -84,7 +88,7 @@ class Calibration:
     """
 
     def __init__(
-        self, scopes: Sequence[tuple[Discrete, ...]], *, memory_limit: int | None = None
+        self, scopes: Sequence[tuple[Discrete, ...]], *, memory_limit: float | None = None
     ) -> None:
         variables = union_scope(scopes)
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
@@ -97,18 +101,19 @@ class Calibration:
         self._forest = Forest(tree, [variables[v] for v in tree.variables.tolist()])
 
     def posteriors(self, factors: Sequence[Factor]) -> tuple[list[Floats], Floats]:
-        """Return the posterior over the scope of each factor and the log of the total mass.
+        """Return the normalised marginal of the product of all factors over each factor's scope.
 
         Parameters
         ----------
         factors : sequence of Factor
-            One factor for each scope, with a row axis of length n_rows or 1.
+            One factor for each scope, for n_rows rows, or for one row that serves for all of them.
 
         Returns
         -------
         posteriors : list of ndarray, shape (n_rows, *cardinalities of the scope)
-            Probabilities; all zero in a row of mass zero.
+            Probabilities; all zero in a row in which the product is zero everywhere.
         log_mass : ndarray, shape (n_rows,)
+            Log of the sum of the product over all joint states.
         """
         forest = self._forest
         n_rows = max((factor.n_rows for factor in factors), default=1)
@@ -143,7 +148,10 @@ class Calibration:
 
 
 def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
-    """Return sums over all axes but those in `keep`, with axes in the order of `keep`."""
+    """Return the sums of a table over the variables not in `keep`, axes in the order of `keep`.
+
+    `values` has the axes (rows, scope...).
+    """
     gone = tuple(1 + axis for axis, v in enumerate(scope) if v not in keep)
     left = [v for v in scope if v in keep]
     return align(values.sum(axis=gone) if gone else values, left, keep)
@@ -153,28 +161,32 @@ def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete
 
 
 def table_derivatives(
-    compiled: CompiledTables, case: Case, *, memory_limit: int | None = None
+    compiled: CompiledTables, case: Case, *, memory_limit: float | None = None
 ) -> tuple[list[Factor], list[Factor], float]:
-    """Return the log derivatives of the mass, the sum of the product of all tables.
+    """Return logs of derivatives of the evidence's probability with respect to table entries.
 
-    The mass is linear in every entry of every table. Its derivative with respect to an entry is the
-    sum of the product of all other factors over the assignments that agree with the entry (Darwiche
-    2003); two passes give all derivatives. They use no division, so that entries of zero have
-    derivatives too (Shafer and Shenoy 1990).
+    For tables that are not a network, the probability is the mass: the sum of the product of all
+    tables and likelihoods over the joint states that agree with the evidence. The mass is linear in
+    every entry of every table. Its derivative with respect to an entry is the sum of the product of
+    all other factors over the joint states that agree with the entry (Darwiche 2003); two passes
+    give all derivatives. They use no division, so that entries of zero have derivatives too (Shafer
+    and Shenoy 1990).
 
     Parameters
     ----------
     compiled : CompiledTables
     case : Case
-    memory_limit : int, optional
+        Evidence on one case.
+    memory_limit : float, optional
 
     Returns
     -------
     tables : list of Factor
-        For each table of the model, a factor over its unobserved variables: the derivatives of the
+        For each table of the model, a factor over its unobserved variables: log derivatives of the
         mass with respect to the entries that agree with the evidence.
     likelihoods : list of Factor
-        Derivatives with respect to the likelihoods, in ascending order of the variables.
+        Log derivatives with respect to the likelihood of each state of each variable with soft
+        evidence, in ascending order of the variables.
     log_mass : float
     """
     tables = compiled.tables
@@ -215,15 +227,18 @@ def table_derivatives(
 
 
 def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
-    """Return the part of a table that agrees with the hard evidence."""
+    """Return the entries of table f that agree with the hard evidence, as a factor."""
     numbers, values = tables.table(f, logs=True)
     part = values[tuple(case.hard.get(v, slice(None)) for v in numbers)]
     free = [tables.variables[v] for v in numbers if v not in case.hard]
     return Factor.from_log(free, np.asarray(part)[None])
 
 
-def _check_memory(tree: Tree, memory_limit: int | None) -> None:
-    """Raise an error if the largest clique, with a product for each operand, exceeds the limit."""
+def _check_memory(tree: Tree, memory_limit: float | None) -> None:
+    """Raise a MemoryLimitError if the second pass needs too many bytes at the largest clique.
+
+    The pass holds two products for each operand (factor or message) of a clique.
+    """
     limit = default_memory_limit() if memory_limit is None else memory_limit
     n_cliques = len(tree.parent)
     operands = np.bincount(tree.home[tree.home >= 0], minlength=n_cliques)
@@ -252,7 +267,10 @@ def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
 
 
 def _without_each(logs: Sequence[float]) -> list[float]:
-    """Return for each number the sum of all others, by prefix and suffix sums (no inf - inf)."""
+    """Return for each log the sum of all other logs.
+
+    Prefix and suffix sums replace subtraction from the total, because inf - inf is NaN.
+    """
     heads = [0.0, *itertools.accumulate(logs)]
     tails = [0.0, *itertools.accumulate(reversed(logs))][::-1]
     return [head + tail for head, tail in zip(heads, tails[1:], strict=False)]

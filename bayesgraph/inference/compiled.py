@@ -1,8 +1,8 @@
-"""Models of tables: compiling and running programs, and joint enumeration.
+"""Models of tables: compiling and running elimination programs, and joint enumeration.
 
-A question about tables is compiled once for each pattern of evidence (`programs`), and its program
-runs for any evidence of that pattern. If few variables are free, a kernel enumerates all their
-joint states instead.
+For each set of observed variables, a query on tables is compiled once into an elimination program
+(flat instructions run by one kernel; see `programs`), which runs for any values of these variables.
+If few variables are free, a kernel enumerates all their joint states instead.
 """
 
 from __future__ import annotations
@@ -34,17 +34,22 @@ FEW_VARIABLES = 9
 
 
 class Run(NamedTuple):
-    """A program that has run, with its workspace.
+    """The result of running an elimination program, with the workspace that holds all messages.
 
     Attributes
     ----------
+    program : Program
+    tables : ndarray
+        Entries of all tables, or their logarithms.
+    offsets : ndarray
+        Offset of the first entry of each table that agrees with the evidence.
     space : ndarray
         The workspace.
     result : ndarray
         Probabilities.
     log_mass : float
-        Natural log of the sum (the maximum) of the product of all tables and the evidence; minus
-        infinity if it is zero.
+        Natural log of the sum (or, for maximising programs, the maximum) of the product of all
+        tables and the evidence over the joint states; minus infinity if it is zero.
     logarithmic : bool
         Whether the workspace holds logarithms.
     """
@@ -79,7 +84,10 @@ class CompiledTables:
         targets: Sequence[int],
         relevance: Relevance,
     ) -> Restricted:
-        """Return the factors relevant to a question; the last result is kept for other solvers."""
+        """Return the factors relevant to a query, without the observed variables; see `restrict`.
+
+        The last result is kept, because several solvers ask for it in turn.
+        """
         key = tuple(observed), tuple(soft), tuple(targets), relevance
         last, found = self._last
         if found is None or last != key:
@@ -104,17 +112,23 @@ class CompiledTables:
         *,
         both: bool = False,
         maximized: Sequence[int] | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Program:
-        """Return the compiled program of a question.
+        """Return the elimination program of a query, compiled for a set of observed variables.
 
         Parameters
         ----------
-        observed, soft, targets, relevance, both
-            See `restrict` and `compile_program`; `observed` and `soft` ascending.
+        observed, soft : sequence of int
+            Ascending indices of the variables with hard and with soft evidence.
+        targets : sequence of int
+            Variables of the joint table that is the result.
+        relevance : Relevance
+            The quantity computed, which determines the relevant tables.
+        both : bool
+            Whether to compile both passes, whose result is the marginal of every free variable.
         maximized : sequence of int, optional
             Variables that are maximised after all others have been summed out.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; by default half of the machine's memory.
         """
         stage = self.stages(maximized)
@@ -130,13 +144,14 @@ class CompiledTables:
         self,
         program: Program,
         case: Case,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         *,
         logarithmic: bool = False,
     ) -> Run:
-        """Run a program, on logarithms if `logarithmic` or if probabilities could underflow.
+        """Run a program for one evidence assignment.
 
-        The workspace belongs to the caller, who may return it with `give_back`.
+        It runs on logarithms if `logarithmic` is set, or if probabilities could underflow. The
+        workspace belongs to the caller, who may return it with `give_back`.
 
         Raises
         ------
@@ -172,7 +187,7 @@ class CompiledTables:
         return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
 
     def _constant(self, program: Program, offsets: Ints) -> float:
-        """Return the log of the product of the tables all of whose variables are observed."""
+        """Return the log of the product of the tables whose variables are all observed."""
         if not len(program.constant):
             return 0.0
         return float(np.sum(self.tables.log_at(offsets[program.constant])))
@@ -180,19 +195,21 @@ class CompiledTables:
     # -------------------------------------------------------------------------------- enumeration
 
     def enumerated(self, case: Case, targets: Ints, factors: Ints) -> tuple[Floats, float] | None:
-        """Return probabilities and log mass by enumeration of all joint states.
+        """Return posterior probabilities and the log mass by enumeration of all joint states.
 
-        None if the mass is zero or could underflow, or if there are too many joint states.
+        The mass is the sum of the product of the tables over the joint states that agree with the
+        evidence. The result is None if the mass is zero or could underflow, or if there are too
+        many joint states.
 
         Parameters
         ----------
         case : Case
-            Case without soft evidence.
+            Evidence on one case, without soft evidence.
         targets : ndarray of int
             Variables of the joint posterior; if empty, the result is the marginals of all free
             variables.
         factors : ndarray of int
-            The relevant tables.
+            Indices of the relevant tables.
         """
         tables = self.tables
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
@@ -204,17 +221,20 @@ class CompiledTables:
         return result, log_mass + tables.log_scale + case.log_scale
 
     def free(self, observed: Sequence[int]) -> list[int]:
-        """Return the indices of all variables without a value."""
+        """Return the indices of all variables that are not in `observed`."""
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
     def are_few(self, observed: Sequence[int]) -> bool:
-        """Tell whether few variables of all tables are left."""
+        """Tell whether at most `FEW_VARIABLES` of all variables are not in `observed`."""
         return len(self.tables.cards) - len(observed) <= FEW_VARIABLES
 
     def few_tables(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
     ) -> tuple[Ints, list[int]] | None:
-        """Return the relevant tables and their free variables, None if these are too many."""
+        """Return the tables relevant to a query, and their free variables, for enumeration.
+
+        None if there are more than `FEW_VARIABLES` free variables.
+        """
         if self.are_few(observed):
             return np.arange(len(self.tables)), self.free(observed)
         if relevance is Relevance.EVERYTHING:
@@ -225,7 +245,7 @@ class CompiledTables:
         return found.factors, found.variables.tolist()
 
 
-def _check_memory(program: Program, memory_limit: int | None) -> None:
+def _check_memory(program: Program, memory_limit: float | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
     tree, workspace = program.tree, program.n_work + program.n_result
     for what, entries in (("a table", tree.largest), ("a workspace", workspace)):
@@ -236,7 +256,11 @@ def _check_memory(program: Program, memory_limit: int | None) -> None:
 def _load_soft(
     program: Program, case: Case, space: Floats, minima: Floats, *, logarithmic: bool
 ) -> float:
-    """Write likelihoods, each over its maximum, to the workspace; return the sum of log maxima."""
+    """Write the likelihoods of soft evidence to the workspace; return the log of their scale.
+
+    Each variable's likelihoods are divided by their maximum; the scale is the product of the
+    maxima. The lower bounds in `minima` are updated for the smallest positive likelihoods.
+    """
     scale = 0.0
     n_tables = len(program.tree.factors) - len(program.soft_at)
     for k, variable in enumerate(sorted(case.soft)):
@@ -255,7 +279,10 @@ def _load_soft(
 
 @cache
 def _helper(process: int) -> ThreadPoolExecutor:
-    """Return the second thread of a process; a forked process does not inherit threads."""
+    """Return the executor of the second thread of a process, given the process id.
+
+    The id is the cache key, because a forked process does not inherit threads.
+    """
     return ThreadPoolExecutor(1, f"bayesgraph-{process}")
 
 

@@ -1,9 +1,11 @@
-"""The interface between models and solvers: questions, evidence patterns, cases, prepared work.
+"""The interface between models and solvers: queries, evidence, and prepared queries.
 
-A model turns the user's input into a `Case` (one case) or an `Evidence` (rows), a question, and a
-pattern: which variables are observed. A solver turns question and pattern into `Work`, which has a
-plan and runs on any evidence of that pattern. Variables are given by their indices in
-``model.variables``, because integers are hashed and compared faster than variables.
+A model turns the user's input into a query (an instance of a `Question` type such as `Joint`),
+evidence (a `Case` for one case, or an `Evidence` for a batch of rows), and a `Pattern`: which
+variables are observed, without their values. A solver prepares the query for the pattern as a
+`Work`, which has a printable plan and runs for any values of the observed variables. Variables are
+given by their indices in ``model.variables``, because integers are hashed and compared faster than
+variables.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import CountVector, Discrete, Variable
 
-# Maximum number of entries of a memo, and maximum of their total bytes.
+# Maximum number of entries of a cache, and maximum of their total bytes.
 _MAX_ENTRIES = 256
 _MAX_BYTES = 2**28
 
@@ -31,16 +33,22 @@ _MAX_BYTES = 2**28
 # ------------------------------------------------------------------------------------- questions
 
 
-# Instance of a named tuple class that is registered by `asked_by`.
+# A query: instance of a named tuple class that is registered by `asked_by`.
 Question: TypeAlias = tuple[Any, ...]
 QuestionT = TypeVar("QuestionT", bound=type[Any])
 
-# Names of the methods of models that ask each type of question, for error messages.
+# Names of the model methods that make each type of query, for error messages.
 METHODS: dict[type[Any], str] = {}
 
 
 def asked_by(methods: str) -> Callable[[QuestionT], QuestionT]:
-    """Return a decorator that registers a type of question with the methods that ask it."""
+    """Return a class decorator that registers a type of query.
+
+    Parameters
+    ----------
+    methods : str
+        Names of the model methods that make such queries, for error messages.
+    """
 
     def register(kind: QuestionT) -> QuestionT:
         METHODS[kind] = methods
@@ -51,7 +59,7 @@ def asked_by(methods: str) -> Callable[[QuestionT], QuestionT]:
 
 @asked_by("query")
 class Joint(NamedTuple):
-    """The joint posterior of the targets; for a batch of rows, log P(target, row).
+    """Query: the joint posterior of the targets; for a batch of rows, log P(target, row).
 
     Attributes
     ----------
@@ -66,17 +74,21 @@ class Joint(NamedTuple):
 
 @asked_by("marginals")
 class All(NamedTuple):
-    """The posterior of every unobserved variable."""
+    """Query: the posterior of every unobserved variable."""
 
 
 @asked_by("log_probability")
 class Mass(NamedTuple):
-    """The log probability of the evidence; for a product of factors, the log of its sum."""
+    """Query: the log probability of the evidence.
+
+    For factors that are not a network, it is the log of the sum of their product over all joint
+    states that agree with the evidence (the log mass).
+    """
 
 
 @asked_by("most_probable, k_most_probable and marginal_map")
 class Best(NamedTuple):
-    """The most probable assignments; ``take(k)`` of the answer returns the k best, best first.
+    """Query: the most probable assignments; ``take(k)`` of the answer returns the k best in order.
 
     Attributes
     ----------
@@ -96,17 +108,17 @@ class Best(NamedTuple):
 
 @asked_by("sample")
 class Draw(NamedTuple):
-    """Exact draws of all unobserved variables; ``take(n, random)`` of the answer returns n rows."""
+    """Query: exact draws of all unobserved variables; ``take(n, random)`` gives n rows."""
 
 
 @asked_by("sample")
 class Sample(NamedTuple):
-    """Draws of whole rows, parents before children; ``take(n, random)`` returns n rows."""
+    """Query: draws of all variables, parents before children; ``take(n, random)`` gives n rows."""
 
 
 @asked_by("sensitivity")
 class Slopes(NamedTuple):
-    """The derivatives of P(target = state | evidence) with respect to every table."""
+    """Query: derivatives of P(target = state | evidence) with respect to all table entries."""
 
     target: int
     state: int
@@ -114,12 +126,16 @@ class Slopes(NamedTuple):
 
 @asked_by("conflict")
 class Retractions(NamedTuple):
-    """Share of each finding in the conflict measure, and its variable's posterior without it."""
+    """Query: the conflict between the findings (observations of single variables).
+
+    The answer has the conflict measure, each finding's share of it, and the posterior of each
+    observed variable with its own finding left out.
+    """
 
 
 @asked_by("a query with this approximate method")
 class Approximate(NamedTuple):
-    """The posterior of the targets, computed by an approximate method.
+    """Query: the posterior of the targets, computed by an approximate method.
 
     Attributes
     ----------
@@ -137,7 +153,7 @@ class Approximate(NamedTuple):
 
 @asked_by("weighted_samples")
 class Samples(NamedTuple):
-    """Weighted samples of the targets, drawn by likelihood weighting.
+    """Query: weighted samples of the targets, drawn by likelihood weighting.
 
     Attributes
     ----------
@@ -151,7 +167,7 @@ class Samples(NamedTuple):
 
 
 def check_target(variable: Variable) -> None:
-    """Raise an error if no posterior of the variable can be represented.
+    """Raise an error if a variable cannot be a target, because it is a vector of counts.
 
     Raises
     ------
@@ -175,12 +191,13 @@ class Taken(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """The variables with hard and with soft evidence, whatever their values.
+    """Which variables have hard and which have soft evidence, without the values.
 
     Attributes
     ----------
     observed, soft : tuple of int
-        Variables with a value, and variables with likelihoods; ascending for one case.
+        Indices of the variables with a value, and of those with likelihoods; ascending for one
+        case.
     rows : bool
         Whether the evidence is a batch of rows, where observed variables may have missing values.
     """
@@ -191,7 +208,7 @@ class Pattern(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Evidence of one case.
+    """Evidence on one case: one value or one likelihood vector for each variable with evidence.
 
     Attributes
     ----------
@@ -217,7 +234,10 @@ class Case(NamedTuple):
         return Case(hard, soft, self.log_scale)
 
     def renumbered(self, places: Mapping[int, int] | None) -> Case:
-        """Return the case with variables re-indexed by `places`; None leaves it unchanged."""
+        """Return the case with each variable's index v replaced by ``places[v]``.
+
+        None as `places` leaves the case unchanged.
+        """
         if places is None:
             return self
         hard = {places[v]: value for v, value in self.hard.items()}
@@ -245,12 +265,14 @@ class Case(NamedTuple):
 
 
 class Work(ABC):
-    """A question prepared for all evidence of one pattern; `select` returns it.
+    """A query prepared for a set of observed variables, to be run for any of their values.
+
+    `select` returns it.
 
     Attributes
     ----------
     solver : Solver
-        The solver that has prepared the question.
+        The solver that has prepared the query.
     model_ref : weak reference to the model
     plan : Plan
         Printable description of the computation.
@@ -262,10 +284,10 @@ class Work(ABC):
         model: Any,
         question: Any,
         pattern: Pattern,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> None:
         self.solver = solver
-        # The model's memo holds the work; a strong reference would make a reference cycle.
+        # The model's cache holds the prepared query; a strong reference would make a cycle.
         self.model_ref = weakref.ref(model)
         self.question = question
         self.pattern = pattern
@@ -273,20 +295,20 @@ class Work(ABC):
         self._begin(model)
 
     def _begin(self, model: Any) -> None:  # noqa: B027  # most have something to prepare
-        """Prepare what does not depend on the values of the evidence, within `memory_limit`."""
+        """Prepare everything that does not depend on the values of the evidence."""
 
     @property
     def model(self) -> Any:
-        """The model that the question is about, None once the model has been freed."""
+        """The model that is queried; None once the model has been freed."""
         return self.model_ref()
 
     @property
     def plan(self) -> Plan:
-        """Printable description of the computation; nothing is run to make it."""
+        """Printable description of the computation, made without running it."""
         return self.solver.named_plan(self.model, self.question, self.pattern)
 
-    def run(self, case: Case, memory_limit: int | None = None) -> Any:
-        """Return the answer for one case, None (for `Mass` -inf) if the evidence is impossible.
+    def run(self, case: Case, memory_limit: float | None = None) -> Any:
+        """Return the answer for one case; None (for `Mass` -inf) if the evidence is impossible.
 
         Raises
         ------
@@ -296,11 +318,15 @@ class Work(ABC):
         return self._run(case, memory_limit)
 
     def run_rows(self, rows: Any) -> Floats:
-        """Return logs for each row, shape (n_rows, n_states), or (n_rows,) for `Mass`."""
+        """Return log probabilities for each row of a batch.
+
+        For `Joint` they are log P(target = state, row), for some solvers up to a constant for each
+        row, shape (n_rows, n_states); for `Mass` log P(row), shape (n_rows,).
+        """
         return self._run_rows(rows)
 
     @abstractmethod
-    def _run(self, case: Case, memory_limit: int | None) -> Any: ...
+    def _run(self, case: Case, memory_limit: float | None) -> Any: ...
 
     def _run_rows(self, rows: Evidence) -> Floats:
         raise NotImplementedError(f"{type(self).__name__} answers one case at a time.")
@@ -312,7 +338,7 @@ class Work(ABC):
 
 
 class Solver(ABC):
-    """An inference method that answers some types of questions about some models.
+    """An inference method that answers some types of queries about some models.
 
     Attributes
     ----------
@@ -320,9 +346,9 @@ class Solver(ABC):
     condition : str
         Condition under which the solver is selected, in words.
     form : str
-        Form of the models that the solver serves.
-    works : mapping from type of question to type of Work
-        Types of questions that the solver answers, and the work that it prepares for each.
+        Form of the models that the solver serves, such as "product" or "mixture".
+    works : mapping from type of query to type of Work
+        Types of queries that the solver answers, and the class of the prepared query for each.
     """
 
     name: ClassVar[str]
@@ -332,21 +358,21 @@ class Solver(ABC):
 
     @property
     def answers(self) -> Set[type[Any]]:
-        """The types of questions that the solver answers."""
+        """The types of queries that the solver answers."""
         return self.works.keys()
 
     def serves(self, model: Any) -> bool:
-        """Return whether the solver can answer any question about the model."""
+        """Return whether the solver handles models of this form at all."""
         return bool(model.form == self.form)
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        """Return whether the solver answers this question; if not, later solvers are tried."""
+        """Return whether the solver answers this query; if not, later solvers are tried."""
         return not pattern.rows
 
     def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
     ) -> Work:
-        """Return the work for a question that the solver takes.
+        """Return the prepared query; `takes` must have accepted it.
 
         Raises
         ------
@@ -357,10 +383,10 @@ class Solver(ABC):
 
     @abstractmethod
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        """Return the plan of the work that `prepare` returns, whatever its size."""
+        """Return the plan of a query without preparing it and without checking a memory limit."""
 
     def named_plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        """Return the plan with the name of the solver and the reason why it was selected."""
+        """Return the plan of a query, with the solver's name and the reason why it was selected."""
         plan = self.plan(model, question, pattern)
         return replace(plan, solver=self.name, reason=self.condition)
 
@@ -369,10 +395,10 @@ class Solver(ABC):
 
 
 class Memo:
-    """A cache bounded by entries and by bytes; the least recently used entry is evicted first.
+    """A bounded cache: the least recently used entry is evicted first.
 
-    Threads may share a memo: at worst two threads compute the same entry. Copies and pickles of a
-    memo are empty.
+    Its number of entries and their bytes are bounded. Threads may share a cache: at worst two
+    threads compute the same entry. Copies and pickles of a cache are empty.
     """
 
     def __init__(self) -> None:
@@ -381,7 +407,7 @@ class Memo:
         self._lock = threading.Lock()
 
     def get(self, key: object, make: Callable[[], Any]) -> Any:
-        """Return the entry of a key; if there is none, store and return the result of `make`."""
+        """Return the entry of a key; if there is none, store and return ``make()``."""
         with self._lock:
             found = self._kept.pop(key, None)
             if found is not None:

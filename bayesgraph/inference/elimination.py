@@ -1,4 +1,4 @@
-"""Variable elimination: relevant slices of a model, their plans, and the elimination loop."""
+"""Variable elimination: the submodel relevant to a query, elimination orders, the main loop."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ _Scopes = tuple[tuple[Variable, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Factors reduced by the evidence.
+    """The factors of a submodel, reduced by the evidence.
 
     Attributes
     ----------
     potentials : list of factors
     columns : mapping from continuous variable to array of shape (n_rows,)
-        Values of the variables that stay in the factors because some rows lack them (NaN).
+        Values of partially observed variables, NaN in the rows that lack them. These variables stay
+        in the factors.
     """
 
     potentials: list[Potential]
@@ -48,11 +49,11 @@ class Problem:
 
 
 class Slice(Protocol):
-    """The part of a model that is relevant to a question, for one pattern of evidence."""
+    """The submodel relevant to the variables to keep, for a given set of observed variables."""
 
     @property
     def scopes(self) -> Sequence[tuple[Variable, ...]]:
-        """The variables of each factor after reduction by the evidence."""
+        """The scope of each factor after reduction by the evidence."""
         ...
 
     @property
@@ -66,20 +67,21 @@ class Slice(Protocol):
         ...
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the factors, reduced by evidence of the pattern.
+        """Return the factors of the submodel, reduced by the evidence.
 
         Parameters
         ----------
         evidence : Evidence
+            Values of the variables for which the submodel was made.
         summed : bool
-            Whether the caller integrates out all free continuous variables that are not kept. For
-            a single row, factors over such variables may then be replaced by their integrals.
+            Whether the caller integrates out all free continuous variables that are not kept. For a
+            single row, factors over such variables may then be replaced by their integrals.
         """
         ...
 
 
 class ProductModel(Protocol):
-    """A model that is, given the evidence, a product of factors."""
+    """A model whose joint distribution, given the evidence, is a product of factors."""
 
     variables: tuple[Variable, ...]
 
@@ -90,7 +92,7 @@ class ProductModel(Protocol):
 
     @property
     def memo(self) -> Memo:
-        """The cache of slices, by pattern of evidence."""
+        """The model's cache of submodels, by the kept variables and the variables with evidence."""
         ...
 
     def slice(
@@ -100,7 +102,7 @@ class ProductModel(Protocol):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> Slice:
-        """Return the part of the model that is relevant to the variables to keep.
+        """Return the submodel relevant to the variables to keep.
 
         Parameters
         ----------
@@ -111,17 +113,23 @@ class ProductModel(Protocol):
         soft : collection of Discrete
             Variables with likelihoods.
         keep : sequence of Variable
+            The query variables.
         """
         ...
 
 
 class PlannedSlice:
-    """A slice with its plans, one for each list of scopes that its factors may have.
+    """A submodel with its elimination order.
+
+    Depending on the evidence, the submodel may replace factors by their integrals. There is one
+    elimination plan for each list of scopes that its factors may have.
 
     Attributes
     ----------
     slice : Slice
+        The submodel.
     keep : tuple of Variable
+        Variables that are not eliminated.
     """
 
     __slots__ = ("_order", "_plan", "_plans", "keep", "slice")
@@ -155,13 +163,18 @@ class PlannedSlice:
         return found
 
     def rows_at_once(self, maximum: int) -> int:
-        """Return how many rows, at most `maximum`, keep the largest product within a fixed size."""
+        """Return the number of rows of a block, at most `maximum`.
+
+        The largest product of factors for so many rows stays within a fixed number of entries.
+        """
         return max(1, min(maximum, _BLOCK_ENTRIES // self.plan.largest_table))
 
     def marginal(
-        self, evidence: Evidence, memory_limit: int | None = None
+        self, evidence: Evidence, memory_limit: float | None = None
     ) -> tuple[Potential, Plan]:
-        """Return the unnormalised posterior, a factor over ``plan.keep``, and the plan.
+        """Return the unnormalised posterior of the kept variables, and the elimination plan used.
+
+        The posterior is a factor over ``plan.keep``.
 
         Raises
         ------
@@ -180,7 +193,9 @@ class PlannedSlice:
 def planned_slice(
     model: ProductModel, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
 ) -> PlannedSlice:
-    """Return the planned slice that is relevant to the variables to keep; the model caches it.
+    """Return the submodel relevant to the variables to keep, with its elimination order.
+
+    The model caches it, by the kept variables and the variables with evidence.
 
     Parameters
     ----------
@@ -221,7 +236,10 @@ def potential_scope(potential: Potential) -> tuple[Variable, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An eliminated variable and the product that contained it, for tracing back a maximum."""
+    """An eliminated variable, and the product of factors from which it was eliminated.
+
+    After maximisation, the steps are traced back to find the maximising values.
+    """
 
     variable: Variable
     product: Potential
@@ -234,9 +252,9 @@ def eliminate(
     columns: Mapping[Variable, Floats],
     trace: list[Step] | None = None,
 ) -> Potential:
-    """Run a plan on factors and return the product of the remaining factors, over ``plan.keep``.
+    """Eliminate variables in the plan's order; return the product of the remaining factors.
 
-    See `remaining` for the parameters.
+    The product is a factor over ``plan.keep``. See `remaining` for the parameters.
     """
     return multiply(remaining(potentials, plan, algebra, columns, trace))
 
@@ -248,15 +266,15 @@ def remaining(
     columns: Mapping[Variable, Floats],
     trace: list[Step] | None = None,
 ) -> list[Potential]:
-    """Run a plan on factors and return the remaining factors.
+    """Eliminate variables in the plan's order; return the remaining factors as a list.
 
     Parameters
     ----------
     potentials : sequence of factors
-        Factors whose scopes the plan covers.
+        Factors, with the scopes for which the plan was made.
     plan : Plan
     algebra : mapping from variable to Algebra
-        Operation that eliminates each variable.
+        Operation (sum or maximum) that eliminates each variable.
     columns : mapping from continuous variable to array of shape (n_rows,)
         Values of partially observed variables, NaN in the rows that lack them.
     trace : list, optional
@@ -304,17 +322,21 @@ def marginal(
     model: ProductModel,
     targets: Sequence[Variable],
     evidence: Evidence,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[Potential, Plan]:
-    """Return the unnormalised posterior of the targets, with scope ``plan.keep``, and the plan."""
+    """Return the unnormalised posterior of the targets, and the elimination plan used.
+
+    The posterior is a factor over ``plan.keep``: the targets and, for continuous targets, the
+    discrete variables that index the components of the mixture.
+    """
     trimmed, partial = evidence.split()
     return planned_slice(model, trimmed, partial, targets).marginal(trimmed, memory_limit)
 
 
 def discrete_tables(
-    model: ProductModel, evidence: Evidence, memory_limit: int | None = None
+    model: ProductModel, evidence: Evidence, memory_limit: float | None = None
 ) -> Tables:
-    """Return tables whose product is the unnormalised posterior of the free discrete variables.
+    """Return tables over the free discrete variables; their product is the unnormalised posterior.
 
     Continuous variables are set to their observed values or integrated out.
     """
@@ -339,13 +361,13 @@ def most_probable(
     evidence: Evidence,
     *,
     joint: bool,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
-    """Return the most probable values of all unobserved variables, row by row.
+    """Return the most probable values of `variables`, row by row.
 
     Continuous variables are integrated out before discrete ones are maximised, and then set to
-    their conditional means; with `joint` they are maximised too, which is the mode of the joint
-    density.
+    their conditional means. With `joint` they are maximised too: the result is the mode of the
+    joint density.
 
     Returns
     -------
@@ -370,9 +392,13 @@ def _maximised(
     evidence: Evidence,
     *,
     joint: bool,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[dict[Variable, NDArray[Any]], Floats]:
-    """Return the maximising values of all variables of the relevant slice, and the log maximum."""
+    """Return the most probable values of `variables`, and the log of their probability.
+
+    Only the submodel relevant to them is used. Continuous variables are maximised with `joint`;
+    without it they are integrated out, and their values are conditional means.
+    """
     evidence, partial = evidence.split()
     problem = planned_slice(model, evidence, partial, variables).slice.problem(evidence)
     scopes = [potential_scope(p) for p in problem.potentials]
@@ -393,7 +419,10 @@ def _maximised(
 
 
 def _best(step: Step, values: Mapping[Variable, NDArray[Any]]) -> NDArray[Any]:
-    """Return the maximising value of a variable given the values of those eliminated after it."""
+    """Return the maximising value of the variable eliminated in a step.
+
+    `values` holds the maximising values of the variables eliminated in later steps.
+    """
     product = step.product
     known = [v for v in product.scope if v != step.variable]
     codes = [values[v].astype(np.intp) for v in known]

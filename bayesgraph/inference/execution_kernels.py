@@ -1,8 +1,8 @@
-"""The compiler and the executor of programs: message passing on a junction tree as flat arrays.
+"""The compiler and the executor of elimination programs: message passing on a junction tree.
 
-A program is an array of integers: instructions, one after the other. It reads tables, and reads and
-writes one workspace, whose layout it determines. `run` executes a program in one of two ways: on
-probabilities, with products and sums, rescaling each message; or on logarithms, with sums and
+A program is a flat array of integers: instructions, one after the other. It reads tables, and reads
+and writes one workspace, whose layout it determines. `run` executes a program in one of two ways:
+on probabilities, with products and sums, rescaling each message; or on logarithms, with sums and
 log-sum-exp or maxima, where nothing can underflow.
 
 The axes of messages and clique tables are in the order of elimination, with the variable that is
@@ -65,10 +65,13 @@ def _emit(
     target_steps: Ints,
     source_steps: Ints,
 ) -> int:
-    """Append an instruction over the axes of a target and a source; return the new code size.
+    """Append an instruction with nested loops to the code; return the new code size.
 
-    Successive axes that are contiguous in target and source are merged. The first `outer` axes are
-    left to the surrounding loop.
+    The first `size` entries of `code` are in use. `target` and `source` are offsets in the
+    workspace, or `source` is the index of a factor if `kind` is TABLE. `counts`, `target_steps` and
+    `source_steps` are the lengths of the axes and their strides in target and source. Successive
+    axes that are contiguous in both are merged. The first `outer` axes are left to the surrounding
+    loop of the program.
     """
     code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
     at = size + HEAD
@@ -102,7 +105,7 @@ def _emit(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: int) -> int:
-    """Append an instruction without axes, with four arguments; return the new code size."""
+    """Append an instruction without loops, with arguments a, b, c and d; return the code size."""
     code[size], code[size + 1], code[size + 2], code[size + 3] = operation, SHORT, a, b
     code[size + 4], code[size + 5] = c, d
     return size + SHORT
@@ -110,7 +113,11 @@ def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: in
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Ints) -> None:
-    """Write the stride of a table along each axis of a clique, 0 for axes that the table lacks."""
+    """Write the stride of a table along each axis of a clique, 0 for axes that the table lacks.
+
+    The table's variables and strides are ``axis[begin:end]`` and ``stride[begin:end]``;
+    ``place[v]`` is the axis of variable v in the clique. The result is written to `out`.
+    """
     out[:] = 0
     for at in range(begin, end):
         out[place[axis[at]]] = stride[at]
@@ -125,7 +132,7 @@ def compile_tree(
     targets: Ints,
     both: bool,
 ) -> Program:
-    """Return the program of the passes over a junction tree.
+    """Return the elimination program that passes messages over a junction tree.
 
     Parameters
     ----------
@@ -579,7 +586,11 @@ def _linear(
     dims: int,
     index: Ints,
 ) -> None:
-    """Execute a COPY, MULTIPLY or ADD instruction on probabilities."""
+    """Execute a COPY, MULTIPLY or ADD instruction on probabilities.
+
+    It writes to `target` from offset `t` on and reads `source` from offset `s` on. The `dims`
+    dimensions of the instruction start at ``code[at]``; `index` is a scratch array for the loops.
+    """
     inner = at + 3 * (dims - 1)
     n, dt, ds = np.uint64(code[inner]), np.uint64(code[inner + 1]), np.uint64(code[inner + 2])
     m, et, es = np.uint64(code[inner - 3]), np.uint64(code[inner - 2]), np.uint64(code[inner - 1])
@@ -672,7 +683,10 @@ def _logarithmic(
     index: Ints,
     maximum: bool,
 ) -> None:
-    """Execute a COPY, MULTIPLY or ADD (log-sum-exp or maximum) instruction on logarithms."""
+    """Execute a COPY, MULTIPLY or ADD instruction on logarithms; see `_linear`.
+
+    MULTIPLY adds logarithms. ADD takes their maximum if `maximum` is set, else log-sum-exp.
+    """
     for k in range(dims):
         index[k] = 0
     while True:
@@ -717,10 +731,11 @@ def run(
     half: int,
     logarithmic: bool,
 ) -> tuple[int, float]:
-    """Run a program on probabilities or on logarithms.
+    """Run an elimination program on probabilities or on logarithms.
 
     Parameters
     ----------
+    code : the instructions
     tables : the tables of all factors, or their logarithms
     offsets : shape (n_factors,)
         Offset of the first entry of each table that agrees with the evidence.
@@ -732,8 +747,8 @@ def run(
     begin, end : int
         Range of the program to run.
     own : ndarray
-        Array in which loops write and sums are cleared: the workspace itself, or another array of
-        its size for the second half of a loop.
+        Array to which loops write and in which sums are cleared: the workspace itself, or another
+        array of its size if a second thread runs the second half of a loop.
     half : int
         0: all iterations of a loop; 1 or 2: the first or the second half of the iterations.
     logarithmic : bool
@@ -743,7 +758,7 @@ def run(
     -------
     status : OK, IMPOSSIBLE or TOO_SMALL (underflow may have made the result inaccurate)
     log_mass : float
-        Natural log of the sum (the maximum) of the whole product.
+        Natural log of the sum (the maximum) of the product of all factors over all joint states.
     """
     log_mass = 0.0
     status = OK
@@ -878,7 +893,12 @@ def run(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
-    """Add the sums of the second half of a loop to the sums of the first half."""
+    """Add the sums of one thread to those of another, where two threads share a loop.
+
+    Each thread has summed over its half of the loop: one in `work`, which receives the total, the
+    other in `own`. The sums are the ranges that the CLEAR instructions from ``code[at]`` on set to
+    zero.
+    """
     while code[at] == CLEAR:
         for k in range(code[at + 2], code[at + 2] + code[at + 3]):
             work[k] += own[k]
@@ -899,10 +919,12 @@ def run_rows(
     n_together: int,
     logs: Floats,
 ) -> None:
-    """Run a program in which the row index is a variable, on one block of rows after the other.
+    """Compute log probabilities of rows in blocks, by a program with the row index as a variable.
 
     Parameters
     ----------
+    code, offsets, minima, work
+        See `run`.
     tables
         Entries of all tables. The last tables are likelihoods of shape (states, n_together), which
         are overwritten.
@@ -954,9 +976,11 @@ def run_rows(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
-    """Return the operands of each clique as linked lists: factors, then messages of children.
+    """Return the factors and incoming messages of each clique as linked lists; see `linked`.
 
-    Operand o is factor o, or the message of clique ``o - n_factors``; see `linked`.
+    Factors precede the messages of child cliques. Operand o is factor o if ``o < n_factors``,
+    otherwise the message of clique ``o - n_factors``. The arguments are arrays of `Tree` and
+    `Program`.
     """
     n_factors, n_cliques = len(home), len(parent)
     owner = np.empty(n_factors + n_cliques, np.int64)
@@ -980,12 +1004,13 @@ def local_values(
     linear: bool,
     values: Floats,
 ) -> int:
-    """Write the value of each joint state of the variables that are eliminated at a clique.
+    """Write the value of each joint state of the variables that clique c eliminates to `values`.
 
-    The value is the product of the clique's factors and messages, with the other variables at the
-    states in `assigned`, shape (n_rows, n). `values`, of shape (n_rows, number of joint states) at
-    least, receives logarithms, or probabilities if `linear`. `operands` is the result of
-    `operand_lists`. Returns the number of joint states.
+    The value is the product of the clique's factors and incoming messages, with the clique's other
+    variables at the states in `assigned`, shape (n_rows, n). `operands` is the result of
+    `operand_lists`; `linear` tells whether tables, workspace and `values` hold probabilities, not
+    logarithms. `values` has shape (n_rows, number of joint states) at least. Returns the number of
+    joint states.
     """
     tree, up, source, kind, step = (
         program.tree, program.up, program.source, program.kind, program.step,
@@ -1066,7 +1091,9 @@ def decode(
     work: Floats,
     linear: bool,
 ) -> None:
-    """Choose a state of every variable for each row, clique by clique from roots to leaves.
+    """Choose a state of every variable for each row, clique by clique from the roots to the leaves.
+
+    The states are drawn from their posterior, or are the most probable ones.
 
     Parameters
     ----------
@@ -1076,7 +1103,9 @@ def decode(
         Random numbers in [0, 1), by which states are drawn from their distribution. Without
         columns, the most probable state is taken, ties to the first.
     chosen : shape (n_cliques,)
-        1 for the cliques whose variables are assigned.
+        1 for the cliques whose eliminated variables are assigned.
+    linear : bool
+        Whether tables and workspace hold probabilities, not logarithms.
     """
     tree = program.tree
     cards, c_start, member, residual = tree.cards, tree.c_start, tree.member, tree.residual
@@ -1132,7 +1161,7 @@ _THREAD = 1 << 18
 
 
 def largest(scores: Floats) -> NDArray[np.intp]:
-    """Return the index of the largest score of each row, ties to the first.
+    """Return for each row the index of the class with the largest score, ties to the first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The solver of products of any factors (Gaussians, plates, trees, tables), one case at a time."""
+"""The solver of models with any factors (Gaussians, plates, trees, tables), for one case."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
-    """Return the slice that is relevant to the variables in `keep`, for cases of the pattern."""
+    """Return the submodel relevant to the variables in `keep`, with its elimination order.
+
+    It serves for every case with the observed variables of `pattern`.
+    """
     nothing = np.empty(1)
     variables = model.variables
     columns = {variables[v]: nothing for v in pattern.observed}
@@ -66,7 +69,7 @@ class FactorJoint(Work):
         self._ready = slice_of_case(model, self.pattern, self.question.targets)
 
     def _run(
-        self, case: Case, memory_limit: int | None
+        self, case: Case, memory_limit: float | None
     ) -> Posterior | GaussianMixture | MixedPosterior | None:
         wanted = self._wanted
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
@@ -80,22 +83,26 @@ class FactorJoint(Work):
 
 
 class FactorMass(Work):
-    """The log of the sum (integral) of the product, reduced to the evidence."""
+    """The log probability of the evidence: the log of the product's sum (integral).
 
-    def _run(self, case: Case, memory_limit: int | None) -> float:
+    For factors that are not a network, it is the log of the sum over all joint states that agree
+    with the evidence.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> float:
         return _log_mass(self.model, case, memory_limit)
 
 
-def _log_mass(model: Any, case: Case, memory_limit: int | None) -> float:
+def _log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
     result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
     assert isinstance(result, Factor)  # no targets, no variables left
     return float(result.log_values[0])
 
 
 class FactorAll(Work):
-    """All marginals, each computed when it is first accessed."""
+    """The posterior of every unobserved variable, each computed when it is first accessed."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         log_evidence = _log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
@@ -103,16 +110,16 @@ class FactorAll(Work):
 
 
 def lazy_marginals(
-    model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: int | None
+    model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: float | None
 ) -> Marginals:
-    """Return a mapping that computes the posterior of a free variable when it is first accessed."""
+    """Return the posteriors of all free variables, each computed when it is first accessed."""
     free = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
     answer = partial(_posterior_of, model, pattern, case, memory_limit)
     return Marginals.lazy(free, answer, log_evidence)
 
 
 def _posterior_of(
-    model: Any, pattern: Pattern, case: Case, memory_limit: int | None, name: Any
+    model: Any, pattern: Pattern, case: Case, memory_limit: float | None, name: Any
 ) -> Any:
     number = model.number[name]
     check_target(model.variables[number])
@@ -123,7 +130,7 @@ def _posterior_of(
 
 
 def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvidenceError:
-    """Return the error for a case of probability zero."""
+    """Return the error for evidence of probability zero; its message lists the evidence."""
     given: dict[Any, Any] = {}
     for number, value in case.hard.items():
         variable = variables[number]
@@ -135,9 +142,13 @@ def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvid
 
 
 class FactorBest(Work):
-    """The most probable assignments; continuous variables are integrated out (or maximised)."""
+    """The most probable assignments of the discrete variables.
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | TableAssignments | None:
+    Continuous variables are integrated out first; on request they are then set to their conditional
+    means, or maximised jointly with the discrete variables.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | TableAssignments | None:
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
@@ -166,7 +177,7 @@ class FactorBest(Work):
 class FactorDraw(Work):
     """Exact draws: discrete variables first, then continuous variables given the discrete ones."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         compiled = CompiledTables(discrete_tables(model, given, memory_limit))
@@ -181,7 +192,10 @@ class FactorDraw(Work):
 def _drawn(
     model: ProductModel, given: Evidence, discrete: TableDraws, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return n rows of encoded columns of all free variables."""
+    """Return n draws of all free variables, as encoded columns.
+
+    `given` is the evidence, and `discrete` draws the free discrete variables.
+    """
     drawn = discrete.take(n, random)
     continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
     if not continuous or not n:
@@ -208,7 +222,11 @@ def _total(log_values: Floats) -> float:
 def _mixture(
     result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
 ) -> GaussianMixture | MixedPosterior | None:
-    """Return a Gaussian factor as a posterior; None if its mass is zero."""
+    """Return a Gaussian factor as a normalised posterior; None if its integral is zero.
+
+    `discrete` are the discrete targets, and `wanted` all targets. Other discrete variables of the
+    factor index the components of the mixture.
+    """
     continuous = tuple(v for v in wanted if isinstance(v, Continuous))
     order = [result.variables.index(v) for v in continuous]
     hidden = [v for v in plan.keep if isinstance(v, Discrete) and v not in discrete]
@@ -248,7 +266,7 @@ def _mixture(
 
 
 class Factors(Solver):
-    """Variable elimination on factor objects, continuous variables first."""
+    """Variable elimination on `Factor` and `GaussianFactor` objects, continuous variables first."""
 
     name = "factors"
     condition = "one case of a product with Gaussians, plates or trees"

@@ -1,4 +1,8 @@
-"""The solver that draws whole rows: ancestors of evidence from their posterior, then the rest."""
+"""The solver that draws complete rows: all variables, given the evidence.
+
+The ancestors of observed variables are drawn from their posterior, all other variables from their
+distributions given their parents.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ def _above(model: Any, pattern: Pattern) -> set[Variable]:
 
 
 class ForwardWork(Work):
-    """Exact and independent draws of whole rows given evidence."""
+    """Exact and independent draws of all variables given evidence."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         above = _above(model, self.pattern)
@@ -51,7 +55,10 @@ class ForwardWork(Work):
 def _rows(
     model: Any, given: Evidence, above: Any, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return n rows of all variables; `above` draws the unobserved ancestors of the evidence."""
+    """Return n draws of all variables given the evidence `given`.
+
+    `above` draws the unobserved ancestors of observed variables; None if there are none.
+    """
     columns = {v: np.repeat(column, n, axis=0) for v, column in given.columns.items()}
     if above is not None:
         try:
@@ -64,7 +71,7 @@ def _rows(
 def _forward(
     model: Any, columns: dict[Variable, NDArray[Any]], n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return columns of all variables; those not in `columns` are drawn given their parents."""
+    """Return n draws of all variables; those not in `columns` are drawn given their parents."""
     drawn = dict(columns)
     for node in model.nodes():
         if node.variable not in drawn:
@@ -75,10 +82,10 @@ def _forward(
 def _accepted_rows(
     model: Any, given: Evidence, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return rows of the joint distribution that agree with given states, by rejection sampling.
+    """Return draws of all variables given observed states, by rejection sampling.
 
-    The rows are exact draws, also if there is no exact posterior of the ancestors. Sampling is slow
-    if the states are improbable.
+    The draws are exact, and need no exact posterior of the ancestors. Sampling is slow if the
+    observed states are improbable.
     """
     wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
     if len(wanted) < len(given.columns) or given.likelihoods:
@@ -104,7 +111,7 @@ def _accepted_rows(
 
 
 class Forward(Solver):
-    """Draws each variable from its distribution given its parents."""
+    """Ancestral sampling: draws each variable from its distribution given its parents."""
 
     name = "forward sampling"
     condition = "a network to draw rows from"

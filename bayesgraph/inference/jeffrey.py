@@ -1,4 +1,4 @@
-"""Jeffrey's rule: soft evidence under which variables have given posterior probabilities."""
+"""Jeffrey's rule: soft evidence that gives variables prescribed posterior distributions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
 _MAXIMUM_ROUNDS = 2_000
-# Maximum error of a posterior after the last round.
+# Maximum difference from the prescribed posteriors that is accepted after the last round.
 _GOOD_ENOUGH = 1e-9
 
 
@@ -21,20 +21,22 @@ def likelihoods(
     *,
     tolerance: float = 1e-12,
 ) -> dict[Discrete, Floats]:
-    """Return soft evidence under which the variables in `beliefs` have the given posteriors.
+    """Return likelihoods under which the variables in `beliefs` have the prescribed posteriors.
 
-    One variable takes one step with the likelihood q(x) / p(x) (Jeffrey 1965). Several variables
-    take iterative proportional fitting (Csiszar 1975), which converges to the distribution that is
-    nearest to the model among those with the given marginals.
+    For one variable with prescribed posterior q, the likelihood is q(x) / p(x), where p is the
+    current posterior (Jeffrey 1965). Several variables take iterative proportional fitting (Csiszar
+    1975). It converges to the distribution with the prescribed marginals that has the smallest
+    Kullback-Leibler divergence from the model.
 
     Parameters
     ----------
     beliefs : mapping from variable to probabilities
+        Prescribed posterior distribution of each variable.
     posterior : callable
-        Function that returns the posterior of a variable, given log likelihoods of all variables
-        with beliefs.
+        Function of a variable and a mapping from variable to log likelihoods, which returns the
+        variable's posterior given these likelihoods and the other evidence.
     tolerance : float
-        Maximum difference of a posterior from its belief at the end.
+        Maximum difference between a posterior and the prescribed one at which the iteration ends.
 
     Returns
     -------

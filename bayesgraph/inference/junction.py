@@ -1,7 +1,8 @@
-"""Named tuples of arrays for junction trees and programs, shared by planner, compiler and executor.
+"""Named tuples of arrays for junction trees and elimination programs.
 
-Kernels take these tuples whole. Factors, cliques and variables are given by index; a list of lists
-is a pair of arrays, ``start`` and ``item``: list f is ``item[start[f]:start[f + 1]]``.
+Planner, compiler and executor share them, and compiled (Numba) kernels take them whole. Factors,
+cliques and variables are given by index; a list of lists is a pair of arrays, ``start`` and
+``item``: list f is ``item[start[f]:start[f + 1]]``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class TableArrays(NamedTuple):
 
 
 class Restricted(NamedTuple):
-    """The factors that are relevant to a question, without the observed variables.
+    """The factors that are relevant to a query, without the observed variables.
 
     Attributes
     ----------
@@ -53,9 +54,9 @@ class Restricted(NamedTuple):
     factors : shape (m,)
         Indices of the relevant tables, ascending; factors of soft evidence follow the model's own.
     start, item
-        Scopes of the factors.
+        Scopes of the factors: factor f has the variables ``item[start[f]:start[f + 1]]``.
     at : shape of item
-        Position of each entry in the `item` of the tables.
+        Index of each entry of `item` in the `item` array of the model's tables.
     child : shape (m,)
         The free variable over which a factor sums to one, -1 if none.
     cards, wanted : shape (n,)
@@ -78,8 +79,8 @@ class Cliques(NamedTuple):
     Attributes
     ----------
     start, member
-        The variables of each clique in order of elimination, so that the variables that are
-        eliminated at the clique come first.
+        The variables of each clique in order of elimination: ``member[start[c]:start[c + 1]]``. The
+        variables that are eliminated at the clique come first.
     residual : shape (n_cliques,)
         Number of variables that are eliminated at each clique.
     parent : shape (n_cliques,)
@@ -93,7 +94,7 @@ class Cliques(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A rooted junction forest over the free variables of a question, with its factors.
+    """A rooted junction forest over the free variables of a query, with its factors.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class Tree(NamedTuple):
     home : shape (m,)
         The clique at which each factor is multiplied, -1 if all of its variables are observed.
     c_start, member, residual, parent
-        See Cliques.
+        See Cliques; `c_start` is its `start`.
     unit : shape (n_cliques,)
         1 if the message of the clique to its parent is all ones.
     total, largest : float
@@ -131,7 +132,7 @@ class Tree(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A compiled question; it can be run for any values of the same observed variables.
+    """A compiled elimination program, run for any values of a fixed set of observed variables.
 
     Attributes
     ----------
@@ -148,14 +149,14 @@ class Program(NamedTuple):
     step : shape of ``tree.item``
         Strides of the axes of the factors.
     constant : shape (j,)
-        Indices of the tables all of whose variables are observed.
+        Indices of the tables whose variables are all observed.
     soft_at : shape (n_soft,)
         Offsets of the likelihoods in the workspace.
     maximal : shape (n_cliques,)
         1 for cliques that maximise over the variables they eliminate.
     halves : shape (2 k,)
-        Begins and ends of the ranges of the program that may run in two halves at once: each range
-        clears the sums of a large table and contains its loop.
+        Begins and ends of the ranges of the program that two threads may share: each range clears
+        the sums of a large table and contains the loop that computes them.
     n_work, n_result : int
         Number of entries of the workspace and of the result.
     """

@@ -64,9 +64,10 @@ class Convergence:
     damping : float
         Weight of the old log messages in the last iteration.
     log_partition : float
-        Bethe estimate of the natural log of the sum (maximum) of the product of all factors: the
-        log probability of the evidence if the factors are those of a Bayesian network. Exact on
-        trees; neither an upper nor a lower bound otherwise.
+        Bethe estimate of the log partition function: the natural log of the sum (for max-product,
+        the maximum) of the product of all factors. If the factors are those of a Bayesian network,
+        it estimates the log probability of the evidence. Exact on trees; otherwise neither an upper
+        nor a lower bound.
     """
 
     method: str
@@ -105,7 +106,8 @@ class LoopyBeliefs:
     Attributes
     ----------
     marginals : mapping from Discrete to ndarray, shape (cardinality,)
-        Normalised marginals; for max-product, the normalised maximum of the product for each state.
+        Normalised marginals; for max-product, normalised max-marginals (for each state, the maximum
+        of the product of all factors over the other variables).
     report : Convergence
     """
 
@@ -210,10 +212,11 @@ def loopy_belief_propagation(
 
 
 class _Schedule:
-    """The damping factor, replaced by the next larger one if the largest change does not shrink.
+    """The damping factor of message updates, increased if the largest change does not shrink.
 
-    Slow progress is accepted while the messages keep their direction, because more damping would
-    slow them down. Damping helps if they oscillate.
+    The factor moves to the next larger value of a fixed list. Slow progress is accepted as long as
+    the messages keep changing in the same direction, because more damping would slow them down.
+    Damping helps if they oscillate.
     """
 
     def __init__(self, dampings: Sequence[float]) -> None:
@@ -228,7 +231,11 @@ class _Schedule:
         return self._dampings[self._level]
 
     def report(self, change: float, moves: list[Floats]) -> None:
-        """Record the undamped changes of the messages, and their maximum; set the damping."""
+        """Record the changes of the messages in an iteration; increase the damping if needed.
+
+        `moves` are the changes of all log messages without damping, `change` is the largest of
+        them.
+        """
         self._smallest = min(self._smallest, change)
         self._waited += 1
         if self._waited >= _PATIENCE * (1 + 2 * self._level):
@@ -242,7 +249,7 @@ class _Schedule:
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """All variables of one cardinality k, and the edges between them and factors.
+    """All variables of one cardinality k, and their edges to factors of several variables.
 
     Attributes
     ----------
@@ -264,14 +271,15 @@ class _Kind:
     cells: NDArray[np.intp]
 
     def gathered(self, messages: Floats) -> Floats:
-        """Return the sum of the messages to each variable, shape (k, n_variables)."""
+        """Return for each variable the sum of the log messages to it, shape (k, n_variables)."""
         sums = np.bincount(self.cells, weights=messages.ravel(), minlength=self.field.size)
         return np.asarray(sums.reshape(self.field.shape))
 
     def keep(self, supported: NDArray[np.bool_], edges: slice) -> bool:
-        """Exclude the states that a factor does not support; return whether there were any.
+        """Exclude the states that some factor does not support; return whether any was excluded.
 
-        `supported` has shape (k, number of `edges`).
+        `supported`, shape (k, number of `edges`), tells whether the factor of each edge is positive
+        at each state of the edge's variable.
         """
         state, edge = np.nonzero(~supported)
         at = state, self.owner[edges][edge]
@@ -284,7 +292,10 @@ class _Kind:
         return np.where(self.domain, self.field + self.gathered(messages), -np.inf)
 
     def cavities(self, messages: Floats) -> Floats:
-        """Return for each edge its variable's log belief without that edge, shape (k, n_edges)."""
+        """Return the cavity log messages, from each variable to each factor, shape (k, n_edges).
+
+        The cavity of an edge is the variable's log belief without the message along that edge.
+        """
         # The field is added last, so that a large field does not cost digits of the difference.
         others = self.gathered(messages)[:, self.owner] - messages
         return np.asarray(others + self.field[:, self.owner])
@@ -292,21 +303,25 @@ class _Kind:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """All factors of one shape with at least two axes.
+    """All factors of several variables that have tables of the same shape.
 
     Attributes
     ----------
     table : ndarray, shape (*shape, n_factors)
-        Log values. The last axis is the factors, so that vector instructions process several.
+        Log values. The factors are the last axis, so that vector instructions process several.
     ends : list of (int, slice)
-        For each axis, the index of the `_Kind` of its variables and the slice of its edges there.
+        For each axis of the shape, the index of the `_Kind` of its variables, and the slice of this
+        kind's edges that connect the factors with these variables.
     """
 
     table: Floats
     ends: list[tuple[int, slice]]
 
     def facing(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Return values of one axis, shape (k, n_factors), reshaped to broadcast over the table."""
+        """Return values over one axis, reshaped to broadcast over the group's table.
+
+        `values` has shape (k, n_factors), where k is the length of `axis`.
+        """
         shape = [1] * (self.table.ndim - 1)
         shape[axis] = len(values)
         return values.reshape(*shape, -1)
@@ -316,7 +331,10 @@ class _Group:
         return tuple(other for other in range(len(self.ends)) if other != axis)
 
     def product(self, cavities: Sequence[Floats], *, without: int = -1) -> Floats:
-        """Return the log table plus the cavities of its axes, except those of axis `without`."""
+        """Return the log of each factor times the cavity messages of its variables.
+
+        `cavities` has one array for each `_Kind`. The message of axis `without` is left out.
+        """
         total: Floats = np.zeros([1] * self.table.ndim)
         # The table is added last: until then the sum has only the axes of the cavities.
         for axis, (i, edges) in enumerate(self.ends):
@@ -326,7 +344,7 @@ class _Group:
 
 
 class _FactorGraph:
-    """A factor graph as arrays, one for each shape of factors and cardinality of variables."""
+    """A factor graph as arrays: factors grouped by shape, variables grouped by cardinality."""
 
     def __init__(
         self, factors: Sequence[Factor], variables: Sequence[Discrete], algebra: Algebra
@@ -385,16 +403,16 @@ class _FactorGraph:
             kind.field[~kind.domain] = 0.0
 
     def _restrict(self, group: _Group) -> None:
-        """Set the tables of a group to zero at the excluded states of their variables."""
+        """Set the log tables of a group to -inf at the excluded states of their variables."""
         for axis, (i, edges) in enumerate(group.ends):
             kind = self.kinds[i]
             allowed = group.facing(kind.domain[:, kind.owner[edges]], axis)
             np.copyto(group.table, -np.inf, where=~allowed)
 
     def _is_acyclic(self) -> bool:
-        """Return whether factors and variables form a forest, by the number of edges.
+        """Return whether the factor graph is a forest: n_edges = n_nodes - n_components.
 
-        Edges of variables with one state are left out: their messages are constant.
+        Edges of variables with one remaining state are left out: their messages are constant.
         """
         offset = np.cumsum([0, *(len(kind.variables) for kind in self.kinds)])
         n_nodes = int(offset[-1])
@@ -414,7 +432,7 @@ class _FactorGraph:
         return bool(n_edges == n_nodes - n_trees)
 
     def step(self, messages: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
-        """Return the undamped messages of the next iteration, and their changes."""
+        """Return the messages of the next iteration without damping, and their changes."""
         cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
         renewed = [np.empty_like(m) for m in messages]
         for group in self.groups:
@@ -430,7 +448,7 @@ class _FactorGraph:
         return renewed, [new - old for new, old in zip(renewed, messages, strict=True)]
 
     def beliefs(self, messages: Sequence[Floats]) -> dict[Discrete, Floats]:
-        """Return the normalised beliefs of all variables."""
+        """Return the normalised beliefs (approximate marginals) of all variables."""
         found: dict[Discrete, Floats] = {}
         for kind, m in zip(self.kinds, messages, strict=True):
             log_beliefs = kind.log_beliefs(m)
@@ -462,7 +480,10 @@ class _FactorGraph:
 
 
 def _largest(moves: Sequence[Floats], messages: Sequence[Floats]) -> float:
-    """Return the largest change of a log message, relative for log messages beyond 1."""
+    """Return the largest change of a log message, relative for log messages beyond 1.
+
+    `moves` holds the changes, `messages` the log messages.
+    """
     shares = (
         np.abs(move) / np.maximum(1.0, np.abs(message))
         for move, message in zip(moves, messages, strict=True)

@@ -1,4 +1,4 @@
-"""Memory: the limit of a question, its error message, and a pool of workspaces.
+"""Memory: the limit of a query, its error message, and a pool of workspaces.
 
 Fresh memory costs a page fault for every 512 numbers, which is a large part of the time of a large
 run. Runs of all models therefore borrow their workspaces from one pool.
@@ -48,6 +48,8 @@ def give_back(work: Floats) -> None:
 
 def format_count(number: float) -> str:
     """Return a number as text, rounded if it is large; it may be too large for a float."""
+    if number == math.inf:
+        return "infinitely many"
     if number < 10**12:
         return f"{int(number):,}"
     return f"{number:.3g}" if number < 10**300 else f"10^{int(math.log10(number))}"
@@ -55,6 +57,8 @@ def format_count(number: float) -> str:
 
 def format_bytes(number: float) -> str:
     """Return a size in bytes as text with a unit."""
+    if number == math.inf:
+        return "infinite"
     if number >= 10**300:
         return f"{format_count(number)} B"
     number = float(number)
@@ -85,7 +89,11 @@ def default_memory_limit() -> int:
 
 
 def memory_error(what: str, entries: float, width: int, limit: float) -> MemoryLimitError:
-    """Return the error for a question whose tables are too large."""
+    """Return the error for a query that needs too much memory.
+
+    `what` names the object that is too large, such as "a table", and `entries` is its number of
+    entries. `width` is the induced width; `limit` is in bytes.
+    """
     return MemoryLimitError(
         f"This query needs {what} of {format_count(entries)} numbers "
         f"({format_bytes(BYTES * entries)}, induced width {width}); the limit is "

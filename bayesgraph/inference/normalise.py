@@ -10,12 +10,12 @@ from bayesgraph.inference import execution_kernels as kernels
 
 
 def log_total(joint: Floats) -> Floats:
-    """Return log-sum-exp over the last axis, the states."""
+    """Return log-sum-exp of log joint probabilities over the last axis, the states."""
     return log_sum_exp(joint, -1)
 
 
 def log_normalised(joint: Floats) -> Floats:
-    """Normalise logs in place to log probabilities of each row, shape (n_rows, n_states)."""
+    """Normalise log joint probabilities to log posteriors, in place, shape (n_rows, n_states)."""
     # Subtract the peak first: next to a log density of -1e18 the log of a sum would be lost.
     joint -= joint.max(axis=1, keepdims=True)
     joint -= log_sum_exp(joint, 1)[:, None]
@@ -23,7 +23,7 @@ def log_normalised(joint: Floats) -> Floats:
 
 
 def normalised(joint: Floats) -> Floats:
-    """Normalise logs in place to probabilities of each row, shape (n_rows, n_states)."""
+    """Turn log joint probabilities into posteriors, in place, shape (n_rows, n_states)."""
     joint -= joint.max(axis=1, keepdims=True)
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
@@ -31,9 +31,10 @@ def normalised(joint: Floats) -> Floats:
 
 
 def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
-    """Return probabilities from unnormalised logs of shape (1, ...), and the log of their sum.
+    """Return normalised probabilities from unnormalised logs, and the log of the sum of values.
 
-    If all values are zero, the probabilities are NaN and the log is minus infinity.
+    `log_values` has shape (1, ...), of which the first axis is dropped. If all values are zero, the
+    probabilities are NaN and the log is minus infinity.
     """
     peak = np.maximum.reduce(log_values, axis=None)
     if peak == -np.inf:
@@ -44,5 +45,5 @@ def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
 
 
 def largest(joint: Floats) -> NDArray[np.intp]:
-    """Return the index of the largest entry of each row, ties to the first."""
+    """Return for each row the index of the largest entry, ties to the first."""
     return kernels.largest(joint.T)

@@ -1,4 +1,4 @@
-"""Plans: eliminations with their cost and memory, computed from scopes and cardinalities alone."""
+"""Plans: the eliminations of a query with their cost and memory, computed before any table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAXIMUM_AXES = 60
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One elimination: the variable, and the scope of the product from which it is eliminated."""
+    """One elimination: the variable, and the scope of the product of all factors with it."""
 
     variable: Variable
     scope: tuple[Variable, ...]
@@ -60,7 +60,7 @@ class Plan(Displayed):
     reason : str
         Reason why the solver was selected.
     passes : int
-        Number of passes over the intermediate tables.
+        Number of passes over the intermediate tables, such as 2 for all marginals.
     joint : tuple of variables
         Variables whose joint states are enumerated, without intermediate tables.
     workspace : int
@@ -128,7 +128,7 @@ class Plan(Displayed):
     def _scopes(self) -> list[tuple[Variable, ...]]:
         return [*self._own_scopes(), *(s for part in self.parts for s in part._scopes())]
 
-    def check_memory(self, limit: int | None = None) -> None:
+    def check_memory(self, limit: float | None = None) -> None:
         """Raise a MemoryLimitError if the plan needs too many bytes or axes of an array."""
         allowed = default_memory_limit() if limit is None else limit
         if self.bytes > allowed or self._most_axes > _MAXIMUM_AXES:
@@ -186,12 +186,12 @@ def make_plan(
     *,
     order: Iterable[Variable] = (),
 ) -> Plan:
-    """Return a plan whose elimination order is found by a portfolio of greedy scores.
+    """Return an elimination plan for factors of the given scopes.
 
-    Continuous variables are eliminated before discrete ones (a strong elimination order; Lauritzen
-    1992), because a sum of conditional Gaussians over discrete variables is not a conditional
-    Gaussian. Discrete variables in a factor with a kept continuous variable are kept too: they
-    index the components of its mixture.
+    A portfolio of greedy scores finds the order. Continuous variables are eliminated before
+    discrete ones (a strong elimination order; Lauritzen 1992), because a sum of conditional
+    Gaussians over discrete variables is not a conditional Gaussian. Discrete variables in a factor
+    with a kept continuous variable are kept too: they index the components of its mixture.
 
     Parameters
     ----------
@@ -199,7 +199,8 @@ def make_plan(
     keep : sequence of variables
         Variables that are not eliminated, in the order of the result.
     order : iterable of variables
-        Order that breaks ties; other variables follow in order of first appearance.
+        Ties between variables go to the first in this order; other variables follow in order of
+        first appearance.
     """
     listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
     seen = dict.fromkeys(variable for scope in listed for variable in scope)
@@ -248,7 +249,10 @@ def _eliminated(
     scopes: Sequence[tuple[Variable, ...]],
     leaving: Sequence[Variable],
 ) -> tuple[list[PlanStep], list[tuple[Variable, ...]]]:
-    """Return the steps that eliminate the variables in `leaving`, and the remaining scopes."""
+    """Return the steps that eliminate the variables in `leaving`, and the remaining scopes.
+
+    `variables` lists all variables, in the order that breaks ties.
+    """
     if not leaving:
         return [], list(scopes)
     number = {v: place for place, v in enumerate(variables)}

@@ -1,8 +1,9 @@
-"""Compiled graph algorithms: relevance of factors, elimination orders, junction trees.
+"""Compiled (Numba) kernels: relevance of factors, elimination orders, junction trees.
 
 Variables and factors are given by index. A list of scopes is a pair (`start`, `item`): the scope of
 factor f is ``item[start[f]:start[f + 1]]``. All results are deterministic: ties go to the lower
-index, and random restarts use a fixed seed and stop after a fixed amount of work, not of time.
+index, and random restarts use a fixed seed and stop after a fixed number of steps, not after a
+time.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def filled(n: int, value: int) -> Ints:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def grown(pool: Ints, size: int, more: int) -> Ints:
-    """Return the array, or a larger copy if `more` entries do not fit after the first `size`."""
+    """Return `pool`, or a larger copy if `more` entries do not fit after the first `size` ones."""
     if size + more <= len(pool):
         return pool
     larger = np.empty(2 * len(pool) + more, np.int64)
@@ -52,10 +53,11 @@ def grown(pool: Ints, size: int, more: int) -> Ints:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
-    """Return the items of each of n owners as linked lists, ascending unless `descending`.
+    """Group items by owner: return a linked list of the items of each of n owners.
 
-    ``owner[i]`` is the owner of item i, -1 if it has none. The results are the first item of each
-    owner and the item that follows each item; -1 ends a list.
+    The lists are ascending unless `descending`. ``owner[i]`` is the owner of item i, -1 if it has
+    none. The results are the first item of each owner and the item that follows each item; -1 ends
+    a list.
     """
     first = filled(n, -1)
     following = filled(len(owner), -1)
@@ -71,7 +73,11 @@ def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
 def table_layout(
     cards: Ints, start: Ints, item: Ints, sums_to_one: bool
 ) -> tuple[Ints, Ints, Ints]:
-    """Return `step`, `base` and `child` of tables stored one after the other; see `TableArrays`."""
+    """Return strides, offsets and child variables of tables stored one after the other.
+
+    These are `step`, `base` and `child` of `TableArrays`. With `sums_to_one` each table is the
+    distribution of the last variable of its scope.
+    """
     n_factors = len(start) - 1
     step = np.empty(len(item), np.int64)
     base = np.empty(n_factors, np.int64)
@@ -95,7 +101,9 @@ def evidence_offsets(
 ) -> Ints:
     """Return the offset of the first entry of each table that agrees with the evidence.
 
-    Arguments are single arrays: each run calls this, and a tuple of arrays is passed more slowly.
+    `observed` and `states` are the indices and states of the observed variables; for the other
+    arrays see `TableArrays`. They are single arrays, because a tuple of arrays is passed more
+    slowly, and each run calls this.
     """
     offsets = base.copy()
     if len(observed) == 0:
@@ -128,17 +136,20 @@ def restrict(
     targets: Ints,
     mode: int,
 ) -> Restricted:
-    """Return the factors that are relevant to a question, without the observed variables.
+    """Return the factors that are relevant to a query, without the observed variables.
 
     Parameters
     ----------
+    tables : TableArrays
     start, item, child
         Arrays of `tables`, extended by one factor for each variable with soft evidence.
+    observed, targets
+        Indices of variables.
     mode : int
-        2: all factors are relevant. 1: the question is the probability of the evidence, to which
-        factors of barren variables are not relevant. 0: the question is the posterior of the
-        targets (Shachter 1998), to which components that the evidence separates from the targets
-        are not relevant either, unless the evidence may be impossible in them.
+        2: all factors are relevant. 1: the query is the probability of the evidence, to which
+        factors of barren variables are not relevant. 0: the query is the posterior of the targets
+        (Shachter 1998), to which components that the evidence separates from the targets are not
+        relevant either, unless the evidence may be impossible in them.
     """
     n_variables, n_factors = len(tables.cards), len(start) - 1
     all_cards, base, values = tables.cards, tables.base, tables.values
@@ -262,7 +273,11 @@ def restrict(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
-    """Return the neighbours of every variable, ascending, as a list of lists (start, item)."""
+    """Return the neighbours of each variable in the interaction graph, ascending.
+
+    Two variables are adjacent if a factor contains both. The result is a list of lists (start,
+    item).
+    """
     n_factors = len(start) - 1
     in_start = filled(n + 1, 0)
     for at in range(len(item)):
@@ -299,7 +314,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _sort(values: Ints, start: int, end: int) -> None:
-    """Sort a slice in place by Shell sort (gaps of Knuth 1973): most slices are short."""
+    """Sort ``values[start:end]`` in place by Shell sort (gaps of Knuth 1973); ranges are short."""
     gap = 1
     while gap < end - start:
         gap = 3 * gap + 1
@@ -328,10 +343,12 @@ def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, gone: Ints) -> int:
-    """Eliminate simplicial variables and return their number.
+    """Eliminate simplicial variables of stage 0 and return their number.
 
     All neighbours of a simplicial variable are adjacent to each other, so that its elimination adds
-    no edges and is an optimal first step.
+    no edges and is an optimal first step. `near_start` and `near` list the neighbours of each of n
+    variables (see `_adjacency`). `order` receives the eliminated variables in order, and `gone` 1
+    for each of them.
     """
     degree = np.empty(n, np.int64)
     queue = np.empty(n, np.int64)
@@ -397,7 +414,11 @@ def _lowest(x: np.uint64) -> np.int64:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _first_fill(near: Bits, weight: Floats) -> Floats:
-    """Return the fill-in of each variable: summed weights of its non-adjacent neighbour pairs."""
+    """Return the fill-in of each variable: the weight of edges that its elimination would add.
+
+    The weight of an edge is the product of the weights of its two variables. Row v of `near` is a
+    bit mask of the neighbours of variable v.
+    """
     n, words = near.shape
     fill = np.zeros(n)
     for v in range(n):
@@ -430,9 +451,21 @@ def _greedy(
     limit: float,
     order: Ints,
 ) -> tuple[float, int]:
-    """Eliminate the variable with the minimum score repeatedly; stop if the cost exceeds `limit`.
+    """Find an elimination order greedily: always eliminate the variable with the minimum score.
 
-    Fill-in and clique sizes are updated for each new edge, not recomputed.
+    Fill-in and clique sizes are updated for each new edge, not recomputed. Lower stages are
+    eliminated first. The search stops if the cost exceeds `limit`.
+
+    Parameters
+    ----------
+    start_near, start_fill
+        Neighbours of each variable as bit masks, and its fill-in for `weight` (see `_first_fill`).
+    score : int
+        Index of the greedy score, such as _MIN_FILL.
+    taste : shape (n,)
+        Factor by which each variable's score is multiplied (random noise).
+    order : shape (n,)
+        Receives the elimination order.
 
     Returns
     -------
@@ -561,9 +594,10 @@ def elimination_order(
 ) -> Ints:
     """Return an elimination order of all variables, in which lower stages come first.
 
+    `start` and `item` are the scopes of the factors, `stage` is the stage of each variable.
     Simplicial variables of stage 0 are eliminated first; the others are ordered by a portfolio of
-    greedy scores, with seeded noise from the second round on. The search stops when its steps
-    exceed `effort` times the entries of the best order found, or `most_work`.
+    greedy scores, with seeded noise from the second round on. The search stops when its number of
+    steps exceeds `effort` times the entries of the best order found, or `most_work`.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -645,7 +679,7 @@ def elimination_order(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the maximal cliques of an elimination order and the forest that joins them.
+    """Return the maximal cliques of an elimination order, joined to a junction forest.
 
     A product whose scope is contained in that of an earlier product is merged with it, unless the
     clique would then eliminate variables of two stages.
@@ -741,7 +775,11 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, size: int) -> int:
-    """Append those variables of a slice that are not in the product of v; return the new size."""
+    """Append to `pool` the variables of ``source[begin:end]`` that variable v's product lacks.
+
+    ``mark[u]`` is v if variable u is in the product already. The first `size` entries of `pool` are
+    in use; the new size is returned.
+    """
     for at in range(begin, end):
         u = source[at]
         if mark[u] != v:
@@ -755,7 +793,7 @@ def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, s
 def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, float, float]:
     """Assign every factor to the clique closest to the root that contains its scope.
 
-    The first of the factor's variables is eliminated at this clique.
+    This is the clique that eliminates the first of the factor's variables in elimination order.
 
     Returns
     -------
@@ -813,7 +851,7 @@ def rooted(
         One clique of each tree and any number of -1. If the array is empty, the root of a tree is
         the clique with the most wanted variables; ties go to the current root.
     wanted : shape (n,)
-        1 for wanted variables.
+        1 for wanted variables (the targets).
     """
     n, n_cliques = len(cards), len(parent)
     chosen = filled(n_cliques, 0)
@@ -905,17 +943,17 @@ def rooted(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -> Ints:
-    """Return the root of each tree that minimises the entries to be summed; -1 elsewhere.
+    """Return the root clique of each tree for which the fewest table entries must be summed.
 
-    The result has shape (n_cliques,), with the new root of a tree at the index of its current root.
-    Messages of ones cost nothing. The factors that fit into each clique determine which messages
-    away from the current root are ones; the cost of every root then follows from the cost of its
-    parent as a root. All wanted variables of a tree must be in its root.
+    The result has shape (n_cliques,): at the index of a tree's current root it has the new root,
+    elsewhere -1. Messages that are all ones cost nothing; which messages are ones depends on the
+    root. The cost of every root follows from the cost of its parent as a root. All wanted variables
+    (targets) of a tree must be in its root.
 
     Parameters
     ----------
     home, unit
-        Clique of each factor, and which messages are ones, for the current roots.
+        Clique of each factor, and which messages are all ones, for the current roots.
     """
     start, item, child, cards = question.start, question.item, question.child, question.cards
     c_start, member, residual, parent = cliques
@@ -993,13 +1031,15 @@ _FACTOR, _MESSAGE, _LEAVING, _NODE = 0, 1, 2, 3
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def with_intermediates(tree: Tree, everything: bool) -> Tree:
-    """Return a tree with intermediate tables between large cliques and operands (Shenoy 1997).
+    """Return the tree with intermediate tables between large cliques and their operands.
 
-    Factors and messages whose joint scope is much smaller than their clique are first multiplied
-    into an intermediate table over this scope, and the clique then multiplies that table. In the
-    second pass, their messages are sums of the intermediate table, not of the clique. Intermediate
-    tables are nodes of the tree that eliminate no variable (`residual` 0). With `everything` (two
-    passes), they also serve the marginals of the variables that the clique eliminates.
+    The operands of a clique are its factors and the messages of its children. Operands whose joint
+    scope is much smaller than their clique are first multiplied into an intermediate table over
+    this scope, and the clique then multiplies that table (binary join trees, Shenoy 1997). In the
+    second pass, messages to these children are sums of the intermediate table, not of the clique.
+    Intermediate tables are nodes of the tree that eliminate no variable (`residual` 0). With
+    `everything` (two passes), they also serve the marginals of the variables that the clique
+    eliminates.
     """
     cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
@@ -1156,7 +1196,10 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
-    """Return the positions of the variables ``item[begin:end]`` in a clique as a bit mask."""
+    """Return the variables ``item[begin:end]`` as a bit mask of their positions in a clique.
+
+    ``place[v]`` is the position of variable v.
+    """
     bits = np.uint64(0)
     for at in range(begin, end):
         bits |= np.uint64(1) << np.uint64(place[item[at]])
@@ -1165,7 +1208,10 @@ def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
-    """Return the number of entries of a table over the members of a clique in a bit mask."""
+    """Return the number of entries of a table over a subset of a clique's variables.
+
+    Bit i of `mask` is set if the variable ``member[begin + i]`` is in the subset.
+    """
     entries = 1.0
     at = begin
     while mask:

@@ -1,8 +1,7 @@
-"""Compilation of questions about tables: relevant factors, then a junction tree, then a program."""
+"""Compilation of queries on tables: relevant factors, a junction tree, an elimination program."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -26,10 +25,10 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class Relevance(Enum):
-    """The quantity that is asked for, which determines the relevant factors.
+    """The quantity that a query asks for; it determines which factors are relevant.
 
-    It is the posterior of the targets alone, the probability of the evidence, or a quantity to
-    which all factors are relevant; see `planning_kernels.restrict`.
+    TARGETS stands for the posterior of the targets alone, EVIDENCE for the probability of the
+    evidence, EVERYTHING for quantities that depend on all factors; see `planning_kernels.restrict`.
     """
 
     TARGETS = 0
@@ -44,7 +43,7 @@ def restrict(
     targets: Sequence[int],
     relevance: Relevance,
 ) -> Restricted:
-    """Return the factors that are relevant to a question.
+    """Return the factors that are relevant to a query, without the observed variables.
 
     Parameters
     ----------
@@ -66,19 +65,26 @@ def restrict(
 
 
 def plan_tree(
-    question: Restricted, *, stage: Ints | None = None, memory_limit: float | None = None
+    question: Restricted,
+    *,
+    stage: Ints | None = None,
+    memory_limit: float | None = None,
+    plan_only: bool = False,
 ) -> Tree:
-    """Return the junction tree of a question, with its elimination order and roots.
+    """Return a junction tree of the relevant factors, with its elimination order and roots.
 
     Parameters
     ----------
     question : Restricted
-        Relevant factors; without `stage`, the wanted variables will share a root clique.
+        Relevant factors of a query; without `stage`, the wanted variables (targets) will share a
+        root clique.
     stage : shape (n_variables,), optional
         Stage of each variable; lower stages are eliminated first.
     memory_limit : float, optional
-        Maximum bytes of the largest table; infinity for a plan that will not run. (Large tables are
-        computed tile by tile and never stored whole, so the limit bounds the time as well.)
+        Maximum bytes of the largest table. (Large tables are computed tile by tile and never stored
+        whole, so the limit bounds the time as well.)
+    plan_only : bool
+        Return the tree however large; it must not be compiled.
 
     Raises
     ------
@@ -108,7 +114,7 @@ def plan_tree(
         home, cliques.start, cliques.member, cliques.residual, cliques.parent, unit, total, largest,
     )  # fmt: skip
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if not math.isinf(limit) and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
+    if not plan_only and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
         raise memory_error("a table", largest, tree.width, limit)
     return tree
 
@@ -122,7 +128,7 @@ def compile_program(
     both: bool,
     maximized: Ints | None = None,
 ) -> Program:
-    """Return the compiled program of a planned question.
+    """Return the elimination program that passes messages over a junction tree.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Answers: posteriors, mixtures and assignments that print as tables of the user's states."""
+"""Answers to queries: posteriors, Gaussian mixtures and assignments, which print as tables."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_LINES = 40
+# Columns of a covariance that are printed.
+_MOST_COVARIANCES = 6
 
 
 class Posterior(Displayed, Mapping[State, float]):
@@ -64,7 +66,7 @@ class Posterior(Displayed, Mapping[State, float]):
 
     @property
     def log_evidence(self) -> float:
-        """Natural log of the probability of the evidence; see the parameter."""
+        """Natural log of the probability of the evidence, computed when it is first accessed."""
         if callable(self._log_evidence):
             self._log_evidence = self._log_evidence()
         return self._log_evidence
@@ -167,8 +169,8 @@ class Posterior(Displayed, Mapping[State, float]):
     def _title(self) -> str:
         return f"P({', '.join(str(name) for name in self.names)})"
 
-    def _display(self) -> DisplayTable:
-        probabilities = self.probabilities.ravel()[:_MOST_LINES].tolist()
+    def _display(self, most: int = _MOST_LINES) -> DisplayTable:
+        probabilities = self.probabilities.ravel()[:most].tolist()
         rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
         note = more(len(self), len(rows), "states")
         return DisplayTable(self._title(), rows, bars=probabilities, note=note)
@@ -188,11 +190,12 @@ class Marginals(Displayed, Mapping[Name, Any]):
     flat : ndarray
         Probabilities of the unobserved variables, one variable after the other.
     log_evidence : float
-        See Posterior.
+        Natural log of the probability (density) of the evidence; see Posterior.
     approximation : optional
-        See Posterior.
+        Report of convergence or error, None if the answer is exact.
     rest : (sequence of names, callable), optional
-        All names, and a function that computes the posterior of a name; see `lazy`.
+        For marginals that are computed on access: all names, and a function that computes the
+        posterior of a name; see `lazy`.
 
     Attributes
     ----------
@@ -236,7 +239,16 @@ class Marginals(Displayed, Mapping[Name, Any]):
     def lazy(
         cls, names: Sequence[Name], answer: Callable[[Name], Any], log_evidence: float
     ) -> Marginals:
-        """Return a mapping that computes each posterior when it is first accessed."""
+        """Return a mapping that computes each posterior when it is first accessed.
+
+        Parameters
+        ----------
+        names : sequence of names
+            Names of the unobserved variables.
+        answer : callable
+            Function of a name that returns the variable's posterior.
+        log_evidence : float
+        """
         nothing = np.empty(0, dtype=np.int64)
         return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
 
@@ -378,7 +390,7 @@ class GaussianMixture(Displayed):
         return special.logsumexp(log_parts, b=self.weights, axis=-1)
 
     def density(self, x: ArrayLike) -> Any:
-        """Return the density; see log_density for the shapes."""
+        """Return the density at x, with the shapes of `log_density`."""
         return np.exp(self.log_density(x))
 
     def cdf(self, x: ArrayLike) -> Any:
@@ -387,7 +399,7 @@ class GaussianMixture(Displayed):
         return special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
-        """Return the quantile of a single variable at a probability."""
+        """Return the x with P(X <= x) = probability, if the mixture is of a single variable."""
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, scale = self._standard(0.0)
@@ -409,7 +421,7 @@ class GaussianMixture(Displayed):
         return low + float(share) * (high - low)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
-        """Return the central credible interval of a single variable."""
+        """Return the central credible interval of a single variable with the given probability."""
         tail = 0.5 * (1.0 - probability)
         return self.quantile(tail), self.quantile(1.0 - tail)
 
@@ -435,8 +447,15 @@ class GaussianMixture(Displayed):
             ]
             return DisplayTable(title, rows)
         moments = zip(self.variables, self.mean, self.std, strict=True)
-        several = [(str(v.name), f"{mean:.6g}", f"{std:.6g}") for v, mean, std in moments]
-        return DisplayTable(title, several, header=("", "mean", "sd"))
+        shown = [str(variable.name) for variable in self.variables[:_MOST_COVARIANCES]]
+        covariance = self.covariance[:, : len(shown)]
+        table = [
+            (str(v.name), f"{mean:.6g}", f"{std:.6g}", *(f"{number:.6g}" for number in row))
+            for (v, mean, std), row in zip(moments, covariance, strict=True)
+        ]
+        header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))
+        note = more(len(self.variables), len(shown), "columns of the covariance")
+        return DisplayTable(title, table, header=header, note=note)
 
 
 class MixedPosterior(Displayed):

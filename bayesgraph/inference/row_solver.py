@@ -1,4 +1,6 @@
-"""The solver of batches of rows, in blocks; rows may differ in which values are missing."""
+"""Exact inference for all rows of a table, block by block: posteriors and log likelihoods.
+
+Each row may have its own missing values."""
 
 from __future__ import annotations
 
@@ -36,13 +38,16 @@ _MAXIMUM_TOGETHER = 256
 
 
 class RowsWork(Work):
-    """Log probabilities of rows; with a target, of each of its states together with the row."""
+    """Log probabilities of the rows of a batch, prepared for a set of observed variables.
+
+    With a target they are log P(target = state, row), without one log P(row).
+    """
 
     def _begin(self, model: Any) -> None:
         targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]
 
-    def _run(self, case: Case, memory_limit: int | None) -> Floats:
+    def _run(self, case: Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -80,7 +85,8 @@ class RowsWork(Work):
         part : Evidence
             Evidence of these rows, without columns that are missing in all of them.
         ready : PlannedSlice or None
-            The slice that answers the rows; None for rows that one program answers together.
+            The submodel that answers the rows by variable elimination; None for rows that one
+            compiled program answers together.
         """
         model, keep = self.model, self._keep
         evidence, partial = evidence.split()
@@ -122,13 +128,13 @@ class RowsWork(Work):
 
 
 class RowProgram(NamedTuple):
-    """A program in which the row index of a batch is an additional variable of the model.
+    """An elimination program in which the row index of a block is an additional variable.
 
     Attributes
     ----------
     program : Program
     tables : Tables
-        Tables of the model, then the likelihoods of the observed variables for each row.
+        Tables of the model, then a likelihood over (state, row index) for each observed variable.
     n_together : int
         Number of rows that one run answers.
     """
@@ -148,7 +154,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     Returns
     -------
     ndarray, shape (n_rows, n_states), or (n_rows, 1) without a target
-        Log of the probability of the row (and of each state of the target with it).
+        log P(target = state, row), or log P(row).
     """
     compiled: CompiledTables = model.compiled
     tables = compiled.tables
@@ -195,7 +201,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
 
 
 def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
-    """Return the log probability of one row (together with each state of the target, if any)."""
+    """Return log P(target = state, row) for one row, or log P(row) without a target."""
     if not targets:
         return model.work(Mass(), case.pattern).run(case)
     posterior = model.work(Joint(targets, whole=True), case.pattern).run(case)
@@ -206,7 +212,10 @@ def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
 
 
 def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
-    """Return the program for rows that observe no variables other than those in `seen`."""
+    """Return the program for rows that observe no variables other than those in `seen`.
+
+    The model caches it.
+    """
     compiled: CompiledTables = model.compiled
     tables = compiled.tables
 
@@ -232,11 +241,14 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
 
 
 class _Row:
-    """The name of the variable for the row index; no other variable has this name."""
+    """A unique name for the row-index variable, which differs from every other name."""
 
 
 class Rows(Solver):
-    """Answers rows by elimination of factors, or by one program if relevant values are missing."""
+    """Answers batches of rows: by variable elimination, or by one compiled program.
+
+    The program answers rows in which variables must be summed out.
+    """
 
     name = "rows"
     condition = "a batch of rows of a product"

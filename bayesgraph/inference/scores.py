@@ -1,4 +1,4 @@
-"""The solver of classifiers with a kernel of their own that scores the classes of rows."""
+"""The solver of classifiers that score the classes of rows with a compiled kernel of their own."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from bayesgraph.inference.contract import Case, Joint, Pattern, Solver, Work
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import Discrete
 
-# Pattern of the encoded rows that a kernel takes.
+# Pattern (variables with evidence) of the encoded rows that a kernel takes.
 OF_ROWS = Pattern((), rows=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """A class variable with a kernel that gives the same answer as the network, but faster.
+    """A model that consists of the class variable and a compiled kernel that scores its states.
+
+    The kernel gives the same answer as the classifier's network, but faster.
 
     Attributes
     ----------
     target : Discrete
+        The class variable.
     kernel : str
         Description of the kernel in words.
     scores : callable
@@ -44,9 +47,9 @@ class ClassScores:
 
 
 class ScoresWork(Work):
-    """One call of the kernel."""
+    """Class scores of a batch of rows, from one call of the kernel."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Any:
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
         raise NotImplementedError("Single cases are asked of the network.")
 
     def _run_rows(self, rows: Any) -> Floats:
@@ -55,7 +58,7 @@ class ScoresWork(Work):
 
 
 class KernelScores(Solver):
-    """Runs the kernel of a streaming classifier, or the linear form of discriminant analysis."""
+    """Calls the kernel of a streaming classifier or of a linear discriminant analysis."""
 
     name = "class scores"
     condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"

@@ -29,11 +29,13 @@ class Sensitivity(Displayed):
     posterior : float
         P(target = state | evidence).
     derivatives : dict from name of a variable (of a factor graph: index of a factor) to ndarray
-        Derivative for each entry of the table if only this entry changes, shaped as the table.
+        Derivative with respect to each entry of the table if no other entry changes; the shape is
+        that of the table.
     covaried : dict from name to ndarray
-        Derivative for each entry of the table if the other entries of its row, the distribution for
-        one parent configuration, change in proportion so that the row still sums to one (Chan and
-        Darwiche 2002); empty for a factor graph, whose tables need not sum to one.
+        Derivative with respect to each entry of the table with proportional covariation: the other
+        probabilities of the child for the same parent configuration change in proportion, so that
+        they still sum to one (Chan and Darwiche 2002). Empty for a factor graph, whose tables need
+        not sum to one.
     axes : dict from name to tuple of variables
         The axes of each table.
     """
@@ -46,7 +48,11 @@ class Sensitivity(Displayed):
     axes: Mapping[Any, tuple[Discrete, ...]]
 
     def largest(self, k: int = 10) -> list[tuple[Any, tuple[int, ...], float]]:
-        """Return the k entries with the largest derivatives: (name, index in table, derivative)."""
+        """Return the k table entries with the largest derivatives in absolute value.
+
+        Each is a tuple (name, index in the table, derivative); the derivatives are with covariation
+        if the model is a network.
+        """
         tables = self.covaried or self.derivatives
         found = [
             (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
@@ -86,15 +92,16 @@ def sensitivity(
     state: int,
     case: Case,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[float, list[Floats], list[Floats]] | None:
-    """Return a posterior and its derivatives with respect to every table; see `Sensitivity`.
+    """Return P(target = state | evidence) and its derivatives with respect to every table.
 
-    The derivatives are returned without and with covariation. None if the evidence is impossible.
+    The derivatives are two lists, without and with covariation; see `Sensitivity`. The result is
+    None if the evidence is impossible.
 
     There are two propagations: with the evidence e, and with e and the target t. If D is the
-    derivative of P(e) and E that of P(t, e), the derivative of P(t | e) is
-    (E - P(t | e) D) / P(e).
+    derivative of P(e) and E is the derivative of P(t, e), the derivative of P(t | e) is (E - P(t |
+    e) D) / P(e).
     """
     tables = compiled.tables
     plain, _, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
@@ -123,10 +130,11 @@ def sensitivity(
 
 
 def _covaried(values: Floats, slopes: Floats) -> Floats:
-    """Return derivatives under which the sum over the last axis stays constant.
+    """Return the derivatives with covariation, given a table and its plain derivatives.
 
-    If an entry changes from x0 to x, the others of its row are scaled by (1 - x) / (1 - x0). If x0
-    is 1, their proportions are unknown, and all of them change by the same amount.
+    If an entry changes from x0 to x, the other entries along the last axis are scaled by (1 - x) /
+    (1 - x0), so that their sum stays one. If x0 is 1, their proportions are unknown, and all of
+    them change by the same amount.
     """
     rest = 1.0 - values
     certain = rest <= 0
@@ -182,16 +190,27 @@ def conflict(
     prior: Floats,
     log_total: float,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
     """Return the log evidence, the conflict measure, and three results for each finding.
 
-    These are the finding's entry in `Conflict.findings`, its variable's posterior given the other
-    findings, and the log mass of the other findings. `prior` holds the marginals of all variables,
-    one after the other, and `log_total` is the log of the sum of the whole product.
+    The three results are dicts by variable: the finding's entry in `Conflict.findings`, the
+    variable's posterior given the other findings, and the log mass (unnormalised log probability)
+    of the other findings.
 
-    Hard findings enter as likelihoods; the derivatives with respect to the likelihoods are the
-    probabilities of all states without the finding, for all findings from one propagation.
+    Hard findings enter as likelihoods. The derivatives with respect to the likelihoods are the
+    probabilities of all states with the finding left out, for all findings from one propagation.
+
+    Parameters
+    ----------
+    compiled : CompiledTables
+    case : Case
+        The findings.
+    prior : ndarray
+        Marginals of all variables without evidence, one after the other.
+    log_total : float
+        Log of the sum of the product of all tables, without evidence.
+    memory_limit : float, optional
     """
     tables = compiled.tables
     soft = dict(case.soft)

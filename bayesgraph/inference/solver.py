@@ -1,4 +1,4 @@
-"""The list of all solvers, and the selection of a solver for a question."""
+"""The list of all solvers, and the selection of a solver for a query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bayesgraph.inference.scores import KernelScores
 from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 from bayesgraph.inference.tempered import Tempered
 
-# Solvers in the order in which they are tried: the first that takes a question answers it. Each
+# Solvers in the order in which they are tried: the first that takes a query answers it. Each
 # describes its condition (`Solver.condition`). Jeffrey's rule is not a solver: it asks `Joint`
 # several times (`jeffrey`).
 SOLVERS: tuple[Solver, ...] = (
@@ -47,33 +47,36 @@ SOLVERS: tuple[Solver, ...] = (
 )
 
 
-# Requirements of some questions, for error messages.
+# Requirements of some types of queries, for error messages.
 _WANTS: dict[type[Any], str] = {
     Slopes: ", which takes a product of tables over discrete variables",
     Retractions: ", which takes a product of tables over discrete variables",
     Samples: ", which takes a network of parents and children",
-    Sample: ", which takes a network of parents and children",
+    Sample: ", which takes a network of parents and children or tables over discrete variables",
 }
 
 
 def select(
-    model: Any, question: Question, evidence: Any = None, memory_limit: int | None = None
+    model: Any, question: Question, evidence: Any = None, memory_limit: float | None = None
 ) -> Work:
-    """Return the prepared work that answers a question; its `plan` describes the computation.
+    """Return a query prepared by the solver that answers it.
+
+    The ``run`` method of the result answers the query; its ``plan`` describes the computation.
 
     Parameters
     ----------
     model : model of `bayesgraph.models`
     question : Question
-        Question whose variables are given by their indices in ``model.variables``.
+        The query, with variables given by their indices in ``model.variables``.
     evidence : Pattern, Case, mapping from name to value, or None
-    memory_limit : int, optional
+        Evidence, of which only the set of observed variables matters.
+    memory_limit : float, optional
         Bytes; half of the machine's memory by default.
 
     Raises
     ------
     UnsupportedModelError
-        If no solver answers the question for this model; the message lists what it does answer.
+        If no solver answers the query for this model; the message lists what it does answer.
     MemoryLimitError
         If the largest table exceeds the limit; the message gives its size.
 
@@ -95,14 +98,14 @@ def select(
 
 
 def first_work(
-    model: Any, question: Question, pattern: Pattern, memory_limit: int | None = None
+    model: Any, question: Question, pattern: Pattern, memory_limit: float | None = None
 ) -> Work:
-    """Return the work of the first solver that takes the question; see `select`."""
+    """Return the query as prepared by the first solver that takes it; see `select`."""
     return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)
 
 
 def first_plan(model: Any, question: Question, pattern: Pattern) -> Plan:
-    """Return the plan of the work that `first_work` returns, whatever its size."""
+    """Return the plan of the first solver that takes the query, without checking memory."""
     return _first(model, question, pattern).named_plan(model, question, pattern)
 
 
@@ -114,12 +117,12 @@ def _first(model: Any, question: Question, pattern: Pattern) -> Solver:
 
 
 def serving(model: Any, kind: type[Any]) -> Iterator[Solver]:
-    """Return the solvers for a type of question about the model, in the order of `SOLVERS`."""
+    """Yield the solvers that answer a type of query about the model, in the order of `SOLVERS`."""
     return (s for s in SOLVERS if kind in s.answers and s.serves(model))
 
 
 def _check(model: Any, question: Any) -> None:
-    """Raise an error if the arguments are not a model and a question about its variables.
+    """Raise an error unless the arguments are a model and a query about its variables.
 
     Raises
     ------
@@ -154,7 +157,10 @@ def _pattern(model: Any, evidence: Any) -> Pattern:
 
 
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
-    """Return the error for a question that the model does not answer, with what it does answer."""
+    """Return the error for a type of query that the model does not answer.
+
+    The message lists the model methods that do have an answer.
+    """
     known = (name for kind, name in METHODS.items() if any(serving(model, kind)))
     others = ", ".join(dict.fromkeys(known))
     return UnsupportedModelError(

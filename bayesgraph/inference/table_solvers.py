@@ -1,4 +1,4 @@
-"""Solvers of products of tables, one case at a time: joint enumeration and compiled programs."""
+"""Solvers of models of tables, for one case: joint enumeration and elimination programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _TableWork(Work):
 
 
 class _TablePosteriors(_TableWork):
-    """A joint posterior, or all marginals."""
+    """Base class of prepared queries for a joint posterior or for all marginals."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -67,9 +67,14 @@ class _TablePosteriors(_TableWork):
         found: tuple[Floats, float],
         free: Sequence[int],
         case: Case,
-        memory_limit: int | None,
+        memory_limit: float | None,
     ) -> Posterior | Marginals | None:
-        """Return flat probabilities as a `Posterior` or as `Marginals`."""
+        """Return computed probabilities as a `Posterior` or as `Marginals`.
+
+        None if the evidence is impossible. `found` has the flat probabilities and the log of the
+        sum of the product of the tables; `free` are the indices of the free variables, for
+        `Marginals`.
+        """
         flat, log_mass = found
         if log_mass == -np.inf:
             return None
@@ -92,7 +97,7 @@ class _TablePosteriors(_TableWork):
 
 
 class EnumeratedPosteriors(_TablePosteriors):
-    """Posteriors by enumeration of all joint states."""
+    """A joint posterior or all marginals, by enumeration of all joint states."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -101,7 +106,7 @@ class EnumeratedPosteriors(_TablePosteriors):
         self._factors, self._free = few
         self._wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
 
-    def _run(self, case: Case, memory_limit: int | None) -> Any:
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
         found = self.compiled.enumerated(case, self._wanted, self._factors)
         if found is not None:
             return self._answer(found, self._free, case, memory_limit)
@@ -115,7 +120,7 @@ class EnumeratedPosteriors(_TablePosteriors):
 
 
 class JointEnumeration(_TableSolver):
-    """Enumerates all joint states of the relevant variables."""
+    """Enumerates all joint states of the variables relevant to the query, if they are few."""
 
     name = "joint enumeration"
     condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
@@ -138,7 +143,10 @@ class JointEnumeration(_TableSolver):
 
 
 def _few(model: Any, question: Question, pattern: Pattern) -> Any:
-    """Return the relevant tables and their free variables, None if these are too many."""
+    """Return the tables relevant to a query, and their free variables.
+
+    None if there are too many free variables for enumeration.
+    """
     compiled: CompiledTables = model.compiled
     targets, relevance, _ = _terms(compiled, question, pattern)
     return compiled.few_tables(pattern.observed, targets, relevance)
@@ -150,7 +158,10 @@ def _few(model: Any, question: Question, pattern: Pattern) -> Any:
 def _terms(
     compiled: CompiledTables, question: Question, pattern: Pattern
 ) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
-    """Return targets, relevance and maximised variables for `CompiledTables.program`."""
+    """Return a query as arguments of `CompiledTables.program`: targets, relevance, maximised.
+
+    The maximised variables are None if the query has no maximisation.
+    """
     match question:
         case Joint(targets, whole):
             wide = whole or not targets
@@ -166,7 +177,7 @@ def _terms(
 
 
 class _Program(_TableWork):
-    """Work that compiles its program when it is prepared."""
+    """A query that compiles its elimination program when it is prepared."""
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
@@ -174,7 +185,7 @@ class _Program(_TableWork):
             self.compiled, self.question, self.pattern, memory_limit=self.memory_limit
         )
 
-    def _result(self, case: Case, memory_limit: int | None) -> tuple[Floats, float]:
+    def _result(self, case: Case, memory_limit: float | None) -> tuple[Floats, float]:
         run = self.compiled.run(self.program, case, memory_limit)
         give_back(run.space)
         return run.result, run.log_mass
@@ -189,9 +200,9 @@ def program_of(
     question: Question,
     pattern: Pattern,
     *,
-    memory_limit: int | None = None,
+    memory_limit: float | None = None,
 ) -> Any:
-    """Return the compiled program of a question about tables."""
+    """Return the compiled elimination program of a query on tables."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
     return compiled.program(
         pattern.observed,
@@ -207,31 +218,35 @@ def program_of(
 class ProgramPosteriors(_Program, _TablePosteriors):
     """A joint posterior by one pass towards the targets' root; all marginals by two passes."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Posterior | Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | None:
         found = self._result(case, memory_limit)
         return self._answer(found, self.program.tree.variables, case, memory_limit)
 
 
 class ProgramMass(_Program):
-    """The log of the sum of the product, reduced to the evidence."""
+    """The log probability of the evidence: log of the sum of the product of all tables."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> float:
+    def _run(self, case: Case, memory_limit: float | None) -> float:
         return self._result(case, memory_limit)[1]
 
 
 class ProgramBest(_Program):
-    """The most probable assignments: a pass (sums before maxima), then a search from the roots."""
+    """The most probable assignments: a pass (sums before maxima), then a search from the roots.
 
-    def _run(self, case: Case, memory_limit: int | None) -> TableAssignments | None:
+    The pass is over the junction tree, from the leaves to the roots; the search finds the k best
+    assignments clique by clique.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> TableAssignments | None:
         run = possible_run(self.compiled, self.program, case, memory_limit, logarithmic=True)
         variables = self.compiled.tables.variables
         return None if run is None else TableAssignments(variables, run, self.question.over)
 
 
 class ProgramDraw(_Program):
-    """Exact draws: one pass towards the roots, then a walk to the leaves for each row."""
+    """Exact draws: one pass towards the roots, then states drawn clique by clique to the leaves."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> TableDraws | None:
+    def _run(self, case: Case, memory_limit: float | None) -> TableDraws | None:
         run = possible_run(self.compiled, self.program, case, memory_limit)
         return None if run is None else TableDraws(self.compiled.tables.variables, run)
 
@@ -240,11 +255,11 @@ def possible_run(
     compiled: CompiledTables,
     program: Any,
     case: Case,
-    memory_limit: int | None,
+    memory_limit: float | None,
     *,
     logarithmic: bool = False,
 ) -> Run | None:
-    """Return a run with its workspace; None if the evidence is impossible."""
+    """Run a program and return the run with its workspace; None if the evidence is impossible."""
     run = compiled.run(program, case, memory_limit, logarithmic=logarithmic)
     if run.log_mass > -np.inf:
         return run
@@ -253,9 +268,9 @@ def possible_run(
 
 
 class TableSlopes(_TableWork):
-    """Derivatives of a posterior with respect to every table, by two propagations."""
+    """Derivatives of a posterior with respect to all table entries, by two propagations."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Sensitivity | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
         target, state = self.question
         tables = self.compiled.tables
         found = sensitivity(self.compiled, target, state, case, memory_limit=memory_limit)
@@ -276,9 +291,9 @@ class TableSlopes(_TableWork):
 
 
 class TableRetractions(_TableWork):
-    """The conflict between the findings, and each variable's posterior without its finding."""
+    """The conflict between the findings, and each variable's posterior without its own finding."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Conflict | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Conflict | None:
         compiled, nothing = self.compiled, Case({})
         work = self.model.work(All(), nothing.pattern, memory_limit)
         before = work.run(nothing, memory_limit)
@@ -299,9 +314,9 @@ class TableRetractions(_TableWork):
 
 
 class CompiledPrograms(_TableSolver):
-    """Passes over a junction tree, compiled for the pattern of the evidence.
+    """Message passing on a junction tree, compiled for a set of observed variables.
 
-    Programs run on probabilities, or on logarithms if probabilities could underflow.
+    The programs run on probabilities, or on logarithms if probabilities could underflow.
     """
 
     name = "compiled program"
@@ -322,7 +337,7 @@ class CompiledPrograms(_TableSolver):
         targets, relevance, maximized = _terms(compiled, question, pattern)
         restricted = compiled.restricted(pattern.observed, pattern.soft, targets, relevance)
         stage = compiled.stages(maximized)
-        tree = plan_tree(restricted, stage=stage, memory_limit=np.inf)
+        tree = plan_tree(restricted, stage=stage, plan_only=True)
         kept = [variables[v] for v in targets] if maximized is None else []
         passes = {All: 2, Slopes: 4, Retractions: 4}.get(type(question), 1)
         workspace = 0

@@ -1,4 +1,4 @@
-"""The tables of a discrete model as flat arrays for the compiled kernels."""
+"""The tables of a discrete model as flat arrays for the compiled (Numba) kernels."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Scopes:
 
 
 class Tables:
-    """Non-negative tables over discrete variables.
+    """Non-negative tables over discrete variables, stored in one flat array.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Tables:
 
     @cached_property
     def arrays(self) -> TableArrays:
-        """The arrays that kernels read."""
+        """All arrays as one named tuple, which the compiled kernels take."""
         step, base, child = kernels.table_layout(
             self.cards, self.start, self.item, self._sums_to_one
         )
@@ -133,11 +133,11 @@ class Tables:
 
     @cached_property
     def log_values(self) -> Floats:
-        """Natural logarithms of `values`, or the logarithms that were given."""
+        """Natural logarithms of all table entries: those given to the constructor, or computed."""
         return self.log_at(slice(None))
 
     def log_at(self, places: Ints | slice) -> Floats:
-        """Return the natural logarithms of the entries at the given indices."""
+        """Return the natural logarithms of the entries at the given indices of the flat array."""
         if self._log_values is not None:
             return self._log_values[places]
         with np.errstate(divide="ignore"):
@@ -168,7 +168,7 @@ class Tables:
         return len(self.start) - 1
 
     def table(self, f: int, *, logs: bool = False) -> tuple[list[int], Floats]:
-        """Return the indices of a table's variables, and the table or its logarithms."""
+        """Return the indices of the variables of table f, and the table (its log if `logs`)."""
         numbers = self.item[self.start[f] : self.start[f + 1]].tolist()
         shape = self.cards[numbers]
         begin = int(self.arrays.base[f])

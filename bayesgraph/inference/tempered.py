@@ -1,4 +1,12 @@
-"""The solver of weighted networks: conditionals are marginalised before they are weighted."""
+"""The solver of weighted networks, whose conditionals are raised to exponents.
+
+With observed features O, the posterior of the class c is
+
+    P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic,
+
+such as that of weighted naive Bayes. Unobserved variables are summed out of the conditionals before
+the exponents are applied.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +24,12 @@ from bayesgraph.inference.row_solver import RowsWork
 
 
 class TemperedRows(Work):
-    """The log scores of the classes for each row: sums of weighted log conditionals."""
+    """The log score of each class for each row: the sum of weighted log conditionals.
 
-    def _run(self, case: Case, memory_limit: int | None) -> Floats:
+    The score is log P(class | row) up to a constant for each row.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -34,9 +45,10 @@ class TemperedRows(Work):
 
 
 class Tempered(Factors):
-    """Eliminates variables from the network's factors and a factor that tempers the class.
+    """Variable elimination on the factors of the unweighted network and a correction factor.
 
-    That factor is the ratio of the tempered posterior of the class to the network's posterior.
+    The correction factor is over the class variable: the ratio of the class posterior of the
+    weighted network to that of the unweighted network.
     """
 
     name = "tempered"
@@ -48,7 +60,7 @@ class Tempered(Factors):
         return not pattern.rows or isinstance(question, Joint)
 
     def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: int | None
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
     ) -> Work:
         if not pattern.rows:
             return super().prepare(model, question, pattern, memory_limit)

@@ -7,7 +7,6 @@ its width and families, but it is inaccurate if the evidence is improbable.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,7 @@ from bayesgraph.errors import (
     ModelError,
     quoted,
     unknown_variable,
+    warn,
 )
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
@@ -43,7 +43,7 @@ _GROWTH = 1.25
 
 
 class Node(Protocol):
-    """The protocol of the local distribution of one variable; every CPD satisfies it."""
+    """Protocol of the local distribution of one variable given its parents; every CPD fits it."""
 
     @property
     def variable(self) -> Variable:
@@ -62,7 +62,10 @@ class Node(Protocol):
         ...
 
     def potential(self, evidence: Evidence, /) -> Potential:
-        """Return the factor of rows in which child and parents are observed: their log density."""
+        """Return the log density of the child in each row, as a factor over no variables.
+
+        Child and parents are observed in all rows.
+        """
         ...
 
 
@@ -204,7 +207,7 @@ class WeightedSamples(Displayed):
 
     @cached_property
     def report(self) -> SamplingError:
-        """The accuracy of the answers."""
+        """The accuracy of the samples: effective sample size and largest standard error."""
         return SamplingError(
             "likelihood weighting",
             self.n_samples,
@@ -219,7 +222,7 @@ class WeightedSamples(Displayed):
         return len(self.log_weights)
 
     def expectation(self, values: ArrayLike) -> Estimate:
-        """Return the posterior mean of a function of the targets.
+        """Return the posterior mean of a function of the targets, with its standard error.
 
         Parameters
         ----------
@@ -308,7 +311,10 @@ class WeightedSamples(Displayed):
         return Estimate(value, 0.5 * (high - low))
 
     def _error(self, deviations: NDArray[Any]) -> float:
-        """Return the standard error of a mean from the deviations of the samples from the mean."""
+        """Return the standard error of a posterior mean, by the formula in the class's docstring.
+
+        `deviations` are the differences between the function at each sample and its mean.
+        """
         delta = np.linalg.norm(self.weights * deviations)
         spread = np.sqrt(self.weights @ deviations**2)
         return float(np.hypot(delta, self.weights.max() * spread))
@@ -442,13 +448,12 @@ def likelihood_weighting(
             "another method."
         )
     if not result.report.reliable:
-        warnings.warn(
+        warn(
             f"Likelihood weighting found {result.report.effective_samples:.1f} effective samples "
             f"among {result.n_samples:,}: the evidence is improbable under the samples. Neither "
             "the answers nor their standard errors can be relied on; draw more samples or use "
             "another method.",
             BayesGraphWarning,
-            stacklevel=2,
         )
     return result
 
@@ -460,7 +465,10 @@ class _Chunk:
 
 
 def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSamples | None:
-    """Return samples until the standard error is reached; None if all weights are zero."""
+    """Draw chunks of samples until the standard error is reached or the chunks are exhausted.
+
+    The result is None if all weights are zero.
+    """
     parts: list[_Chunk] = []
     count, next_look = 0, 0.0
     for chunk in chunks:
@@ -511,7 +519,7 @@ class _Sampler:
         return _Chunk({target: columns[target] for target in self.targets}, log_weights)
 
     def _log_density(self, node: Node, columns: Mapping[Variable, NDArray[Any]], n: int) -> Floats:
-        """Return the log density of the observed child given its parents' samples, (n,)."""
+        """Return the log density of an observed child given its parents' samples, shape (n,)."""
         family = {variable: columns[variable] for variable in (*node.parents, node.variable)}
         potential = node.potential(Evidence(n, family, complete=True))
         assert isinstance(potential, Factor)  # all variables are observed

@@ -7,18 +7,20 @@ that the list itself imports no format.
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from bayesgraph.errors import FileFormatError, quoted, suggestion
+from bayesgraph.errors import DataTypeError, FileFormatError, quoted, suggestion
 from bayesgraph.io.files import PathLike, path_text
 
 
 @dataclass(frozen=True)
 class FileFormat:
-    """The card of a file format.
+    """The card (record) of a file format: its name, reader and writer.
 
     Attributes
     ----------
@@ -44,6 +46,8 @@ FORMATS: dict[str, str] = {
     **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
     **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
 }
+# The first member of native files, after its head.
+_NATIVE = b'header.json{"format":"bayesgraph"'
 
 
 def register_format(suffix: str, home: str) -> None:
@@ -74,7 +78,8 @@ def load(path: PathLike, **options: Any) -> Any:
     Parameters
     ----------
     path : str or path
-        With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
+        With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``;
+        files in the native format are recognised under any other.
     **options
         Options of the format's reader, such as ``normalize=False``; see
         :func:`bayesgraph.io.bif.read_bif` and :func:`bayesgraph.io.uai.read_uai`.
@@ -92,10 +97,13 @@ def load(path: PathLike, **options: Any) -> Any:
         If there is no such file.
     FileFormatError
         If the suffix is unknown, its format cannot be read, or the file is damaged.
+    DataTypeError
+        For an option that the format does not have.
     """
-    card = _format_of(path)
+    card = _format_of(path, read=True)
     if card.read is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
+    _check_options(f"reading {card.name}", card.read, 1, options)
     return card.read(path, **options)
 
 
@@ -120,6 +128,8 @@ def save(model: Any, path: PathLike, **options: Any) -> None:
     ------
     FileFormatError
         If the suffix is unknown, or its format cannot be written.
+    DataTypeError
+        For an option that the format does not have.
     LossyExportError
         If the format cannot hold the model; the message lists what it cannot hold.
     FileNotFoundError
@@ -128,23 +138,50 @@ def save(model: Any, path: PathLike, **options: Any) -> None:
     card = _format_of(path)
     if card.write is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
+    _check_options(f"writing {card.name}", card.write, 2, options)
     card.write(
         model if card.holds_estimators else getattr(model, "network_", model), path, **options
     )
 
 
-def _format_of(path: PathLike) -> FileFormat:
+def _check_options(name: str, function: Callable[..., Any], first: int, given: Any) -> None:
+    """Refuse what is not among the parameters of a reader or writer, from the first option on."""
+    parameters = list(inspect.signature(function).parameters.values())[first:]
+    known = [parameter.name for parameter in parameters]
+    wrong = [option for option in given if option not in known]
+    if wrong and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        has = f"which has {quoted(known)}" if known else "which has none"
+        raise DataTypeError(
+            f"{quoted(wrong)} is no option of {name}, {has}.{suggestion(wrong[0], known)}"
+        )
+
+
+def _is_native(path: PathLike) -> bool:
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as stream:
+        return _NATIVE in stream.read(100)
+
+
+def _format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     name = path_text(path).lower()
     # The longest suffix first: .bif.gz before a .gz that a user may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(suffix):
-            card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
-            return card
+            return _card(suffix)
+    # Version 0.1.0 wrote native files under any suffix.
+    if read and _is_native(path):
+        return _card(".bayesgraph")
     ending = "." + name.rpartition(".")[2]
     raise FileFormatError(
         f"{path_text(path)}: the suffix names the format, and this one is not known."
         f"{suggestion(ending, FORMATS)} Known are {quoted(FORMATS)}; pictures are drawn by render."
     )
+
+
+def _card(suffix: str) -> FileFormat:
+    card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
+    return card
 
 
 __all__ = ["FORMATS", "FileFormat", "load", "register_format", "save"]

@@ -88,6 +88,7 @@ class ArrayReader:
     Parameters
     ----------
     groups : dict from str to ndarray, shape (n,)
+        Concatenated values of the arrays of each group.
     budget : Budget
         What the arrays may take: several references may be to the same numbers.
     """
@@ -99,7 +100,7 @@ class ArrayReader:
     def view(self, reference: Any) -> NDArray[Any]:
         """Return an array as a view of the file's bytes: read-only and perhaps not aligned.
 
-        It is meant for callers that copy the array.
+        It is meant for callers that copy the array. `reference` is a result of `ArrayWriter.add`.
 
         Raises
         ------
@@ -136,6 +137,7 @@ def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: Ar
     stream : binary file
         An empty file, open for writing and reading.
     kind : str
+        Kind of the model; see `bayesgraph.io.native`.
     model : dict
         Content that JSON can hold, with finite floats.
     arrays : ArrayWriter
@@ -250,7 +252,7 @@ def _check_header(header: Any, source: str) -> None:
 
 
 def _diagnose(data: bytes, budget: Budget) -> NoReturn:
-    """Raise the error of a file whose checksum does not match."""
+    """Raise the error for a file with a wrong checksum: damaged, newer, or of another format."""
     source = budget.source
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_HEADER) as member:
@@ -267,7 +269,7 @@ def _diagnose(data: bytes, budget: Budget) -> NoReturn:
 
 
 def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
-    """Return the bytes of a member, without copying them."""
+    """Return the bytes of the member `info` of a zip, without copying them."""
     if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
         raise ValueError(f"the member {info.filename!r} is compressed")
     at = info.header_offset

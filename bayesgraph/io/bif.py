@@ -163,8 +163,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
         )
     tables, problems, changes = tables_of(model)
     words = _Words([cpd.variable for cpd in tables], name, strict=strict)
-    # Stack level of the caller of the network's method `save`.
-    check_lossless("BIF", problems + words.problems, words.changes + changes, 6)
+    check_lossless("BIF", problems + words.problems, words.changes + changes)
     parts = [f"network {words.network} {{\n}}\n"]
     parts.extend(words.declaration(cpd.variable) for cpd in tables)
     for cpd in tables:
@@ -173,7 +172,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
 
 
 class _Words:
-    """The names and states of a network as words of the file.
+    """The names and states of a network as they are written in a BIF file, quoted if necessary.
 
     Parameters
     ----------
@@ -186,7 +185,8 @@ class _Words:
     Attributes
     ----------
     problems, changes : list of str
-        Descriptions of names and states that cannot be written, and of those that are changed.
+        Messages on names and states that BIF cannot hold, and on those that are written as other
+        text.
     """
 
     def __init__(self, variables: list[Discrete], network: str, *, strict: bool) -> None:
@@ -247,7 +247,7 @@ def _unquotable(text: str) -> str | None:
 
 
 def _probability(cpd: TableCPD, words: _Words) -> Iterator[str]:
-    """Yield the probability block of a table, in pieces of text."""
+    """Yield the text of the BIF block that has the table of a CPD, in pieces."""
     head = words.names[cpd.variable]
     if not cpd.parents:
         yield f"probability ( {head} ) {{\n  table {_numbers(cpd.values.tolist())};\n}}\n"

@@ -74,7 +74,7 @@ def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork
 
 @dataclass
 class _Block:
-    """A block of the text: the position of its start, its head, and the range of its body."""
+    """A block of a BIF text: its start, the words before ``{``, and the range of its body."""
 
     start: int
     head: str
@@ -88,9 +88,10 @@ class _Entries:
     Attributes
     ----------
     rows : dict from int to int
-        From the index of a row to its position in the text, in the order of the file.
+        From the index of a parent configuration, which has a row of probabilities, to the position
+        of that row in the text.
     numbers : list of float
-        Numbers of all rows, concatenated.
+        Numbers of all rows, concatenated in the order of the file, which is also that of `rows`.
     default, whole : list of float, optional
         The numbers after ``default`` and after ``table``.
     """
@@ -131,7 +132,7 @@ class _Parser:
         return _BLANK.match(self.text, at).end()  # type: ignore[union-attr] # matches empty text too
 
     def _seen(self, at: int, end: int | None = None) -> str:
-        """Return the text at a position, for messages."""
+        """Return the beginning of the text from `at` to `end`, for messages."""
         line = self.text[self._after_blanks(at) : end].split("\n", 1)[0].strip()
         return repr(line[:40]) if line else "the end"
 
@@ -155,7 +156,7 @@ class _Parser:
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # The order of the CPDs is that of the declarations, which becomes that of the variables.
-        return network_of([cpds[name] for name in variables], rounded, self.source, 5)
+        return network_of([cpds[name] for name in variables], rounded, self.source)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
@@ -344,7 +345,18 @@ class _Parser:
     def _configuration(
         self, text: str, codes: list[dict[str, int]], parents: list[Discrete], at: int
     ) -> int:
-        """Return the row index of a parent configuration; the last parent varies fastest."""
+        """Return the index of a parent configuration; the last parent varies fastest.
+
+        Parameters
+        ----------
+        text : str
+            States of the parents, separated by commas.
+        codes : list of dict
+            Mapping from state to code for each parent.
+        parents : list of Discrete
+        at : int
+            Position in the text, for messages.
+        """
         states = [part.strip() for part in text.split(",")]
         if len(states) != len(codes) or '"' in text:
             fitting = [names for names in _readings(text) if len(names) == len(codes)]
@@ -371,7 +383,7 @@ class _Parser:
     def _table(
         self, block: _Block, entries: _Entries, child: Discrete, parents: list[Discrete]
     ) -> Floats:
-        """Return the entries as an array with the child on the last axis."""
+        """Return the entries of a block as an array, with the child on the last axis."""
         shape = [parent.cardinality for parent in parents]
         n_rows = math.prod(shape)
         if entries.whole is not None:
@@ -403,7 +415,7 @@ class _Parser:
 
 
 def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str:
-    """Return the message of a refused table, with the likely mistake in the file."""
+    """Return the message of a refused table, with a hint if the child seems to vary fastest."""
     whole = entries.whole
     if whole and values.ndim > 1 and sum_to_one(np.array(whole).reshape(-1, values.shape[-1])):
         return (
@@ -414,7 +426,7 @@ def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str
 
 
 def _split_bar(text: str) -> tuple[str, str]:
-    """Split the head of a block at its first ``|`` outside quotes."""
+    """Return the text before and after the first ``|`` outside quotes: child and parents."""
     for match in _WORD.finditer(text):
         if match[2]:
             return text[: match.start()], text[match.end() :]
@@ -422,10 +434,10 @@ def _split_bar(text: str) -> tuple[str, str]:
 
 
 def _readings(text: str) -> list[list[str]]:
-    """Return the possible readings of a list of names, the most literal reading first.
+    """Return the possible ways to split a list of names, the most literal way first.
 
     Names are separated by commas or blanks; a quoted name is everything between the quotes. Some
-    programs write names with blanks without quotes: a second reading, if it differs, separates by
+    programs write names with blanks without quotes: the second way, if it differs, separates by
     commas alone.
     """
     words = [match[1] if match[1] is not None else match[0] for match in _WORD.finditer(text)]

@@ -77,7 +77,7 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
 
 
 def _encode_choice(choice: Choice) -> dict[str, Any]:
-    """Return the candidates of discriminative training, their weights and losses as JSON."""
+    """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
         [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
@@ -154,7 +154,10 @@ def _number(item: Any) -> int | float:
 
 
 def _estimator(name: str, parameters: dict[str, Any]) -> Any:
-    """Return an estimator; names and parameters of version 0.1.0 are translated."""
+    """Return an unfitted estimator, given the name of its class and its parameters.
+
+    Names and parameters of version 0.1.0 are translated.
+    """
     if name in _FORMER:
         name, fixed = _FORMER[name]
         parameters |= fixed
@@ -179,7 +182,7 @@ def check_parameters(model: Any) -> None:
 
 
 def encode_estimator(model: Any) -> dict[str, Any]:
-    """Return the class of an estimator, its parameters and the columns it was fitted to as JSON."""
+    """Return an estimator's class, parameters and column layout as JSON."""
     check_parameters(model)
     parameters = model.get_params(deep=False).items()
     return {
@@ -191,7 +194,7 @@ def encode_estimator(model: Any) -> dict[str, Any]:
 
 
 def decode_columns(model: Any, item: Mapping[str, Any]) -> None:
-    """Set the columns that `encode_estimator` encoded as attributes of a new estimator."""
+    """Set the column attributes of a new estimator from the result of `encode_estimator`."""
     model.layout_ = _decode_layout(item["layout"])
     model.n_features_in_ = len(model.layout_.columns)
     if item["named"]:
@@ -222,7 +225,10 @@ def _decode_layout(layout: Any) -> Layout:
 
 
 def encode_parameter(name: str, value: Any) -> Any:
-    """Return a constructor's argument as JSON that distinguishes lists, tuples and learners."""
+    """Return an argument of a constructor as JSON, which keeps lists, tuples and learners distinct.
+
+    `name` is the name of the parameter, for messages.
+    """
     if found := card_of(value):
         learner, given = found
         options = {key: encode_parameter(key, v) for key, v in given.items()}
@@ -269,7 +275,10 @@ _EARLIER = {
 
 
 def _as_of_today(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of an object; those of drift detectors of version 0.1.0 are translated."""
+    """Return the options of a parameter's object by their present names.
+
+    Options of drift detectors of version 0.1.0 are translated. `name` is that of the detector.
+    """
     if "least" not in options:
         return options
     found = {_EARLIER[name].get(key, key): value for key, value in options.items()}
@@ -311,7 +320,7 @@ def decode_parameter(item: Any) -> Any:
 
 
 def _holds(model: Any) -> bool:
-    """Return whether a model is an estimator of bayesgraph, but not a streaming classifier."""
+    """Return whether a model is of an estimator class of bayesgraph that is not streaming."""
     name = type(model).__name__
     ours = name in classifiers.__all__ and getattr(classifiers, name) is type(model)
     return ours and not isinstance(model, StreamingNaiveBayesClassifier)

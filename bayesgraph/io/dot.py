@@ -24,6 +24,7 @@ from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 _FONT = "Helvetica,Arial,sans-serif"
@@ -55,7 +56,7 @@ _DRAWN = (BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage, Weight
 def to_dot(
     model: Model,
     *,
-    evidence: Mapping[Name, Any] | None = None,
+    evidence: EvidenceLike = None,
     target: Name | None = None,
     states: bool = True,
     beliefs: bool = False,
@@ -97,7 +98,8 @@ def to_dot(
         arcs with their probabilities if these differ.
     plate : bool, optional
         Draw a variable that is a parent of all others, such as the class of a TAN, with a single
-        arrow to a box around the others. The scores of its arcs are then left out, and exponents
+        arrow to a box (a DOT cluster) around the others. The scores of its arcs are then left out,
+        and exponents
         are written under the names. By default for at least 13 other variables, or 26 if its arcs
         have numbers.
     rankdir : {"TB", "BT", "LR", "RL"}
@@ -158,10 +160,11 @@ def to_dot(
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _posteriors(
-    model: Model, evidence: Mapping[Name, Any] | None, given: Evidence
-) -> dict[Variable, Any]:
-    """Return the posterior of every free variable that has an exact one."""
+def _posteriors(model: Model, evidence: EvidenceLike, given: Evidence) -> dict[Variable, Any]:
+    """Return the exact posterior of each unobserved variable that has one.
+
+    `given` is the encoded `evidence`.
+    """
     found: dict[Variable, Any] = {}
     for variable in model.variables:
         if variable not in given:
@@ -194,7 +197,7 @@ _Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | Weighted
 
 @dataclass(frozen=True)
 class _Drawing:
-    """The options of a drawing, with methods that return its DOT statements."""
+    """The options of a drawing, with methods that return DOT statements or parts of them."""
 
     titles: Mapping[Variable, str]
     ids: Mapping[Variable, str]
@@ -249,7 +252,7 @@ class _Drawing:
     def arc_lines(
         self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
     ) -> tuple[list[str], list[str]]:
-        """Return the statements of the arcs, and the caption that explains their numbers."""
+        """Return the statements of the arcs, and a caption or none that explains their numbers."""
         if isinstance(net, (NetworkMixture, PosteriorAverage)):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
@@ -288,7 +291,10 @@ class _Drawing:
     def pale_arcs(
         self, arcs: Mapping[tuple[Variable, Variable], float]
     ) -> tuple[list[str], list[str]]:
-        """Return the statements of a mixture's arcs, pale if improbable, and their caption."""
+        """Return the statements of a mixture's arcs, paler if less probable, and a caption or none.
+
+        `arcs` maps (parent, child) to the probability of the arc.
+        """
         joined: dict[frozenset[Variable], float] = {}
         for arc, probability in arcs.items():
             joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probability
@@ -310,18 +316,21 @@ class _Drawing:
         return lines, [_caption("numbers on arcs: their probability")] if differ else []
 
     def arc(self, tail: Variable, head: Variable, attributes: Mapping[str, str]) -> str:
-        """Return the statement of an arc."""
+        """Return the statement of the arc from `tail` to `head`."""
         return statement(f"{self.ids[tail]} -> {self.ids[head]}", attributes)
 
     def box_note(self, net: _Net, hub: Variable, n: int, powered: bool) -> str:
-        """Return the text below a box."""
+        """Return the text at the bottom of the DOT cluster around the children of `hub`.
+
+        `n` is their number; `powered` says that exponents are written under their names.
+        """
         note = f"{self.titles[hub]} is a parent of all {n} in this box"
         if powered and isinstance(net, WeightedNetwork):
             note += f"; under their names the {_whose(net, list(net.exponents))}"
         return note
 
     def box(self, inner: Iterable[str], note: str) -> list[str]:
-        """Return a box around some statements."""
+        """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
         look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
                 "color": _PALE, "fillcolor": _BOX, "margin": "14"}  # fmt: skip
         return [
@@ -331,7 +340,10 @@ class _Drawing:
         ]
 
     def arrow_to_box(self, hub: Variable, tops: Sequence[Variable]) -> list[str]:
-        """Return an arrow to the box, and invisible arrows that centre the hub over its top row."""
+        """Return an arrow from `hub` to the DOT cluster, and invisible arrows that centre the hub.
+
+        The arrows end at `tops`, the nodes in the top row of the cluster.
+        """
         lines = []
         for i, top in enumerate(tops):
             attributes = {"style": "invis"}
@@ -343,7 +355,7 @@ class _Drawing:
         return lines
 
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
-        """Return invisible edges that arrange nodes without arcs in several rows."""
+        """Return invisible edges that arrange `nodes`, which have no arcs, in several rows."""
         return [
             self.arc(upper, lower, {"style": "invis"})
             for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
@@ -365,7 +377,7 @@ class _Drawing:
     # -------------------------------------------------------------------------- single nodes
 
     def factor(self, term: Term) -> dict[str, str]:
-        """Return the attributes of a factor: a small square, or a box with its table."""
+        """Return the DOT attributes of a factor's node: a small square, or a box with its table."""
         exponent = _exponent(term.exponent)
         names = ", ".join(self.titles[variable] for variable in term.scope)
         tooltip = f"factor of {names or 'nothing'}" + (f", exponent {exponent}" if exponent else "")
@@ -383,7 +395,7 @@ class _Drawing:
                          "height": "0.2", "margin": "0.04"}  # fmt: skip
 
     def node(self, variable: Variable, cpd: CPD | None, note: str = "") -> str:
-        """Return the statement of a variable's node, perhaps with a note under its name."""
+        """Return the statement of a variable's node, with `note`, if not empty, under the name."""
         parts = self.parts(variable, cpd)
         if note:
             parts.insert(1, labels.font(note, size=labels.NOTE_SIZE, colour=labels.MUTED))
@@ -404,7 +416,7 @@ class _Drawing:
         return statement(self.ids[variable], attributes)
 
     def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
-        """Return the contents of a variable's node, from top to bottom."""
+        """Return the labels in a variable's node: name, states or posterior, table of its CPD."""
         observed = self.observed(variable)
         shown = cpd if self.tables else None
         parts = [labels.title(self.titles[variable])]
@@ -421,14 +433,14 @@ class _Drawing:
         return parts
 
     def table(self, source: CPD | Factor) -> str:
-        """Return the table of a local distribution."""
+        """Return the table of a CPD or a factor as an HTML-like label."""
         rows, columns = self.max_rows, self.max_states
         if isinstance(source, CPD):
             return labels.table(source.describe(rows, columns))
         return labels.table(describe_factor(source, rows, columns))
 
     def observed(self, variable: Variable) -> str | None:
-        """Return ``= state`` or ``= number`` for an observed variable."""
+        """Return the text ``= state`` or ``= number`` for an observed variable, else None."""
         if variable not in self.evidence:
             return None
         value = self.evidence.columns[variable][0]
@@ -439,7 +451,7 @@ class _Drawing:
         return f"= {number(float(value))}"
 
     def belief(self, variable: Variable) -> str:
-        """Return the posterior as bars or a density; an empty string if there is none to draw."""
+        """Return a variable's posterior as bars or a density; empty if there is none to draw."""
         colour = labels.ORANGE if variable == self.target else labels.BLUE
         posterior = self.posteriors.get(variable)
         if isinstance(posterior, GaussianMixture):
@@ -456,14 +468,14 @@ class _Drawing:
 
 
 def _cpd(net: _Net, variable: Variable) -> CPD | None:
-    """Return the CPD of a variable; None in a mixture, which has several CPDs of it."""
+    """Return the CPD of a variable; None in a mixture, whose networks have different CPDs of it."""
     if isinstance(net, WeightedNetwork):
         net = net.network
     return net[variable.name] if isinstance(net, BayesianNetwork) else None
 
 
 def _hub(net: _Net) -> Variable | None:
-    """Return the variable that is a parent of all others, if there is one."""
+    """Return the variable that is a parent of all other variables (such as the class), or None."""
     others = len(net.variables) - 1
     arcs = net.graph.edges
     if isinstance(net, (NetworkMixture, PosteriorAverage)):  # arcs of every member
@@ -474,9 +486,10 @@ def _hub(net: _Net) -> Variable | None:
 
 
 def _max_arrows(net: _Net, hub: Variable | None) -> int:
-    """Return the maximum number of variables for which the hub has an arrow to each other variable.
+    """Return the number of variables up to which the hub has an arrow to each other variable.
 
-    It is larger if these arrows have numbers.
+    With more variables, one arrow goes to a box around them. The number is larger if the arrows
+    have scores or exponents.
     """
     numbered = False
     if isinstance(net, WeightedNetwork):
@@ -487,7 +500,10 @@ def _max_arrows(net: _Net, hub: Variable | None) -> int:
 
 
 def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
-    """Return the exponents of features as texts, if one arrow to their box replaces the arcs."""
+    """Return the exponent of each feature as text, if one arrow to a box replaces the arcs.
+
+    Otherwise the exponents are on the arcs, and the result is empty.
+    """
     if not isinstance(net, WeightedNetwork) or hub != net.target or _is_plain(net):
         return {}
     return {
@@ -503,7 +519,7 @@ def _is_plain(net: WeightedNetwork) -> bool:
 
 
 def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
-    """Return the caption of exponents, with the classes if exponents differ between them."""
+    """Return the caption of exponents, with the classes if exponents differ between classes."""
     if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in names):
         return "exponents"
     states = texts(net.target.states, 16)
@@ -513,7 +529,7 @@ def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
 
 
 def _row_length(n: int) -> int:
-    """Return the number of nodes in a row, if there are n nodes without arcs."""
+    """Return the number of nodes in each row in which n nodes without arcs are arranged."""
     return n if n <= _ROW else math.ceil(math.sqrt(n))
 
 
@@ -528,7 +544,7 @@ def _exponent(values: Floats, digits: int = 4) -> str:
 
 
 def _exponent_texts(values: Floats, digits: int) -> list[str]:
-    """Return exponents as texts; a single text if all of them are the same text."""
+    """Return exponents as texts; only one text if all of them read the same."""
     flat = values.reshape(-1)
     digits = digits if (flat == flat[0]).all() else min(digits, 3)
     shown = [number(float(value), digits) for value in flat]
@@ -540,13 +556,14 @@ def _caption(note: str) -> str:
 
 
 def statement(subject: str, attributes: Mapping[str, str]) -> str:
-    """Return the statement of a node or an arc, or the defaults of ``graph``, ``node`` or ``edge``.
+    """Return a DOT statement that sets attributes of a node or an arc.
 
     Parameters
     ----------
     subject : str
+        The node or the arc, or ``graph``, ``node`` or ``edge`` for the defaults of all.
     attributes : mapping from str to str
-        Values are text, quoted here, or HTML-like labels.
+        Values are text, which is quoted here, or HTML-like labels.
     """
     listed = ", ".join(f"{key}={_value(key, value)}" for key, value in attributes.items())
     return f"{subject} [{listed}];"

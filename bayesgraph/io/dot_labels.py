@@ -50,7 +50,7 @@ def escape(text: str) -> str:
 
 
 def quoted_string(text: str) -> str:
-    """Return a string of the DOT language that shows exactly this text."""
+    """Return a quoted string of the DOT language that Graphviz draws as exactly this text."""
     inner = _printable(text).replace("\\", "\\\\").replace('"', '\\"')
     # Graphviz looks for XML entities in quoted strings too: &amp; keeps "&lt;" from becoming "<".
     return f'"{inner.replace("&", "&amp;")}"'
@@ -70,7 +70,7 @@ def _unprintable(char: str) -> bool:
 
 
 def font(text: str, *, size: str = TEXT_SIZE, colour: str = INK, bold: bool = False) -> str:
-    """Return escaped text in a size and a colour."""
+    """Return text as HTML-like text in a size and a colour; its special characters are escaped."""
     inner = escape(text)
     return _font(f"<B>{inner}</B>" if bold else inner, size, colour)
 
@@ -80,7 +80,7 @@ def _font(inner: str, size: str, colour: str) -> str:
 
 
 def title(text: str) -> str:
-    """Return the name of a variable, in bold."""
+    """Return the name of a variable as HTML-like text in bold."""
     return f"<B>{escape(text)}</B>"
 
 
@@ -94,7 +94,7 @@ def percentage(share: float) -> str:
 
 
 def score(value: float) -> str:
-    """Return the score of an arc: three decimals, fewer from 100 on, two digits below 0.001."""
+    """Return an arc's score as text: three decimals, none from 100 on, two digits below 0.001."""
     if not math.isfinite(value):
         return str(value)
     if abs(value) >= 100:
@@ -112,7 +112,10 @@ def with_spread(mean: float, sd: float) -> str:
 
 
 def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
-    """Return a number rounded to two significant digits of a standard deviation, as text."""
+    """Return `value` as text, rounded to the place of the second significant digit of `sd`.
+
+    `digits` is the number of significant digits if `sd` gives no such place.
+    """
     if math.isfinite(value) and math.isfinite(sd) and sd > 0:
         decimals = 1 - math.floor(math.log10(sd))
         if -4 < decimals <= 6 and abs(value) < 1e6:
@@ -123,7 +126,7 @@ def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
 
 
 def tooltip(variable: Variable) -> str:
-    """Return the full name and states of a variable, which the label may shorten."""
+    """Return a node's tooltip: the full name and states, which the label may shorten."""
     if isinstance(variable, Continuous):
         kind = "a count" if isinstance(variable, Count) else "continuous"
         return f"{variable.name}: {kind}"
@@ -137,7 +140,7 @@ def tooltip(variable: Variable) -> str:
 
 
 def value_list(variable: Variable, maximum: int) -> list[str]:
-    """Return the values of a variable as HTML-like texts; none for a continuous variable."""
+    """Return at most `maximum` values of a variable as HTML-like text; none if it is continuous."""
     if isinstance(variable, Discrete):
         return [_several(state_texts(variable, LONGEST_STATE), maximum, variable.cardinality)]
     if isinstance(variable, CountVector):
@@ -147,13 +150,13 @@ def value_list(variable: Variable, maximum: int) -> list[str]:
 
 
 def item_number(variable: CountVector) -> str:
-    """Return the number of items of a vector as an HTML-like text."""
+    """Return the number of items of a count vector as an HTML-like text."""
     n = len(variable.items)
     return _muted(f"counts of {n:,} item{'s' * (n > 1)}")
 
 
 def counts_seen(variable: CountVector, counts: Floats, maximum: int) -> str:
-    """Return the items that occur in a row with their counts, as a line of text."""
+    """Return the items that occur in an observed row, with their counts, as a line of text."""
     at = np.flatnonzero(counts)
     shown = at[:maximum].tolist()
     names = texts([variable.items[i] for i in shown], LONGEST_STATE)
@@ -171,7 +174,7 @@ def _muted(text: str) -> str:
 
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
-    """Return at most `maximum` of n texts as an HTML-like text with lines of moderate length."""
+    """Return the first `maximum` of `n` texts as HTML-like text, broken into lines."""
     shown = values[:maximum]
     rest = n - len(shown)
     lines = [""]
@@ -188,7 +191,7 @@ def _several(values: Sequence[str], maximum: int, n: int) -> str:
 
 
 def stack(parts: Sequence[str]) -> Html:
-    """Return a label that stacks parts from top to bottom."""
+    """Return a node's label that stacks HTML-like texts from top to bottom."""
     if len(parts) == 1:
         return Html(f"<{parts[0]}>")
     padding = 2 if any(part.startswith("<TABLE") for part in parts) else 1
@@ -201,14 +204,17 @@ def _open_table(spacing: int = 0, padding: int = 0) -> str:
 
 
 def _blocks(blocks: Iterable[tuple[int, str]], height: int, where: str = "") -> str:
-    """Return a row of blocks of one height, given as (width, colour)."""
+    """Return an HTML-like row of coloured blocks of one height, given as (width, colour).
+
+    `where` is the alignment attribute of the row.
+    """
     visible = [(width, colour) for width, colour in blocks if width]
     cells = "".join(_fixed_cell(w, height, f' BGCOLOR="{colour}"') for w, colour in visible)
     return _fixed_table(sum(width for width, _ in visible), height, cells, where)
 
 
 def _fixed_table(width: int, height: int, cells: str, where: str = "") -> str:
-    """Return a table of one row that is not stretched when the node is wider."""
+    """Return an HTML-like table of one row, of fixed size even if the node is wider."""
     return (
         '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0" FIXEDSIZE="TRUE" '
         f'WIDTH="{width}" HEIGHT="{height}"{where}><TR>{cells}</TR></TABLE>'
@@ -220,7 +226,7 @@ def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> s
 
 
 def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -> str:
-    """Return a bar for each of the most probable states, in the order of the states."""
+    """Return HTML-like bars of the `maximum` most probable states, in the order of the states."""
     shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
@@ -269,7 +275,7 @@ def density(mixture: GaussianMixture, colour: str) -> str:
 
 
 def _ends(low: float, high: float, sd: float, width: int) -> str:
-    """Return the numbers at both ends of an axis."""
+    """Return both limits of an axis, as HTML-like text below it, rounded according to `sd`."""
     shown = [_to_scale(end, sd) for end in (low, high)]
     left, right = (font(end, size=NOTE_SIZE, colour=MUTED) for end in shown)
     # Very long numbers need more width than the curve.
@@ -286,7 +292,7 @@ def _column(height: int, colour: str) -> str:
 
 
 def table(local: Description) -> str:
-    """Return a local distribution as an HTML-like table."""
+    """Return the description of a CPD or a factor as an HTML-like table."""
     note = font(local.note, size=NOTE_SIZE, colour=MUTED)
     if not local.rows:
         return note

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from bayesgraph.cpds import TableCPD
-from bayesgraph.errors import LossyExportError, LossyExportWarning
+from bayesgraph.errors import LossyExportError, LossyExportWarning, warn
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
@@ -20,7 +19,10 @@ def no_table(variable: Variable) -> str:
 
 
 def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list[str]]:
-    """Return the tables of a network, messages on its other CPDs, and messages on omissions."""
+    """Return a network's tables, messages on CPDs that are no tables, and messages on losses.
+
+    The messages are the problems and the changes that `check_lossless` takes.
+    """
     tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
     problems = [
         f"{cpd.variable.name!r} has a {type(cpd).__name__}"
@@ -32,18 +34,15 @@ def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list
     return tables, problems, ["arc scores are left out"] if network.arc_scores else []
 
 
-def check_lossless(
-    name: str, problems: Sequence[str], changes: Sequence[str], stacklevel: int
-) -> None:
-    """Raise an error that lists the problems of a model with a format, or warn of the changes.
+def check_lossless(name: str, problems: Sequence[str], changes: Sequence[str]) -> None:
+    """Raise an error if a format cannot hold a model, or warn if it is written with changes.
 
     Parameters
     ----------
     name : str
         Name of the format.
     problems, changes : sequence of str
-    stacklevel : int
-        Stack level of the warning, as counted in the caller.
+        What the format cannot hold, and what is changed or left out.
 
     Raises
     ------
@@ -54,4 +53,4 @@ def check_lossless(
         raise LossyExportError("\n  ".join([f"{name} cannot hold this model:", *problems]))
     if changes:
         text = "\n  ".join([f"Written as {name} with changes:", *changes])
-        warnings.warn(text, LossyExportWarning, stacklevel + 1)
+        warn(text, LossyExportWarning)

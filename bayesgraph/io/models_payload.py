@@ -20,6 +20,7 @@ from bayesgraph.io.payloads import (
     decode_arcs,
     decode_cpd,
     decode_variable,
+    decode_variables,
     encode_cpd,
     encode_variable,
     positions,
@@ -70,7 +71,7 @@ def _encode_arcs(
 
 
 def _decode_mixture(item: Any, arrays: ArrayReader) -> NetworkMixture:
-    variables = [decode_variable(variable) for variable in item["variables"]]
+    variables = decode_variables(item, item["cpds"])
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
 
     def arcs(part: Any) -> dict[tuple[Name, Name], float]:

@@ -5,6 +5,7 @@ The variables of a model are listed once; other entries refer to them by their i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ from bayesgraph.variables import (
 
 
 class RemovedKind(Exception):  # noqa: N818 - it is no fault of the file
-    """Raised if part of a file is of a kind that is no longer read; the message names the kind."""
+    """Raised if a file has a kind of content that is no longer read; the message names the kind."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Kind:
     Attributes
     ----------
     holds : callable
-        Returns whether a model is exactly of this kind: a subclass may have more to save.
+        Returns whether a model is exactly of this kind; for an instance of a subclass, which may
+        have more to save, it is false.
     encode : callable
         From model and ArrayWriter to a dict that JSON can hold.
     decode : callable
@@ -62,6 +64,9 @@ STORED: dict[str, type[CPD]] = {
     "histogram": HistogramCPD,
     "tree": TreeCPD,
 }
+
+# Names in files of families whose children 0.1.0 did not check to be counts.
+_COUNTED = ("poisson", "negative_binomial")
 
 
 # ------------------------------------------------------------------------------------- variables
@@ -112,6 +117,20 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     return variable
 
 
+def decode_variables(item: Mapping[str, Any], cpds: Iterable[Any]) -> list[Variable]:
+    """Return the variables of a model, given its CPDs.
+
+    In files of 0.1.0 a variable that is distributed as a count may be a Continuous.
+    """
+    variables = [decode_variable(variable) for variable in item["variables"]]
+    counted = (cpd["children"] for cpd in cpds if cpd["family"] in _COUNTED)
+    for place in itertools.chain.from_iterable(counted):
+        variable = variable_at(variables, place)
+        if type(variable) is Continuous:
+            variables[place] = Count(variable.name)
+    return variables
+
+
 def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
     """Return the index of each variable."""
     return {variable: i for i, variable in enumerate(variables)}
@@ -121,7 +140,9 @@ def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
 
 
 def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dict[str, Any]:
-    """Return a CPD as JSON, with its variables as indices.
+    """Return a CPD as JSON, in which variables are indices and arrays are references.
+
+    `at` maps each variable to its index.
 
     Raises
     ------
@@ -165,7 +186,7 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
 
 
 def variable_at(variables: Sequence[Variable], position: Any) -> Variable:
-    """Return the variable at an index that was read from a file."""
+    """Return the variable at an index read from a file; an error if it is no valid index."""
     if type(position) is not int or position < 0:
         raise ValueError(f"expected the position of a variable; got {position!r:.80}")
     return variables[position]
@@ -188,7 +209,7 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
 
 
 def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
-    variables = [decode_variable(variable) for variable in item["variables"]]
+    variables = decode_variables(item, item["cpds"])
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
     scores = decode_arcs(item["scored_arcs"], item["arc_scores"], variables, arrays)
     return BayesianNetwork(cpds, arc_scores=scores, order=variables)
@@ -228,7 +249,8 @@ def _encode_factor_graph(model: FactorGraph, arrays: ArrayWriter) -> dict[str, A
 
 
 def _decode_factor_graph(item: Any, arrays: ArrayReader) -> FactorGraph:
-    variables = [decode_variable(variable) for variable in item["variables"]]
+    cpds = (term["cpd"] for term in item["terms"] if "cpd" in term)
+    variables = decode_variables(item, cpds)
     return FactorGraph(
         [_decode_source(term, variables, arrays) for term in item["terms"]],
         exponents=[arrays.view(term["exponent"]) for term in item["terms"]],

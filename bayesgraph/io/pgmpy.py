@@ -17,7 +17,6 @@ factors would be one node. DiscreteMarkovNetwork keeps the list of factors.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from bayesgraph.errors import (
     LossyExportWarning,
     ModelError,
     quoted,
+    warn,
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
@@ -82,7 +82,8 @@ def to_pgmpy(model: Any) -> Any:
         If pgmpy is not installed.
     """
     if isinstance(model, WeightedNetwork):
-        # Exact only if all features are observed: pgmpy sums missing ones out of powered tables.
+        # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
+        # are already raised to their exponents.
         model = model.to_factor_graph()
     if isinstance(model, FactorGraph):
         return _to_markov_network(model)
@@ -141,7 +142,7 @@ def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
             evidence_card=[parent.cardinality for parent in cpd.parents] or None,
             state_names=_state_names(cpd.parents, cpd.variable),
         )
-        _check_kept(converted.get_values(), values, cpd)
+        _check_kept(converted.get_values(), values, cpd.title)
         result.add_cpds(converted)
     return result
 
@@ -164,7 +165,7 @@ def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> 
 
 
 def _with_graph(result: Any, model: BayesianNetwork) -> Any:
-    """Add the nodes, arcs and arc scores of a model to a pgmpy network.
+    """Return `result`, an empty pgmpy network, with the nodes, arcs and arc scores of a model.
 
     Arcs are added in topological order, in which pgmpy's search for a cycle at each arc is fast.
     """
@@ -180,7 +181,7 @@ def _state_names(parents: Iterable[Discrete], *more: Discrete) -> dict[Name, lis
     return {variable.name: list(variable.states) for variable in (*more, *parents)}
 
 
-def _check_kept(converted: Any, values: Floats, source: object) -> None:
+def _check_kept(converted: Any, values: Floats, source: str) -> None:
     if not np.array_equal(np.asarray(converted, dtype=np.float64), values):
         raise LossyExportError(
             f"pgmpy rounds the numbers of {source}; have it calculate in float64 "
@@ -191,7 +192,7 @@ def _check_kept(converted: Any, values: Floats, source: object) -> None:
 def _to_markov_network(model: FactorGraph) -> Any:
     _check_states(model.variables)
     others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
-    others += [f"{term.source!r} is not a table" for term in model.terms if term.table is None]
+    others += [f"{term.title} is not a table" for term in model.terms if term.table is None]
     if others:
         raise LossyExportError(
             f"pgmpy's factors are tables over discrete variables; in this factor graph "
@@ -199,11 +200,10 @@ def _to_markov_network(model: FactorGraph) -> Any:
         )
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     if powered:
-        warnings.warn(
+        warn(
             "pgmpy's factors have no exponents; they are now part of the tables. Factors with an "
             f"exponent other than 1: {powered}.",
             LossyExportWarning,
-            stacklevel=5,  # the caller of the method to_pgmpy
         )
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
@@ -216,28 +216,30 @@ def _to_markov_network(model: FactorGraph) -> Any:
         converted = discrete.DiscreteFactor(
             names, [v.cardinality for v in scope], values, state_names=_state_names(scope)
         )
-        _check_kept(converted.values, values, term.source)
+        _check_kept(converted.values, values, term.title)
         result.add_factors(converted)
     return result
 
 
 def _term_values(term: Term) -> Floats:
-    """Return a powered table as plain numbers; exactly the table of a CPD if its exponent is 1."""
+    """Return the table of a term raised to its exponent, as plain numbers instead of logarithms.
+
+    With the exponent 1, the numbers of a TableCPD are exactly kept.
+    """
     if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
         return term.source.values
     assert term.table is not None  # checked before
     log_values = term.table.log_values
     if len(log_values) != 1:
         raise LossyExportError(
-            f"{term.source!r} belongs to {len(log_values)} rows of evidence; pgmpy's factors to "
-            "one."
+            f"{term.title} belongs to {len(log_values)} rows of evidence; pgmpy's factors to one."
         )
     with np.errstate(over="ignore"):
         values = np.exp(log_values[0])
     vanished = (values < np.finfo(np.float64).tiny) & ~np.isneginf(log_values[0])
     if vanished.any() or np.isinf(values).any():
         raise LossyExportError(
-            f"{term.source!r} has numbers outside the range of floats: logarithms from "
+            f"{term.title} has numbers outside the range of floats: logarithms from "
             f"{log_values[np.isfinite(log_values)].min():.6g} to {log_values.max():.6g}. pgmpy "
             "does not hold logarithms."
         )
@@ -296,7 +298,7 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
 
 
 def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
-    """Return the CPD of each node, in the order of the nodes."""
+    """Return the CPD of each node of a pgmpy model; all must be of the class `family`."""
     by_node = {cpd.variable: cpd for cpd in model.cpds}
     without = [node for node in model.nodes if node not in by_node]
     if without:
@@ -334,7 +336,7 @@ def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
         values = np.moveaxis(_values(cpd), 0, -1)
         cpds.append(TableCPD(child, rounded.repaired(node, values), parents))
     network = BayesianNetwork(cpds, arc_scores=_scores(model))
-    rounded.warn("The pgmpy model", stacklevel=3)  # the caller of from_pgmpy
+    rounded.warn("The pgmpy model")
     return network
 
 
@@ -350,7 +352,10 @@ def _from_linear_gaussian(model: Any) -> BayesianNetwork:
 
 
 def _variance(attributes: dict[str, Any], cpd: Any) -> float:
-    """Return the variance that `to_pgmpy` stored, if the standard deviation is still its root."""
+    """Return a node's variance as `to_pgmpy` stored it, unless the CPD's deviation was changed.
+
+    Then it is the square of the deviation. `attributes` are those of pgmpy's node.
+    """
     deviation = float(cpd.std)
     sent = attributes.get(_VARIANCE)
     if isinstance(sent, float) and sent > 0 and math.sqrt(sent) == deviation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from bayesgraph.errors import (
     DataError,
     FileFormatError,
     quoted,
+    warn,
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.network import BayesianNetwork
@@ -65,25 +65,22 @@ class RoundedRows:
         self._changed[name] = float(deviation[rounded].max())
         return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
 
-    def warn(self, where: str, *, stacklevel: int) -> None:
-        """Give one warning if any row was changed; `stacklevel` counts from the caller."""
+    def warn(self, where: str) -> None:
+        """Warn once of all rows that were changed, if any; `where` is the path for the message."""
         if not self._changed:
             return
-        warnings.warn(
+        warn(
             f"{where}: rows of the tables of {quoted(self._changed)} do not sum to one; they were "
             f"divided by their sums, which are off by up to {max(self._changed.values()):.3g}. "
             "normalize=False refuses them.",
             BayesGraphWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
-def network_of(
-    cpds: Sequence[TableCPD], rounded: RoundedRows, source: str, stacklevel: int
-) -> BayesianNetwork:
+def network_of(cpds: Sequence[TableCPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
     """Return the network of a file, and warn of rows that were divided by their sums.
 
-    `stacklevel` counts from the caller.
+    `source` is the path for messages.
 
     Raises
     ------
@@ -94,12 +91,12 @@ def network_of(
         network = BayesianNetwork(cpds)
     except BayesGraphError as error:
         raise FileFormatError(f"{source}: {error}") from error
-    rounded.warn(source, stacklevel=stacklevel + 1)
+    rounded.warn(source)
     return network
 
 
 def first_bad_row(values: Floats) -> int:
-    """Return the index of the first row (last axis) that `TableCPD` refuses; 0 if all are valid."""
+    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0."""
     rows = values.reshape(-1, values.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
         good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
@@ -107,5 +104,8 @@ def first_bad_row(values: Floats) -> int:
 
 
 def sum_to_one(rows: Floats, tolerance: float = ROUNDING_LIMIT) -> bool:
-    """Return whether all rows sum to one up to rounding; it reveals a table with swapped axes."""
+    """Return whether all rows sum to one up to the rounding of printed probabilities.
+
+    On a refused table with its axes swapped, true means that the file has the axes in that order.
+    """
     return bool(np.abs(rows.sum(axis=1) - 1.0).max() <= tolerance)

@@ -1,8 +1,9 @@
-"""Sufficient statistics of fitted models in native files: requests and arrays.
+"""Sufficient statistics of fitted models in native files.
 
-They let a loaded classifier learn more rows and forget rows, as the saved classifier would. A new
-type of summary needs one entry in `SUMMARIES`. Variables are stored as indices in the list of the
-model's variables.
+They let a loaded classifier learn more rows and forget rows, as the saved classifier would. Each
+summary is stored with its request, which says what is counted of which columns. A new type of
+summary needs one entry in `SUMMARIES`. Variables are stored as indices in the list of the model's
+variables.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 
 class _Writer:
-    """Encodes variables as indices, arrays as references, and dataclasses as dicts."""
+    """Encodes statistics: variables as indices, arrays as references, and dataclasses as dicts."""
 
     def __init__(self, variables: Sequence[Variable], arrays: ArrayWriter) -> None:
         self._at = {variable: i for i, variable in enumerate(variables)}
         self._arrays = arrays
 
     def encode(self, value: Any, name: str = "") -> Any:
-        """Return a value as JSON; `name` is the group of an array."""
+        """Return a value as JSON; an array is added to the group of arrays that `name` names."""
         if isinstance(value, Variable):
             return self._at[value]
         if isinstance(value, (np.ndarray, np.floating)):  # np.floating is an array without axes
@@ -61,7 +62,7 @@ class _Writer:
 
 
 class _Reader:
-    """Decodes variables and arrays, and checks them.
+    """Decodes and checks the variables and arrays of statistics.
 
     Methods raise ValueError, TypeError or LookupError for content that `_Writer` never writes.
     """
@@ -88,7 +89,11 @@ class _Reader:
         return found
 
     def head(self, item: Any, kind: Any = (Discrete, Continuous)) -> tuple[Any, Any]:
-        """Return the columns of a request, and the variable they are conditioned on, if any."""
+        """Return the columns of a request, and the variable by which their statistics are grouped.
+
+        That variable is None if the rows are not grouped. `kind` is the required class of the
+        columns.
+        """
         return self.variables(item["columns"], kind), self.given(item["given"])
 
     def array(self, reference: Any, *shapes: tuple[int, ...]) -> Floats:
@@ -108,7 +113,7 @@ class _Reader:
         return array
 
     def moments(self, item: Any, shape: tuple[int, int]) -> GroupMoments:
-        """Return the moments of columns in each group."""
+        """Return the moments (weight, mean, sum of squares) of columns in each group of rows."""
         return GroupMoments(
             self.weights(item["count"], shape),
             self.array(item["mean"], shape),
@@ -116,7 +121,10 @@ class _Reader:
         )
 
     def pair_moments(self, item: Any, n_groups: int, d: int) -> PairMoments:
-        """Return the moments of pairs of columns in each group."""
+        """Return the moments and comoments of pairs of columns in each group of rows.
+
+        `d` is the number of columns.
+        """
         full, short = (n_groups, d, d), (n_groups, d, 1)
         return PairMoments(
             self.weights(item["count"], (n_groups, 1, 1), full),
@@ -269,7 +277,7 @@ def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
 
 
 class _Codec(NamedTuple):
-    """The type of a summary, its decoder, and its encoder (by default `_Writer.encode`).
+    """The class of a summary, its decoder, and its encoder (by default `_Writer.encode`).
 
     A decoder takes the dict that the encoder returned, and a _Reader.
     """

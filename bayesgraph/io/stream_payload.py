@@ -64,7 +64,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
 
 
 def _group(name: str) -> str:
-    """Return the group of an array in the file; all tables of counts are in one group."""
+    """Return the group that stores the array `name`; all tables of counts are in one group."""
     if name.startswith("panes.pane_"):
         return "stream.pane"
     return "stream.table" if name.startswith("table_") else f"stream.{name}"
@@ -142,7 +142,7 @@ def _vocabulary(items: Any, max_exact: int) -> dict[Any, int]:
 
 
 def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
-    """Raise an error if the columns or classes of the star are not those of the model."""
+    """Raise an error if the stream's summaries do not match the model's columns and classes."""
     star = model.star_
     found = (star.n_classes, star.summaries.n_features, len(star.counts))
     if found != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):

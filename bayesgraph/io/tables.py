@@ -106,7 +106,7 @@ def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
 
 
 def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) -> None:
-    """Write columns as text to a binary stream, separated by commas or tabs."""
+    """Write columns as text to a binary stream, separated by commas, or by tabs if `tabs`."""
     csv = _arrow(".csv")
     csv.write_csv(_table(columns), stream, csv.WriteOptions(delimiter="\t" if tabs else ","))
 

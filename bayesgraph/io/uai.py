@@ -10,7 +10,6 @@ comments, as in 2016, and so is what follows a ``#`` in a line, as pyAgrum write
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from bayesgraph.errors import (
     LossyExportError,
     ModelError,
     quoted,
+    warn,
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
@@ -189,8 +189,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
         problems += [f"{item} (strict=False writes their numbers)" for item in lost]
     else:
         changes = lost + changes
-    # Stack level of the caller of the model's method `save`.
-    check_lossless("UAI", problems, changes, 6)
+    check_lossless("UAI", problems, changes)
     return "\n".join(_lines(kind, variables, tables)) + "\n"
 
 
@@ -198,7 +197,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
 
 
 class _Table(NamedTuple):
-    """A table with its scope, and the index of its first entry among the numbers of a file."""
+    """A table with its scope, and the index of its first entry among all numbers of the file."""
 
     scope: list[Discrete]
     values: Floats
@@ -237,7 +236,7 @@ def _parse(
             if normalize is not True or not _unnormalised(tables, budget.source):
                 raise
         else:
-            return network_of([cpds[variable] for variable in known], rounded, budget.source, 4)
+            return network_of([cpds[variable] for variable in known], rounded, budget.source)
     first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
     return FactorGraph([*first, *_factors(tables, numbers), *last])
 
@@ -259,12 +258,11 @@ def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
         wrong = [t for t in tables if not sum_to_one(t.values.reshape(-1, t.values.shape[-1]))]
         if not wrong or any(len(t.scope) > 1 and _is_swapped(t.values) for t in wrong):
             return False
-    warnings.warn(
+    warn(
         f"{source}: rows of the tables of {quoted(t.scope[-1].name for t in wrong)} do not sum to "
         "one: the file is read as a FactorGraph, of which only the product is normalised. "
         "normalize='always' divides each row by its sum; normalize=False refuses the file.",
         BayesGraphWarning,
-        stacklevel=5,  # the caller of load
     )
     return True
 
@@ -355,9 +353,10 @@ def _variables(
 
 
 def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
-    """Return the variables that need a factor of ones before, and after, the factors of the file.
+    """Return the variables that need a factor of ones before and after the factors of the file.
 
-    A factor graph takes its variables, and their order, from its factors.
+    A factor graph has only variables of its factors, in the order in which these name them. Factors
+    of ones add variables that are in no scope, and keep the order of the file.
     """
     seen = list(dict.fromkeys(variable for scope in scopes for variable in scope))
     free = sorted(set(range(n)).difference(seen))
@@ -403,14 +402,17 @@ def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[s
 
 
 def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str]]:
-    """Return the powered tables of a graph, and the problems and changes in writing them."""
+    """Return a graph's tables raised to their exponents, and messages on problems and changes.
+
+    The messages are the arguments of `check_lossless`.
+    """
     tables: list[_Table] = []
     problems = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
     for term in model.terms:
         factor = term.table
         if factor is None:
             if all(isinstance(variable, Discrete) for variable in term.scope):
-                problems.append(f"{term.source!r} is not a table")
+                problems.append(f"{term.title} is not a table")
         elif factor.n_rows != 1:
             problems.append(f"{factor!r} belongs to a batch of rows")
         else:
@@ -430,7 +432,8 @@ def _numbers(log_values: Floats) -> Floats:
 
     exp alone is off by some units in the last place: logarithms would change from file to file, and
     0.3 would be written as 0.30000000000000004. A number of at most fifteen digits is preferred. If
-    no float has exactly that logarithm, as is usual in powered tables, the value of exp is taken.
+    no float has exactly that logarithm, as is usual in tables raised to an exponent, the value of
+    exp is taken.
     """
     with np.errstate(all="ignore"):
         values = np.exp(log_values)
@@ -453,7 +456,7 @@ def _is_held(values: Floats, log_values: Floats) -> bool:
 
 
 def _lost_words(variables: Sequence[Discrete]) -> list[str]:
-    """Return messages on the names and states that differ from the defaults of `read_uai`."""
+    """Return messages on names and states that are lost: all but the defaults of `read_uai`."""
     names = [v.name for i, v in enumerate(variables) if v.name != f"x{i}"]
     states = [
         v.name
@@ -467,7 +470,7 @@ def _lost_words(variables: Sequence[Discrete]) -> list[str]:
 
 
 def _rows(values: Floats) -> Iterator[str]:
-    """Yield lines of text, each with the values along the last axis."""
+    """Yield the lines of a table in a file: the values along its last axis in each line."""
     for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
         # repr gives the shortest decimal that reads back as the same float.
         yield " ".join(map(repr, row))

@@ -121,7 +121,7 @@ def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: 
 
 
 def discrete_variables(model: Model) -> list[Discrete]:
-    """Return the variables of a model, all of which must be discrete."""
+    """Return the variables of a model; an error if one of them is not discrete."""
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     if len(variables) < len(model.variables):
         others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
@@ -130,7 +130,7 @@ def discrete_variables(model: Model) -> list[Discrete]:
 
 
 def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Discrete, int]:
-    """Return the codes of the observed states; an error for soft evidence."""
+    """Return the state code of each observed variable; an error for soft evidence."""
     encoded = model.encode(evidence)
     if encoded.likelihoods:
         raise LossyExportError(
@@ -193,9 +193,10 @@ def read_uai_result(
     with reading(path_text(path), "a UAI result"):
         data, _ = read_unzipped(path, limit)
         # Some years call the most probable explanation MAP.
-        kind, numbers = open_numbers(data, path_text(path), (*_TASKS, "MAP"))
+        kinds = (*_TASKS, "MAP")
+        kind, numbers = open_numbers(data, path_text(path), kinds, separator=b"-BEGIN-")
         result = _result("MPE" if kind == "MAP" else kind, numbers, variables, rounded)
-    rounded.warn(numbers.source, stacklevel=2)
+    rounded.warn(numbers.source)
     return result
 
 

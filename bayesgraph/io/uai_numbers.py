@@ -23,7 +23,6 @@ _COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 # Beyond this, a float may stand for several integers.
 _EXACT = 2**53
 _BOM = b"\xef\xbb\xbf"
-_BEGIN = b"-BEGIN-"
 
 
 class Numbers:
@@ -43,7 +42,7 @@ class Numbers:
     values : ndarray of float
         All numbers.
     position : int
-        How many of the values have been taken.
+        Number of values taken so far.
 
     Raises
     ------
@@ -68,17 +67,20 @@ class Numbers:
 
     @property
     def left(self) -> int:
-        """How many of the values have not been taken yet."""
+        """Number of values not taken yet."""
         return len(self.values) - self.position
 
     def line(self, index: int) -> int:
-        """Return the line of the number at an index; past the last number, the last line."""
+        """Return the line of the file with the number at an index; past the end, the last line."""
         word = self._word(index)
         at = len(self._data.rstrip()) if word is None else word.start()
         return self._data.count(b"\n", 0, at) + 1
 
     def error(self, index: int, expected: str, advice: str = "") -> FileFormatError:
-        """Return the error that `expected` should be in place of the number at an index."""
+        """Return an error for the number at an index, which says what was expected in its place.
+
+        `expected` is that text, and `advice` a sentence at the end.
+        """
         word = self._word(index)
         if word is None:
             got = "the end of the file; it may be truncated"
@@ -93,7 +95,7 @@ class Numbers:
         return next(itertools.islice(words, index, None), None)
 
     def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
-        """Take one integer from `low` to `high`."""
+        """Read the next number, an integer between `low` and `high`; `what` names it in errors."""
         # The common case, without arrays: files have a count or two for each function.
         if self.position < len(self.values):
             value = self.values.item(self.position)
@@ -103,7 +105,7 @@ class Numbers:
         return int(self.counts(1, what, low, high)[0])
 
     def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:
-        """Take n integers from `low` to `high`."""
+        """Take n integers from `low` to `high`; `what` describes them in errors."""
         values = self.take(n, what)
         good = (values >= low) & (values <= min(high, _EXACT)) & (values == np.floor(values))
         if not good.all():
@@ -113,7 +115,7 @@ class Numbers:
         return values.astype(np.int64)
 
     def take(self, n: int, what: str) -> Floats:
-        """Take n numbers."""
+        """Take n numbers; `what` describes them in errors."""
         if n > self.left:
             more = f"{n - self.left} more of {n} numbers" if n > 1 else "a number"
             raise self.error(len(self.values), f"{what}: {more}")
@@ -121,7 +123,7 @@ class Numbers:
         return self.values[self.position - n : self.position]
 
     def table(self, n: int, what: str) -> Floats:
-        """Take n finite numbers that are not negative."""
+        """Take n finite numbers that are not negative; `what` describes them in errors."""
         values = self.take(n, what)
         fault = bisect_left(self._faults, self.position - n)
         if fault < len(self._faults) and self._faults[fault] < self.position:
@@ -135,7 +137,7 @@ class Numbers:
         return found
 
     def finish(self, after: str) -> None:
-        """Check that all values have been taken."""
+        """Raise an error if values are left; `after` describes the last ones taken."""
         if self.left:
             raise self.error(
                 self.position, f"the end of the file after {after}", f" {self.left} are too many."
@@ -146,12 +148,12 @@ def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
 
 
-def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[str, Numbers]:
+def open_numbers(
+    data: bytes, source: str, kinds: Sequence[str] = (), *, separator: bytes = b""
+) -> tuple[str, Numbers]:
     """Return the first word of a file (empty without `kinds`), and the numbers after it.
 
-    Lines that start with the word ``c`` are comments, and so is what follows a ``#`` in a line. If
-    a result file has several solutions, separated by ``-BEGIN-``, the numbers are those of the last
-    one.
+    Lines that start with the word ``c`` are comments, and so is what follows a ``#`` in a line.
 
     Parameters
     ----------
@@ -161,6 +163,8 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
         Path for messages.
     kinds : sequence of str
         Allowed first words, in upper case; empty for files of numbers alone.
+    separator : bytes
+        Text between the solutions of a result file, of which the last one is read.
 
     Raises
     ------
@@ -179,5 +183,5 @@ def open_numbers(data: bytes, source: str, kinds: Sequence[str] = ()) -> tuple[s
             f"{source}: expected {quoted(kinds)} as the first word; got {got}."
             f"{suggestion(word.upper(), kinds)}"
         )
-    last = data.rfind(_BEGIN)
-    return word.upper(), Numbers(data, source, start if last < start else last + len(_BEGIN))
+    last = data.rfind(separator, start) if separator else -1
+    return word.upper(), Numbers(data, source, start if last < 0 else last + len(separator))

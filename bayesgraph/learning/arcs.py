@@ -45,7 +45,13 @@ class ArcRules:
     def of(
         cls, required: Iterable[Any] | None, forbidden: Iterable[Any] | None, names: Sequence[Any]
     ) -> ArcRules:
-        """Return the rules for lists of required and forbidden arcs between named columns.
+        """Return rules from user-given arcs, after checking them.
+
+        Parameters
+        ----------
+        required, forbidden : iterable of (parent name, child name), or None
+        names : sequence
+            Names that arcs may contain.
 
         Raises
         ------
@@ -67,15 +73,15 @@ class ArcRules:
         return rules
 
     def admissible(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
-        """Return which arcs are allowed, shape (d, d), parents along the first axis.
+        """Return a mask of the arcs that may occur, shape (d, d), parents along the first axis.
 
-        A continuous column is no parent of a discrete one. Counts and other kinds of columns have
-        no arcs.
+        Excluded are forbidden arcs, arcs from continuous to discrete columns, and all arcs of
+        columns that are neither discrete nor continuous (counts, for example).
 
         Raises
         ------
         GraphError
-            If a required arc is not allowed.
+            If a required arc is excluded.
         """
         kinds = np.array([_kind(v) for v in columns], dtype=np.int64)
         allowed = (kinds[:, None] >= 0) & (kinds[:, None] <= kinds)
@@ -92,7 +98,7 @@ class ArcRules:
         return allowed
 
     def forced(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
-        """Return which arcs are required, shape (d, d), parents along the first axis."""
+        """Return a mask of the required arcs, shape (d, d), parents along the first axis."""
         place = {v.name: i for i, v in enumerate(columns)}
         found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
         for parent, child in self.required:
@@ -101,7 +107,7 @@ class ArcRules:
 
 
 def _kind(variable: Variable) -> int:
-    """Return 0 for discrete and 1 for continuous variables, -1 for others, which have no arcs."""
+    """Return 0 for discrete variables, 1 for continuous ones, -1 for others, which take no arcs."""
     if isinstance(variable, Discrete):
         return 0
     return 1 if isinstance(variable, Continuous) and not isinstance(variable, Count) else -1
@@ -129,7 +135,13 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
 
 
 def n_moments(family: Sequence[Variable]) -> float:
-    """Return an upper bound on the number of values in the statistics of a family."""
+    """Return an upper bound on the number of values in the sufficient statistics of a family.
+
+    Parameters
+    ----------
+    family : sequence of Variable
+        A child and its parents, in any order.
+    """
     cards = [v.cardinality for v in family if isinstance(v, Discrete)]
     return float(np.prod(cards, dtype=np.float64)) * (1 + len(family) - len(cards)) ** 2
 
@@ -144,12 +156,13 @@ def at_least(name: str, value: Any, minimum: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ArcScores:
-    """Gain in log likelihood by each possible arc, conditional on the class if there is one.
+    """Gain in log likelihood by each possible arc, given the class variable if there is one.
 
     Attributes
     ----------
     gains : ndarray, shape (d, d)
-        In nats per row, parents along the first axis; 0 where no arc is possible.
+        Gain of an arc between two columns over no arc, in nats per row, parents along the first
+        axis; 0 where no arc is possible.
     rows : ndarray, shape (d, d)
         Total weight of the rows that observe both columns.
     parameters : ndarray, shape (d, d)
@@ -161,7 +174,11 @@ class ArcScores:
     parameters: Floats
 
     def net(self, penalty: str) -> Floats:
-        """Return rows x gains minus the penalty for the added parameters, in nats, (d, d)."""
+        """Return the penalised gain in log likelihood of each arc, shape (d, d).
+
+        In nats over all rows: ``rows * gains`` minus the penalty ("bic", "aic" or another name for
+        none) of the parameters that the arc adds.
+        """
         return self.rows * self.gains - penalty_rate(penalty, self.rows) * self.parameters
 
 
@@ -173,11 +190,20 @@ def penalty_rate(penalty: str, rows: Floats) -> Floats:
 
 
 def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> ArcScores:
-    """Return the scores of all arcs between the columns of a summary, in the order of its columns.
+    """Return the scores of all arcs between the columns of a pairwise summary, in their order.
 
     The gain is the conditional mutual information of two discrete columns, the mutual information
-    of a bivariate Gaussian for two continuous columns, and the gain in likelihood by an arc from a
-    discrete to a continuous column: see `information`.
+    of a bivariate Gaussian for two continuous columns, and for an arc from a discrete to a
+    continuous column the gain in Gaussian log likelihood (see `mixed_scores`).
+
+    Parameters
+    ----------
+    source : CountSource
+        Source of the total variances of continuous columns.
+    summary : PairsSummary
+        Statistics of all pairs of columns, given the class if there is one.
+    smoothing : Smoothing
+        Regularisation of the variances of continuous columns.
     """
     at, columns = summary.at, summary.request.columns
     k, d = len(summary.singles.totals), len(columns)
@@ -202,10 +228,11 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 
 
 def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> Floats:
-    """Return the mutual information of each column and the class of a summary, shape (d,).
+    """Return the mutual information of each column and the class variable, shape (d,).
 
-    In nats per row. For continuous columns it is the gain in likelihood from the class,
-    sum_y P(y) 1/2 [log var - log var_y]; for columns that are neither discrete nor continuous 0.
+    In nats per row, for the columns of a summary given the class. For continuous columns it is the
+    gain in Gaussian likelihood from the class, sum_y P(y) 1/2 [log var - log var_y]; for columns
+    that are neither discrete nor continuous 0.
     """
     single, at = summary.singles, summary.at
     found = dict.fromkeys(summary.request.columns, 0.0)

@@ -1,4 +1,4 @@
-"""Greedy search for arcs by the leave-one-out conditional log likelihood of the class."""
+"""Greedy structure search by the leave-one-out conditional log likelihood of the class variable."""
 
 from __future__ import annotations
 
@@ -19,14 +19,24 @@ _MAX_CANDIDATES = 20
 def climb_by_rows(
     rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
 ) -> dict[Arc, float]:
-    """Return the arcs between features that raise the conditional log likelihood of the rows.
+    """Return arcs between features that raise the leave-one-out conditional log likelihood.
 
-    Arcs are added one at a time, the arc with the highest gain first, until no arc gains. Every
-    added arc changes the gains of the others. The search is lazy: it recomputes the gain of an arc
-    only when that gain is the highest known, assuming that gains seldom grow (Minoux 1978, for
-    functions whose gains never grow). Candidate parents of a feature are the 20 features of the
+    The objective is sum log P(y | x) over the rows, each predicted from the statistics of all other
+    rows. Arcs are added one at a time, the arc with the highest gain first, until no arc gains.
+    Every added arc changes the gains of the others. The search is lazy: it recomputes the gain of
+    an arc only when that gain is the highest known, assuming that gains seldom grow (Minoux 1978,
+    for functions whose gains never grow). Candidate parents of a feature are the 20 features of the
     highest positive score given the class (as the sparse candidates of Friedman, Nachman, Pe'er
     1999).
+
+    Parameters
+    ----------
+    rows : LeaveOneOut
+    features : tuple of Variable
+    maximum : int
+        Maximum number of parents of a feature besides the class.
+    rules : ArcRules
+        Required arcs, from which the search starts, and forbidden arcs.
 
     Returns
     -------
@@ -47,7 +57,7 @@ def _candidates(
 
 
 class _RowSearch:
-    """State of the greedy search: arcs so far, log joint of all rows, gains of candidate arcs."""
+    """State of the greedy search: arcs so far, log joint of each row, gains of candidate arcs."""
 
     def __init__(
         self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
@@ -58,7 +68,7 @@ class _RowSearch:
         d = len(features)
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
-        self._stale = self._open.copy()  # gain computed before the last arc was added
+        self._stale = self._open.copy()  # True where a gain predates the last added arc
         self._parts = list(chunks(rows.table.n_rows))
         self._parents: list[list[int]] = [[] for _ in features]
         self._reach = np.eye(d, dtype=np.bool_)
@@ -77,7 +87,7 @@ class _RowSearch:
         return sum(losses(joint[part], self._rows, part, "log") for part in self._parts)
 
     def climb(self) -> dict[Arc, float]:
-        """Add arcs until no arc gains; return the gain of each added arc."""
+        """Add arcs until none raises the conditional likelihood; return their gains per row."""
         for p, c in np.argwhere(self._forced).tolist():
             self._add(p, c)
         self._look(self._open)
@@ -96,12 +106,12 @@ class _RowSearch:
             elif gains[p, c] > 0:
                 self._look_at(p, c)
             elif stale.any():
-                self._look(stale)  # no known gain is positive: refresh old ones
+                self._look(stale)  # no gain is positive: recompute old ones
             else:
                 return self._found
 
     def _look(self, arcs: NDArray[np.bool_]) -> None:
-        """Refresh the gains of the arcs in a mask, shape (d, d)."""
+        """Recompute the gains of the arcs in a mask, shape (d, d), parents along the first axis."""
         places = np.argwhere(arcs).tolist()
         self._rows.learn(self._key(p, c) for p, c in places)
         for p, c in places:
@@ -113,11 +123,11 @@ class _RowSearch:
         self._stale[p, c] = False
 
     def _key(self, p: int, c: int) -> tuple[tuple[Variable, ...], Variable]:
-        above = [*self._parents[c], p]  # in the order they were added, in which tables back off
+        above = [*self._parents[c], p]  # order of addition, used by back-off
         return tuple(self._features[q] for q in above), self._features[c]
 
     def _with(self, p: int, c: int, part: slice) -> Floats:
-        """Return the log joint of the rows in a slice after adding the arc p -> c."""
+        """Return the leave-one-out log joint of some rows after adding the arc p -> c, (n, K)."""
         before = tuple(self._features[q] for q in self._parents[c])
         old = self._rows.term(before, self._features[c], part)
         return np.asarray(self._joint[part] - old + self._rows.term(*self._key(p, c), part))

@@ -39,11 +39,11 @@ class CovarianceModel:
         Unrestricted covariances, uncorrelated features, or uncorrelated features of equal
         variance.
     regularization : float in [0, 1], "ledoit_wolf", "oas" or None
-        Shrinks the full covariance S of each class towards a multiple of the identity matrix, with
-        intensity s: ``(1 - s) S + s (tr S / d) 1``. A number is the intensity itself, applied in
-        the units of the features. A name selects a formula for the intensity, which is applied to
-        features scaled by their standard deviations within each class (Ledoit and Wolf 2004; Chen,
-        Wiesel, Eldar and Hero 2010, equation 23).
+        Shrinkage of the full covariance S of each class towards a multiple of the identity matrix,
+        with intensity s: ``(1 - s) S + s (tr S / d) 1``. A number is the intensity itself, applied
+        in the units of the features. A name selects a formula for the intensity, which is applied
+        to features scaled by their standard deviations within each class (Ledoit and Wolf 2004;
+        Chen, Wiesel, Eldar and Hero 2010, equation 23).
     smoothing : Smoothing
         `var_smoothing` is the share of each column's total variance that is added to its variances
         (1 is added for a constant column). With a `ddof` of 1, sums of squares are divided by the
@@ -94,7 +94,7 @@ class CovarianceModel:
 
 
 class _Rows(NamedTuple):
-    """Complete rows, from which fourth moments are computed."""
+    """Rows without missing values, from which the fourth moments of Ledoit-Wolf are computed."""
 
     values: Floats
     group: NDArray[np.integer]
@@ -102,7 +102,7 @@ class _Rows(NamedTuple):
 
 
 class DiscriminantEstimate(NamedTuple):
-    """A fitted network, and its number of iterations of expectation-maximisation, at least 1."""
+    """A fitted network, and the number of EM iterations (1 if EM was not needed)."""
 
     network: BayesianNetwork
     n_iter: int
@@ -111,11 +111,11 @@ class DiscriminantEstimate(NamedTuple):
 def estimate_discriminant(
     source: CountSource, model: CovarianceModel, *, priors: Floats | None = None
 ) -> DiscriminantEstimate:
-    """Return the network of a class and features that are jointly Gaussian given the class.
+    """Return a network of a class and its features, which are jointly Gaussian given the class.
 
     Complete data need one pass for additive statistics. With missing values, a full covariance is
-    estimated by expectation-maximisation, which needs the rows; the diagonal structures need only
-    available-case moments, which then maximise the likelihood.
+    estimated by expectation-maximisation, which needs the rows; for diagonal structures the
+    available-case means and variances already maximise the likelihood.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def class_covariances(
 ) -> Floats:
     """Return the maximum-likelihood covariance of each class after shrinkage, shape (K, d, d).
 
-    The ridge is not yet added. The covariance of a class without rows is zero.
+    The ridge (`var_smoothing`) is not yet added. The covariance of a class without rows is zero.
 
     Parameters
     ----------
@@ -262,12 +262,16 @@ def _shares(
     statistics: FamilyStatistics,
     rows: _Rows | None,
 ) -> Floats:
-    """Return the shrinkage intensity of each class's covariance."""
+    """Return the intensity with which each class's covariance shrinks towards the identity, (K,).
+
+    `unit` has the covariances of the features divided by `scale`, and `d` is the number of columns
+    that are not constant; the other arguments are those of `class_covariances`.
+    """
     if not isinstance(model.regularization, str):
         return np.full(len(unit), float(model.regularization or 0.0))
     if model.regularization == "oas":
         return oas_share(unit, statistics.counts, d)
-    assert rows is not None  # `_full_block` passes them
+    assert rows is not None  # always given by `_full_block`
     fourth = fourth_moments(*rows, statistics.mean, scale)
     return ledoit_wolf_share(unit, fourth, statistics.counts, d)
 
@@ -275,9 +279,9 @@ def _shares(
 def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
     """Return the oracle approximating shrinkage (OAS) intensity of each covariance.
 
-    Chen, Wiesel, Eldar and Hero (2010, equation 23), without the terms of order 1 / d, which
-    software usually omits: ``(m + t^2) / ((n + 1) (m - t^2 / d))``, at most 1, with m the mean
-    square of the entries of S and ``t = tr S / d``.
+    Chen, Wiesel, Eldar and Hero (2010, equation 23), without its terms of order 1 / d, as in most
+    implementations: ``(m + t^2) / ((n + 1) (m - t^2 / d))``, at most 1, with m the mean square of
+    the entries of S and ``t = tr S / d``.
 
     Parameters
     ----------
@@ -295,8 +299,8 @@ def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
 def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats, d: int) -> Floats:
     """Return the shrinkage intensity of each covariance by the formula of Ledoit and Wolf (2004).
 
-    Their b^2 / d^2 (lemmas 3.3 and 3.4): the sampling variance of S over its squared distance from
-    the multiple of the identity matrix.
+    This is b^2 / d^2 of their lemmas 3.3 and 3.4: the sampling variance of S divided by its squared
+    distance from the multiple of the identity matrix.
 
     Parameters
     ----------
@@ -322,13 +326,15 @@ def fourth_moments(
     mean: Floats,
     scale: Floats,
 ) -> Floats:
-    """Return the weighted sums of ``|(x - m) / scale|^4`` of each class, shape (K,).
+    """Return each class's weighted sum of ``|(x - m) / scale|^4`` (Euclidean norm), shape (K,).
 
     Parameters
     ----------
     values : ndarray, shape (n_rows, d)
     group : ndarray, shape (n_rows,)
+        The class of each row.
     weights : ndarray, shape (n_rows,) or (0,)
+        If empty, every row has weight 1.
     mean, scale : ndarray, shape (K, d)
     """
     total = np.zeros(len(mean))
@@ -352,7 +358,11 @@ def _diagonal_block(
     model: CovarianceModel,
     moments: GroupMoments,
 ) -> GaussianPlate:
-    """Return independent Gaussians from available-case counts, means and sums of squares."""
+    """Return Gaussians of features that are independent given the class.
+
+    Estimated from the available-case counts, means and sums of squares in `moments`; `model` says
+    which variances are equal: those of all classes ("shared"), of all features ("spherical").
+    """
     count, mean, square = moments.count, moments.mean, moments.square
     seen = count.sum(axis=0)
     overall = safe_divide((count * mean).sum(axis=0), seen)

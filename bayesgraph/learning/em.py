@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ from scipy.special import xlogy
 from bayesgraph.checks import random_generator
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError, NotConvergedWarning
+from bayesgraph.errors import DataError, NotConvergedWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.expected_statistics import Expectation
 from bayesgraph.learning.parameters import estimate_network
@@ -31,7 +30,7 @@ from bayesgraph.statistics import (
 from bayesgraph.statistics.summaries import FamiliesSummary
 from bayesgraph.variables import Discrete
 
-# Minimum weight that a random start draws for a configuration, before weights are normalised.
+# Minimum of the unnormalised random weight of a configuration in the initial statistics of EM.
 _MIN_SHARE = 0.1
 
 
@@ -42,14 +41,15 @@ class EMHistory:
     Attributes
     ----------
     objective : tuple of float
-        Log posterior of the parameters up to a constant, in nats: at the best start and after each
-        of its iterations. It never falls, except as `expectation_maximization` says.
+        Log posterior of the parameters up to a constant, in nats, for the restart that was kept:
+        initially and after each of its iterations. It never falls, except for the case that
+        `expectation_maximization` describes.
     log_likelihood : float
         Log likelihood of the rows under the network returned.
     converged : bool
         Whether the last iteration gained less than the tolerance.
     restarts : tuple of float
-        Final objective of each start; the first start with the highest objective was kept.
+        Final objective of each restart; the first one with the highest objective was kept.
     """
 
     objective: tuple[float, ...]
@@ -59,7 +59,7 @@ class EMHistory:
 
     @property
     def n_iter(self) -> int:
-        """Number of iterations of the best start."""
+        """Number of iterations of the restart that was kept."""
         return len(self.objective) - 1
 
     def __repr__(self) -> str:
@@ -72,16 +72,16 @@ class EMHistory:
 
 @dataclass(frozen=True)
 class Iterations:
-    """Number of starts of EM, and when their iterations stop.
+    """Number of restarts of EM, and the stopping rule of each.
 
     Attributes
     ----------
     restarts : int
-        Number of starts; the network of the highest final objective is kept.
+        Number of random starts; the network of the highest final objective is kept.
     max_iter : int
         Maximum number of iterations of each start.
     tol : float
-        EM stops after an iteration that gains at most this, in nats per row.
+        EM stops after an iteration that raises the objective by at most this, in nats per row.
     random_state : int, numpy Generator or None
     """
 
@@ -129,14 +129,14 @@ def expectation_maximization(
     Returns
     -------
     BayesianNetwork
-        The network, with the `history` of EM.
+        The network, with an EMHistory in its attribute `history`.
 
     Raises
     ------
     UnsupportedModelError
         If a continuous variable is missing in a row that observes one of its descendants.
     DataError
-        For the smoothing of a hierarchy.
+        If the smoothing is a hierarchy.
     """
     if smoothing.is_hierarchy:
         raise DataError(
@@ -150,11 +150,10 @@ def expectation_maximization(
     network, history = ends[int(np.argmax(last))]
     if not history.converged:
         gain = history.objective[-1] - history.objective[-2]
-        warnings.warn(
+        warn(
             f"EM still gained {gain:.3g} nats in iteration {history.n_iter}, its last; give "
             "max_iter a larger number, or tol.",
             NotConvergedWarning,
-            stacklevel=5,
         )
     return BayesianNetwork(
         network.blocks,
@@ -165,7 +164,7 @@ def expectation_maximization(
 
 
 class _Problem:
-    """Rows, families and prior that all starts share."""
+    """Rows, families and priors that all starts of EM share."""
 
     def __init__(
         self, structure: Structure, table: Table, weights: Floats, smoothing: Smoothing
@@ -178,19 +177,21 @@ class _Problem:
         self._families = tuple(self._expectation.families.values())
         self._table = table
         source = TableSource(table, sample_weight=weights if len(weights) else None)
-        # Statistics of each continuous column, whose total variance the estimates of Gaussians
-        # need.
+        # Statistics of single continuous columns: estimates of Gaussians need the total variances.
         self._spread = source.families([Family((), (v,)) for v in table.continuous])
         self._found = source.families([self._observed(family) for family in self._families])
 
     def _observed(self, family: Family) -> Family:
-        """Return a family without its hidden variables."""
+        """Return a family (child and parents) without its hidden variables."""
         return Family(tuple(v for v in family.discrete if v not in self._hidden), family.continuous)
 
     def climb(
         self, random: np.random.Generator, iterations: Iterations, *, first: bool
     ) -> tuple[BayesianNetwork, EMHistory]:
-        """Return the network that EM reaches from one start, and the history of the start."""
+        """Run EM from one random start; return the fitted network and the history of the run.
+
+        `first` marks the first start, which is less random; see `_drawn`.
+        """
         smooth = replace(self._smoothing, alpha=1.0)
         network = self._estimated(self._drawn(random, first=first), smooth)
         objective: list[float] = []
@@ -214,7 +215,7 @@ class _Problem:
         return estimate_network(self._structure, source, smoothing)
 
     def _log_prior(self, network: BayesianNetwork) -> float:
-        """Return the log density of the Dirichlet priors of all tables, without their constants."""
+        """Return the unnormalised log density of the Dirichlet priors of all tables."""
         return float(
             sum(
                 xlogy(self._smoothing.state_counts(cpd.variable), cpd.values).sum()
@@ -224,10 +225,11 @@ class _Problem:
         )
 
     def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
-        """Return statistics to start from: of the rows, distributed randomly over hidden variables.
+        """Return the random initial statistics of one start of EM.
 
-        For families without hidden variables, the first start uses the statistics of the rows that
-        observe the whole family; all other starts perturb them at random.
+        The rows that observe a family are distributed at random over the states of its hidden
+        variables. The statistics of a family without hidden variables are those of the rows if
+        `first` is true; in other starts they are perturbed at random.
         """
         centre = {
             v: random.integers(self._table.n_rows, size=v.cardinality)
@@ -270,9 +272,21 @@ class _Problem:
         centre: Mapping[Discrete, Any],
         otherwise: Floats,
     ) -> Floats:
-        """Return the values of random rows as means, one row for each state of a hidden variable.
+        """Return initial means of a continuous family with hidden variables, from random rows.
 
-        All families use the same rows, so that each state starts as a cluster around one row.
+        All families use the same rows, so that each hidden state starts as a cluster around one
+        row.
+
+        Parameters
+        ----------
+        family : Family
+        unseen : sequence of int
+            Axes of the hidden variables in the statistics of the family; with several of them, the
+            values of their rows are averaged.
+        centre : mapping from hidden variable to ndarray of int, shape (n_states,)
+            Index of the row drawn for each state.
+        otherwise : ndarray
+            Means to use where a drawn row has missing values.
         """
         columns = [self._table.column(v) for v in family.continuous]
         total = np.zeros(otherwise.shape)

@@ -1,10 +1,10 @@
-"""Expected statistics of the families of a network, given rows with missing values.
+"""Expected sufficient statistics of the families of a network, given rows with missing values.
 
-The E-step of EM (Dempster, Laird, Rubin 1977; for networks, Lauritzen 1995): each row counts in
-every configuration of a family by its posterior probability. A variable that is missing together
-with all its descendants does not affect the probability of a row, and its family does not count
-that row. (EM still maximises the likelihood, and a leaf that is missing occasionally costs no
-iterations.)
+This is the E-step of EM (Dempster, Laird, Rubin 1977; for networks, Lauritzen 1995): each row is
+counted in every configuration of a family, weighted by the posterior probability of the
+configuration. A variable that is missing together with all its descendants does not affect the
+probability of a row, so that its family does not count that row. (EM still maximises the
+likelihood, and occasional missing values of a leaf cost no iterations.)
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from bayesgraph.variables import Discrete, Variable
 
 Parents = Mapping[Variable, Sequence[Variable]]
 
-# Minimum number of rows for which a pattern of missing values gets a junction forest of its own,
-# and maximum number of such patterns.
+# Minimum number of rows with the same set of missing variables for which this set gets a junction
+# forest of its own, and maximum number of such sets.
 _OWN_ROWS = 64
 _MAX_PATTERNS = 32
 # Maximum number of entries in the messages and clique tables of one block of rows.
@@ -78,8 +78,8 @@ class Expectation:
     def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:
         """Return the expected statistics of all families under a network, and its log likelihood.
 
-        A row that is impossible under the network adds nothing to families with missing variables,
-        and makes the log likelihood minus infinity.
+        A row that has probability zero under the network adds nothing to families of which it
+        misses a variable, and makes the log likelihood minus infinity.
         """
         found = {child: [] if s is None else [s] for child, s in self._fixed.items()}
         log_likelihood = 0.0
@@ -96,7 +96,7 @@ class Expectation:
 
 
 def _sum(parts: Iterable[FamilyStatistics]) -> FamilyStatistics | None:
-    """Return the sum of statistics of one family, None if there are none."""
+    """Return the sum of several statistics of one family, None if there are none."""
     total: FamilyStatistics | None = None
     for part in parts:
         total = part if total is None else total + part
@@ -110,7 +110,7 @@ def _none(family: Family) -> FamilyStatistics:
 
 
 def _distinct(table: Table, weights: Floats) -> tuple[Table, Floats]:
-    """Return the distinct rows of codes, with the total weight of the copies of each."""
+    """Return the distinct rows of a discrete table, and the summed weight of each."""
     codes, inverse = np.unique(table.codes, axis=0, return_inverse=True)
     total: Floats = np.bincount(inverse.reshape(-1), weights, len(codes)).astype(np.float64)
     values = np.empty((len(codes), 0))
@@ -118,7 +118,7 @@ def _distinct(table: Table, weights: Floats) -> tuple[Table, Floats]:
 
 
 def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_]]:
-    """Return for each variable the rows that observe it or one of its descendants."""
+    """Return for each variable a mask of the rows that observe it or one of its descendants."""
     evidence = table.evidence()
     relevant = {
         v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
@@ -126,7 +126,7 @@ def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_
     }
     by_name = {v.name: v for v in parents}
     order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
-    assert order is not None  # the structure has no cycle
+    assert order is not None  # structures are acyclic
     for name in reversed(order):
         for parent in parents[by_name[name]]:
             relevant[parent] = relevant[parent] | relevant[by_name[name]]
@@ -145,9 +145,11 @@ def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_
 def _groups(
     parents: Parents, table: Table
 ) -> Iterator[tuple[NDArray[np.intp], tuple[Discrete, ...]]]:
-    """Yield groups of rows, each with the discrete variables that a row of the group lacks.
+    """Yield groups of rows, as row indices and the discrete variables missing in the group.
 
-    A missing variable without children is left out, as no other variable depends on it.
+    Rows are grouped by which variables they observe; rare combinations form one last group, whose
+    variables are missing in at least one of its rows. Hidden variables are missing in all groups.
+    Missing variables without children are ignored, as no other variable depends on them.
     """
     inner = {p for above in parents.values() for p in above}
     asked = [v for v in table.discrete if v in inner]
@@ -177,7 +179,11 @@ def _blocks(
     rows: NDArray[np.intp],
     free: tuple[Discrete, ...],
 ) -> Iterator[_Block]:
-    """Yield the rows of a group in blocks that bound the size of messages."""
+    """Yield the rows of a group in blocks that bound the memory of the junction tree's messages.
+
+    `rows` has the indices of the group's rows, `free` the variables that are hidden or missing in
+    some of them, and `relevant` the masks of `_relevant`.
+    """
     evidence = table.evidence()
     columns = {v: column for v, column in evidence.columns.items() if v not in free}
     children = [v for v in families if relevant[v][rows].any()]
@@ -202,23 +208,25 @@ def _blocks(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A block of rows, some of whose variables are open: hidden, or missing in some of the rows.
+    """A block of rows, and its open variables: hidden, or missing in some rows of the block.
 
     Attributes
     ----------
     families : dict from child to Family
         The families for which at least one row is relevant.
     evidence : Evidence
-        Columns of the variables that are not open. Missing values among them are of leaves.
+        Columns of the variables that are not open. Where values are missing here, the variable is a
+        leaf of the network.
     soft : dict from variable to codes, shape (n_rows,)
-        The open variables that some of the rows observe; negative where missing.
+        Open variables that some rows observe; a code is negative where missing.
     weights : ndarray, shape (n_rows,)
     relevant : dict from child to ndarray of bool, shape (n_rows,)
         Whether each row observes the child or one of its descendants.
     scopes : dict from child to tuple of Discrete
         The open variables of the child's family.
     calibration : Calibration or None
-        Posteriors over these scopes, followed by one scope for each variable of `soft`.
+        Junction-tree calibration that returns the posterior of each non-empty scope in `scopes`,
+        then of each variable of `soft`.
     """
 
     families: dict[Variable, Family]
@@ -243,17 +251,17 @@ class _Block:
 
     @cached_property
     def fixed(self) -> dict[Variable, FamilyStatistics]:
-        """Statistics of the families without open variables, the same under every network."""
+        """Statistics of the families without open variables; they do not depend on parameters."""
         one = np.ones((self.evidence.n_rows, 1))
         return {c: self._collected(c, one) for c in self.families if not self.scopes[c]}
 
     def expected(self, network: BayesianNetwork) -> tuple[dict[Variable, FamilyStatistics], Floats]:
-        """Return the expected statistics of open families, and the log probability of each row."""
+        """Return expected statistics of families with open variables, and row log likelihoods."""
         log_mass = np.zeros(self.evidence.n_rows)
         factors: list[Factor] = []
         for child in self.families:
             factor = network[child.name].potential(self.evidence)
-            assert isinstance(factor, Factor)  # continuous variables are observed or barren
+            assert isinstance(factor, Factor)  # continuous: observed, or a missing leaf
             if self.scopes[child]:
                 factors.append(factor)
             else:
@@ -268,18 +276,20 @@ class _Block:
         return found, log_mass + mass
 
     def _collected(self, child: Variable, posterior: Floats) -> FamilyStatistics:
-        """Return the statistics of a family, each row weighted by a posterior of open variables.
+        """Return the statistics of a family, with rows weighted by a posterior of open variables.
 
         Parameters
         ----------
         child : Variable
-        posterior : ndarray, shape (n_rows, configurations of the open variables)
+            The child of the family.
+        posterior : ndarray, shape (n_rows, n_configurations of the open variables)
+            All ones, with one configuration, for a family without open variables.
         """
         family, scope = self.families[child], self.scopes[child]
         cards = tuple(v.cardinality for v in family.discrete)
         seen = tuple(v for v in family.discrete if v not in scope)
         shape = tuple(v.cardinality for v in (*seen, *scope))
-        # Permutation from the axes of `seen` and `scope` to the axes of the family.
+        # Axes of the family as indices of the axes (*seen, *scope).
         order = [(*seen, *scope).index(v) for v in family.discrete]
         weights = np.where(self.relevant[child], self.weights, 0.0)
         index = self._index(seen)
@@ -303,7 +313,7 @@ class _Block:
         )
 
     def _index(self, seen: Sequence[Discrete]) -> NDArray[np.intp]:
-        """Return the configuration index of `seen` in each row; missing values count as state 0."""
+        """Return the index of each row's configuration of `seen`, with state 0 where missing."""
         index = np.zeros(self.evidence.n_rows, dtype=np.intp)
         for variable in seen:
             index *= variable.cardinality

@@ -37,11 +37,12 @@ def selective_kdb(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the kDB structure with the numbers of parents and features of the lowest loss.
+    """Return a kDB structure with the number of parents and the features of the lowest loss.
 
-    Features and parents enter in the order of `kdb`. All models with 0 to k parents and the first
-    0 to d features are compared by their leave-one-out loss, in one more pass over the rows
-    (Martínez, Webb, Chen, Zaidi 2016). Features that are not chosen stay as nodes without arcs.
+    Features and parents enter in the order of `kdb`. The models compared have the first n features
+    in this order (n from 0 to d) and up to p parents per feature (p from 0 to k). Their
+    leave-one-out losses take one more pass over the rows (Martínez, Webb, Chen, Zaidi 2016).
+    Features that are not chosen stay as nodes without arcs.
 
     Parameters
     ----------
@@ -94,7 +95,11 @@ def _prefix_losses(
     parents: range,
     loss: str,
 ) -> Floats:
-    """Return the loss for each number of parents and of features, (len(parents), d + 1)."""
+    """Return the summed leave-one-out loss of each model, shape (len(parents), d + 1).
+
+    Entry (i, n) belongs to the model of the first n features in `order`, in which each feature has
+    the first ``parents[i]`` of its parents in `chosen`, ranked from best to worst.
+    """
     keys = [
         [(tuple(features[p] for p in chosen[c][:n]), features[c]) for c in order] for n in parents
     ]
@@ -116,7 +121,10 @@ def _prefix_losses(
 
 
 def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure:
-    """Return a structure with additional variables without arcs, in the order of `features`."""
+    """Return a structure to which the missing ones of `features` are added as nodes without arcs.
+
+    The variables are then in the order of `features`, after the class.
+    """
     first = tuple(v for v in structure.variables if v not in set(features))
     return Structure((*first, *features), structure.arcs, structure.scores)
 
@@ -173,13 +181,13 @@ def forward_selection(
 def _forward(
     rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
 ) -> list[int]:
-    """Return the indices of the chosen features in ascending order."""
+    """Return the ascending indices of at most `maximum` features, chosen by forward selection."""
     parts = list(chunks(rows.table.n_rows))
     cells = rows.table.n_rows * rows.target.cardinality * len(features)
     held: dict[tuple[int, int], Floats] = {}
 
     def term(at: int, part: slice) -> Floats:
-        """Return the log term of a feature for a slice of rows, cached if all features fit."""
+        """Return the log term of one feature for a slice of rows; cached if all terms fit."""
         if cells > _MAX_HELD:
             return rows.term((), features[at], part)
         key = (at, part.start)

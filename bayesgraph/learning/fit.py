@@ -1,4 +1,4 @@
-"""Count sources and fitted networks from a table of the user."""
+"""Count sources and fitted networks from a user's table."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 
 def count_source(
-    frame: Any,
+    table: Any,
     target: Name | None = None,
     *,
     categorical: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> TableSource:
-    """Return a count source for a table, the input of structure learners.
+    """Return a count source for a table, from which structure learners request statistics.
 
     Parameters
     ----------
-    frame : pandas, polars or pyarrow table, or mapping from name to column
+    table : pandas, polars or pyarrow table, or mapping from name to column
     target : name, optional
-        The class, which is treated as discrete whatever its type.
+        The class variable, which is treated as discrete whatever its type.
     categorical : list of column names or "all", optional
         Numeric columns to treat as discrete.
     sample_weight : array_like, shape (n_rows,), optional
@@ -46,23 +46,23 @@ def count_source(
     >>> source.target
     Discrete('a', ['x', 'y'])
     """
-    columns = columns_of(frame)
+    columns = columns_of(table)
     if target is not None and target not in columns:
         raise unknown_variable(target, columns, where="The table")
     if target is not None and categorical is None:
         categorical = [target]
     elif target is not None and not isinstance(categorical, str):
         categorical = [*categorical, target]
-    table = infer_variables(columns, categorical)
-    by_name = {v.name: v for v in table.variables}
+    encoded = infer_variables(columns, categorical)
+    by_name = {v.name: v for v in encoded.variables}
     chosen = None if target is None else by_name[target]
     assert chosen is None or isinstance(chosen, Discrete)  # as it is in `categorical`
-    return TableSource(table, chosen, sample_weight)
+    return TableSource(encoded, chosen, sample_weight)
 
 
 def fit_network(
     arcs: Any,
-    frame: Any,
+    table: Any,
     *,
     variables: Iterable[Variable],
     categorical: Any,
@@ -79,7 +79,7 @@ def fit_network(
 
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
-    columns = columns_of(frame)
+    columns = columns_of(table)
     unseen = _checked_hidden(hidden, columns)
     by_em = _takes_em(missing, unseen)
     declared = list(variables)
@@ -92,24 +92,24 @@ def fit_network(
             if node not in columns and node not in unseen:
                 raise unknown_variable(node, [*columns, *unseen], where="The table")
         columns = {name: column for name, column in columns.items() if name in set(nodes)}
-    # Done first, so that a cycle or an unknown name is refused before any work.
+    # Called for its errors only: a cycle or an unknown name is refused before the table is read.
     build_dag([*columns, *unseen], pairs)
     chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
     for variable in declared:
         if variable.name not in columns:
             raise unknown_variable(variable.name, columns, where="variables=: the table")
-    table = infer_variables(columns, categorical, {v.name: v for v in declared})
-    structure = Structure((*table.variables, *unseen.values()), tuple(pairs))
+    encoded = infer_variables(columns, categorical, {v.name: v for v in declared})
+    structure = Structure((*encoded.variables, *unseen.values()), tuple(pairs))
     if by_em:
-        weights = checked_weights(sample_weight, table.n_rows)
-        return expectation_maximization(structure, table, weights, chosen, iterations)
-    source = TableSource(table, sample_weight=sample_weight)
+        weights = checked_weights(sample_weight, encoded.n_rows)
+        return expectation_maximization(structure, encoded, weights, chosen, iterations)
+    source = TableSource(encoded, sample_weight=sample_weight)
     return estimate_network(structure, source, chosen)
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
-    """Return the nodes that a graph names, None if `arcs` are pairs, and the arcs."""
+    """Return the nodes and the arcs of a graph, or None and the arcs if `arcs` are pairs."""
     if isinstance(arcs, nx.DiGraph):
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
@@ -123,7 +123,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
 
 
 def _takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
-    """Return whether EM completes the rows: on request, or if there are hidden variables."""
+    """Return whether to fit by EM: if `missing` is "em", or if there are hidden variables."""
     one_of("missing", missing, (None, "available", "em"))
     if missing == "available" and hidden:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Linear Gaussian regressions of many families at once: slopes and residual variances."""
+"""Linear Gaussian regressions of many families at once: coefficients and residual variances."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def stacked(families: Sequence[FamilyStatistics]) -> FamilyStatistics:
-    """Return the statistics of m families of one shape stacked, on the last axis of the counts.
+    """Return the statistics of m families with arrays of equal shapes, stacked along a new axis.
 
     Returns
     -------
     FamilyStatistics
-        counts (..., m), mean (..., m, n), comoment (..., m, n, n).
+        counts (..., m), mean (..., m, n), comoment (..., m, n, n): the new axis is the last axis of
+        the configurations.
     """
     return FamilyStatistics(
         np.stack([f.counts for f in families], axis=-1),
@@ -33,8 +34,9 @@ def stacked(families: Sequence[FamilyStatistics]) -> FamilyStatistics:
 def gaussian_fit(
     statistics: FamilyStatistics, smoothing: Smoothing, ridge: Floats, is_class: Sequence[bool]
 ) -> Floats:
-    """Return -1/2 sum of n log(residual variance), the log likelihood up to a constant, shape (m,).
+    """Return the maximised Gaussian log likelihood of m families up to a constant, shape (m,).
 
+    It is -1/2 sum n log(residual variance) over the configurations of the discrete parents.
     Variances are regularised like those of CPDs: see `estimate_gaussian`.
 
     Parameters
@@ -43,6 +45,7 @@ def gaussian_fit(
         Stacked statistics of m families, see `stacked`.
     smoothing : Smoothing
     ridge : ndarray, shape (m, n)
+        Added to the variances of the continuous parents and, last, of the child.
     is_class : sequence of bool
         Whether each discrete parent is the class.
     """
@@ -59,7 +62,7 @@ def gaussian_fit(
 
 
 def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
-    """Return the slopes of the last column on the other columns, and its residual variance.
+    """Return coefficients and residual variance of the regression of the last column on the others.
 
     Parameters
     ----------

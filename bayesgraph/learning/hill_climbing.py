@@ -1,4 +1,4 @@
-"""Greedy structure search: add, remove or reverse the arc of the highest gain until none gains."""
+"""Greedy structure search: add, remove or reverse the arc that raises the score most."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def hill_climb(
 
     The class is a parent of every feature. The search starts from the required arcs between
     features, and repeats the addition, removal or reversal of an arc of the highest gain until no
-    change gains.
+    change raises the score.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def hill_climb(
     DataError
         If the score is unknown.
     GraphError, UnknownVariableError
-        If rules contradict each other or name a variable that is not a feature.
+        If required and forbidden arcs contradict each other, or name a variable that is no feature.
     """
     target = target_of(source, "hill_climb")
     features = source.features
@@ -130,20 +130,21 @@ def unrestricted(
 
 
 class Climber:
-    """State of the search: a graph, and the gain of each change of one arc.
+    """State of the greedy search: a graph, and the gain in score by each change of one arc.
 
     Attributes
     ----------
     columns : tuple of Variable
     given : Discrete or None
-        A parent of all columns, usually the class.
+        A fixed parent of all columns, usually the class; None for a general network.
     gains : Gains
     maximum : int
         Maximum number of parents of a column besides `given`.
     parents : list of lists of int
         Indices of the parents of each column.
     adding, dropping : ndarray, shape (d, d)
-        Gains in nats, parents along the first axis; -inf where no arc can be added or removed.
+        Gain in score by adding or removing each arc, in nats, parents along the first axis; -inf
+        where the arc cannot be added or removed.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class Climber:
         self._rows = 1.0
 
     def climb(self) -> dict[Arc, float]:
-        """Change arcs until no change gains; return the arcs with their gains per row."""
+        """Change arcs until no change raises the score; return the arcs and their gains per row."""
         if len(self.columns) > 1:
             self._start()
             seen = {self._graph()}
@@ -193,7 +194,7 @@ class Climber:
         return tuple(tuple(sorted(above)) for above in self.parents)
 
     def _refresh(self, children: list[int]) -> None:
-        """Refresh the gains of changes to the parents of `children`, in one pass over the data."""
+        """Recompute the gains of adding and removing parents of `children`, in one data pass."""
         asked: list[tuple[int, int, bool]] = []
         for c in children:
             above = self.parents[c]
@@ -219,7 +220,7 @@ class Climber:
         return (self.columns[parent], *others), self.columns[child]
 
     def _best(self) -> tuple[int, int, int] | None:
-        """Return the kind of change and the arc with the highest gain, None if no change gains."""
+        """Return the best change as (kind, parent, child), None if no change raises the score."""
         reach = self._reach()
         full = np.array([len(above) >= self.maximum for above in self.parents])
         adding = np.where(reach.T | full, -np.inf, self.adding)
@@ -233,8 +234,8 @@ class Climber:
         return kind, p, c
 
     def _reach(self) -> NDArray[np.bool_]:
-        """Return whether there is a path from i to j, shape (d, d); True on the diagonal."""
-        into = np.eye(len(self.columns), dtype=np.bool_)  # ancestors of each column, and the column
+        """Return whether a directed path leads from i to j, shape (d, d); True on the diagonal."""
+        into = np.eye(len(self.columns), dtype=np.bool_)  # ancestors of each column, and itself
         order: Any = parents_first(dict(enumerate(self.parents)))
         for c in order:
             for p in self.parents[c]:
@@ -244,7 +245,19 @@ class Climber:
     def _reversing(
         self, reach: NDArray[np.bool_], full: NDArray[np.bool_], dropping: Floats
     ) -> Floats:
-        """Return the gain of reversing each arc p -> c, -inf if that makes a cycle, (d, d)."""
+        """Return the gain in score by reversing each arc p -> c, shape (d, d).
+
+        It is -inf for reversals that make a cycle or give p too many parents.
+
+        Parameters
+        ----------
+        reach : ndarray of bool, shape (d, d)
+            Whether there is a directed path from i to j.
+        full : ndarray of bool, shape (d,)
+            Whether a column has the maximum number of parents.
+        dropping : ndarray, shape (d, d)
+            Gain by removing each arc, -inf for required arcs.
+        """
         found = np.full(dropping.shape, -np.inf)
         for c, above in enumerate(self.parents):
             for p in above:
@@ -254,7 +267,7 @@ class Climber:
         return found
 
     def _apply(self, kind: int, p: int, c: int) -> list[int]:
-        """Change an arc and return the columns whose parents changed."""
+        """Change (as `kind` says) the arc p -> c; return the columns whose parents changed."""
         if kind == _ADD:
             self.parents[c].append(p)
             return [c]

@@ -63,17 +63,18 @@ def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
 def impurity_decrease(
     kind: str, children: ArrayLike, *, total: float | None = None, base: float = np.e
 ) -> Floats:
-    """Return the decrease of impurity by a split of a node into parts.
+    """Return the decrease of impurity when a node is split into child nodes.
 
-    ``n / total * (i(node) - sum_k n_k / n * i(part k))`` with n rows in the node and n_k in part k
-    (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the information gain.
+    ``n / total * (i(node) - sum_k n_k / n * i(child k))`` with n rows in the node and n_k in child
+    k (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the information
+    gain.
 
     Parameters
     ----------
     kind, base
         As for `impurity`.
     children : array_like, shape (..., n_parts, n_classes)
-        Counts of the classes in each part.
+        Counts of the classes in each child; `n_parts` is the number of children.
     total : float, optional
         Number of rows in the whole tree; by default n, so that the first factor is 1.
 

@@ -53,15 +53,16 @@ def conditional_mutual_information(counts: Floats) -> Floats:
 def pair_tables(
     summary: PairsSummary,
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
-    """Yield the tables of all pairs of discrete columns, stacked by shape.
+    """Yield the contingency tables of all pairs of discrete columns, stacked by shape.
 
     Stacks let one array operation serve thousands of pairs.
 
     Yields
     ------
     left, right : ndarray of int, shape (n,)
-        Indices of the columns of each pair among the discrete columns, left < right.
+        Indices of the two columns of each pair among the discrete columns, left < right.
     tables : ndarray, shape (n, K, r_left, r_right)
+        Counts by class and by the states of both columns.
     """
     cards, k = summary.at.cards, len(summary.singles.totals)
     left, right = np.triu_indices(len(cards), k=1)
@@ -77,12 +78,12 @@ def pair_tables(
 
 
 def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
-    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the weight of their rows.
+    """Return I(X_i; X_j | C) of all pairs of discrete columns, and the total weight of their rows.
 
     Returns
     -------
     scores, rows : ndarray, shape (d, d)
-        Symmetric, zero on the diagonal.
+        Symmetric, zero on the diagonal; the scores in nats per row.
     """
     d = len(summary.at.cards)
     scores, rows = np.zeros((d, d)), np.zeros((d, d))
@@ -95,7 +96,7 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
 def gaussian_scores(
     summary: PairsSummary, smoothing: Smoothing, ridge: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the conditional mutual information of all pairs of continuous columns, and their rows.
+    """Return I(X_i; X_j | C) of all pairs of continuous columns, and the weight of their rows.
 
     For a bivariate Gaussian (Cover and Thomas 2006, example 8.5.1) given the class y it is ``sum_y
     P(y) * -1/2 log(1 - rho_y^2)``. Covariances are regularised like those of CPDs.
@@ -134,22 +135,26 @@ def gaussian_scores(
 def mixed_scores(
     summary: PairsSummary, smoothing: Smoothing, ridge: Floats, target: Discrete | None
 ) -> tuple[Floats, Floats]:
-    """Return the gain in log likelihood per row by a discrete parent of a continuous column.
+    """Return the gain in log likelihood by an arc from each discrete to each continuous column.
 
-    sum_y P(y) 1/2 [log var_y - sum_d P(d|y) log var_{y,d}], with variances regularised like those
-    of CPDs. Unlike a mutual information, it is not bounded by the entropy of the discrete column.
+    In nats per row: sum_y P(y) 1/2 [log var_y - sum_d P(d|y) log var_{y,d}], for Gaussians with
+    variances regularised like those of CPDs, within the classes y and the states d of the discrete
+    parent. Unlike a mutual information, it is not bounded by the entropy of the discrete column.
 
     Parameters
     ----------
     summary : PairsSummary
     smoothing : Smoothing
     ridge : ndarray, shape (number of continuous columns,)
+        Added to the variances.
     target : Discrete or None
-        The class, if it can be one of the columns: its states are smoothed like classes.
+        The class, if it can be one of the discrete columns: variances given the class shrink
+        towards the pooled within-class variance instead of the variance of all rows.
 
     Returns
     -------
     gains, rows : ndarray, shape (number of discrete columns, number of continuous columns)
+        The gains, and the total weight of the rows that observe both columns.
     """
     at, n_groups = summary.at, len(summary.singles.totals)
     n_continuous = len(at.continuous)

@@ -37,7 +37,7 @@ def kdb(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the structure of a k-dependence Bayesian classifier.
+    """Return the structure of a k-dependence Bayesian classifier (kDB).
 
     Features enter in descending order of their mutual information with the class. The parents of a
     feature are the class and, among the features entered before, the k features of the highest
@@ -60,7 +60,7 @@ def kdb(
     DataError
         If k is not an integer of 0 or more.
     GraphError, UnknownVariableError
-        If rules contradict each other or name a variable that is not a feature.
+        If required and forbidden arcs contradict each other, or name a variable that is no feature.
     """
     target = target_of(source, "kdb")
     k = at_least("k", k, 0)
@@ -77,9 +77,21 @@ def ranked_parents(
     k: int,
     rules: ArcRules,
 ) -> tuple[list[int], list[list[int]], Floats]:
-    """Return the order in which features enter, the parents of each, best first, and all gains.
+    """Return the order in which features enter kDB, the ranked parents of each, and all gains.
 
-    The order and the parents are indices of features; gains have shape (d, d).
+    Returns
+    -------
+    order : list of int
+        Indices of the features, in the order in which they enter.
+    chosen : list of list of int
+        Indices of the at most k parents of each feature besides the class, best first.
+    gains : ndarray, shape (d, d)
+        Gain in log likelihood by each arc, in nats per row, parents along the first axis.
+
+    Raises
+    ------
+    GraphError
+        If the required parents of a feature are more than k, or make too large a table.
     """
     summary = source.pairs(Pairs(features, source.target))
     gains = arc_scores(source, summary, smoothing).gains
@@ -87,13 +99,14 @@ def ranked_parents(
     order = _entering(by_score(class_scores(source, summary, smoothing)), forced)
     allowed = rules.admissible(features)
     chosen: list[list[int]] = [[] for _ in features]
+    states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     classes = 1 if source.target is None else source.target.cardinality
     for at, child in enumerate(order):
         before = np.array(order[:at], dtype=np.intp)
         before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
         score = np.where(forced[before, child], np.inf, gains[before, child])
         ranked = [int(before[i]) for i in by_score(score)]
-        chosen[child] = _fitting(features, child, ranked, k, classes)
+        chosen[child] = _fitting(states, ranked, k, classes * states[child])
         if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
             names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
             raise GraphError(
@@ -103,22 +116,28 @@ def ranked_parents(
     return order, chosen, gains
 
 
-def _fitting(
-    features: tuple[Variable, ...], child: int, ranked: list[int], k: int, classes: int
-) -> list[int]:
-    """Return the first k parents in ranking order that keep the table within `_MAX_CELLS`."""
-    states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
+def _fitting(states: list[int], ranked: list[int], k: int, cells: int) -> list[int]:
+    """Return the first k parents that keep the table of a child within `_MAX_CELLS` cells.
+
+    `states` has the number of states of each feature, `ranked` the indices of the candidate
+    parents, best first, and `cells` is the size of the table without parents. A parent that would
+    make the table too large is skipped.
+    """
     found: list[int] = []
-    cells = classes * states[child]
     for parent in ranked:
-        if len(found) < k and cells * states[parent] <= _MAX_CELLS:
+        if len(found) == k:
+            break
+        if cells * states[parent] <= _MAX_CELLS:
             found.append(parent)
             cells *= states[parent]
     return found
 
 
 def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
-    """Return the order changed so that required parents come right before their child."""
+    """Return the order of features, changed so that required parents come before their children.
+
+    `forced` is the mask of required arcs, parents along the first axis.
+    """
     found: dict[int, None] = {}
 
     def enter(column: int) -> None:
@@ -136,7 +155,7 @@ def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
 def _named(
     features: tuple[Variable, ...], chosen: list[list[int]], gains: Floats
 ) -> dict[Arc, float]:
-    """Return the arcs to chosen parents, each with its own gain, in the order of the columns."""
+    """Return the arcs from the chosen parents by name, with the gain of each arc."""
     return {
         (features[parent].name, child.name): float(gains[parent, at])
         for at, child in enumerate(features)
@@ -155,7 +174,8 @@ def superparent(
 ) -> Structure:
     """Return the structure in which the class and one feature are parents of all other features.
 
-    The superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang 2005).
+    This is the superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang
+    2005).
 
     Parameters
     ----------
@@ -164,8 +184,8 @@ def superparent(
     parent : name, optional
         The superparent; by default the feature with the best score.
     score : {"likelihood", "bic", "aic"}
-        Gain in log likelihood by all arcs of the superparent, minus the penalty for the parameters
-        that the arcs add.
+        Score of a superparent: the gain in log likelihood by all its arcs, minus the penalty
+        ("bic", "aic") for the parameters that the arcs add.
     forbidden : iterable of (parent, child), optional
         Arcs to leave out. A continuous superparent has no arcs to discrete features.
 

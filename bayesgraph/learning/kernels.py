@@ -1,4 +1,4 @@
-"""Compiled loops over rows for learning: EM for a Gaussian, and losses of predictions."""
+"""Compiled (Numba) loops over rows: EM for Gaussians with missing values, and prediction losses."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def expect_normal(
     sums: Floats,
     products: Floats,
 ) -> bool:
-    """Add the expected sums and products of deviations for rows with missing values.
+    """Add the expected deviations from means, and their products, of rows with missing values.
 
-    The expectation step of a multivariate normal (Little and Rubin 2002, section 11.2): a missing
-    part has the mean ``m + S_mo S_oo^-1 (x_o - m_o)`` and the covariance
-    ``S_mm - S_mo S_oo^-1 S_om``.
+    This is the E-step of EM for a multivariate normal in each group (Little and Rubin 2002, section
+    11.2): given the observed values x_o, the missing values have the mean ``m + S_mo S_oo^-1 (x_o -
+    m_o)`` and the covariance ``S_mm - S_mo S_oo^-1 S_om``.
 
     Parameters
     ----------
     values : ndarray, shape (n_rows, d)
         NaN where missing.
-    group : ndarray, shape (n_rows,)
+    group : ndarray of int, shape (n_rows,)
     weights : ndarray, shape (n_rows,)
     rows : ndarray, shape (m,)
-        Indices of the rows to add, sorted by pattern of missing values, then by group.
+        Indices of the rows to add, sorted by their set of missing columns (pattern), then by group.
     start : ndarray, shape (n_patterns + 1,)
-        Offset of each pattern in `rows`, and the end of the last.
+        Offset of the first row of each pattern in `rows`, and the end of the last.
     mean : ndarray, shape (n_groups, d)
     covariance : ndarray, shape (1 or n_groups, d, d)
     ridge : ndarray, shape (d,)
@@ -136,16 +136,18 @@ def expect_normal(
 def add_losses(
     joint: Floats, labels: NDArray[np.signedinteger], weights: Floats, kind: int
 ) -> float:
-    """Return the sum of the weighted losses of rows.
+    """Return the sum of the weighted prediction losses of rows.
 
     Parameters
     ----------
     joint : ndarray, shape (n, K)
-        Log joint probabilities of the classes.
+        Log joint probabilities of the classes and the row.
     labels : ndarray, shape (n,)
+        The true classes y.
     weights : ndarray, shape (n,)
     kind : {0, 1, 2}
-        -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
+        The loss: -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable
+        classes.
     """
     total = 0.0
     for i in range(joint.shape[0]):

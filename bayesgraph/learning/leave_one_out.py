@@ -1,4 +1,4 @@
-"""Leave-one-out without refitting: each row's class from the statistics of all other rows.
+"""Leave-one-out prediction without refitting: each row is predicted from all other rows.
 
 Counts and moments without a row follow from those of all rows by subtraction. One additional pass
 over the rows therefore predicts each row as a model fitted to all other rows would.
@@ -30,25 +30,27 @@ LOSSES = ("log", "rmse", "0-1")
 # Maximum number of rows per chunk, whose class probabilities are held at once.
 _CHUNK_ROWS = 1 << 14
 _TINY = float(np.finfo(np.float64).tiny)
-# Minimum of a log density: terms stay finite, so that they can be subtracted again.
+# Minimum of a log density: finite, as structure search subtracts terms from sums again.
 _LOWEST = -1e12
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 class LeaveOneOut:
-    """Terms of a classifier's log joint distribution, with each row left out of its own statistics.
+    """Log conditional densities ("terms") of a classifier, each estimated without the row itself.
 
-    Of a row of weight w, the weight min(w, 1) is left out, as a row of a larger weight stands for
-    several rows. If a row misses the child, the term is 0; if it misses a parent, the term is
-    log p(child | class). Tables are smoothed like those of the network, without the row. The
-    targets of shrinkage of Gaussians (the pooled covariance, and the share of the variance of the
-    column) still include the row.
+    The terms of a row are log P(class) and log p(child | parents, class) for each class; their sum
+    is the log joint. Of a row of weight w, the weight min(w, 1) is left out, as a row of a larger
+    weight stands for several rows. If a row misses the child, the term is 0; if it misses a parent,
+    the term is log p(child | class). Tables are smoothed like those of the network, without the
+    row. The values towards which the variances of Gaussians shrink (the pooled covariance, and the
+    share of the column's total variance) still include the row.
 
     Attributes
     ----------
     source : CountSource
         A source that holds the rows.
     target : Discrete
+        The class variable.
     smoothing : Smoothing
     labels : ndarray, shape (n_rows,)
     weights, removed : ndarray, shape (n_rows,)
@@ -75,7 +77,10 @@ class LeaveOneOut:
         self.total = max(float(self.weights.sum()), 1.0)
 
     def learn(self, asked: Iterable[tuple[Sequence[Variable], Variable]]) -> None:
-        """Collect the statistics for the terms of (feature parents, child) pairs, in one pass."""
+        """Collect the statistics that given terms need, in one pass over the rows.
+
+        `asked` has pairs of the parents among the features and the child of each term.
+        """
         keys = [(tuple(parents), child) for parents, child in asked]
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
@@ -87,9 +92,9 @@ class LeaveOneOut:
             self._known[parents, child] = kind(self, parents, child, found[family])
 
     def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
-        """Raise a MemoryLimitError if the tables do not fit, before any is counted."""
+        """Raise a MemoryLimitError if the statistics of (parents, child) pairs do not fit."""
         self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
-        size = 16 * int(self._cells) * self.target.cardinality  # counts and derived arrays
+        size = 16 * int(self._cells) * self.target.cardinality  # bytes of counts and derived arrays
         if size > default_memory_limit():
             raise MemoryLimitError(
                 f"The tables that are compared take {format_bytes(size)}, more than half of the "
@@ -121,13 +126,14 @@ class LeaveOneOut:
 
 
 def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
-    """Return the sum of the weighted losses of a slice of rows.
+    """Return the sum of the weighted leave-one-out losses of a slice of rows.
 
     Parameters
     ----------
     joint : ndarray, shape (n, K)
-        Log joint probabilities of class and features.
+        Log joint probabilities of class and features in these rows.
     rows : LeaveOneOut
+        Source of the labels and weights.
     part : slice
     kind : {"log", "rmse", "0-1"}
         -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
@@ -137,7 +143,7 @@ def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
-    """Yield slices of at most `_CHUNK_ROWS` rows that cover all rows."""
+    """Yield consecutive slices of at most `_CHUNK_ROWS` rows that cover all rows."""
     for start in range(0, n_rows, _CHUNK_ROWS):
         yield slice(start, min(start + _CHUNK_ROWS, n_rows))
 
@@ -149,7 +155,7 @@ def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
 
 @dataclass
 class _Term:
-    """Statistics of one child given the class and feature parents."""
+    """Statistics of one child given the class and its parents among the features."""
 
     rows: LeaveOneOut
     parents: tuple[Variable, ...]
@@ -157,7 +163,7 @@ class _Term:
     statistics: FamilyStatistics
 
     def _configuration(self, rows: slice) -> NDArray[np.intp]:
-        """Return the configuration index of the discrete feature parents; missing is state 0."""
+        """Return the index of each row's configuration of discrete parents; missing is state 0."""
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         n = len(self.rows.labels[rows])
         if not discrete:
@@ -168,7 +174,7 @@ class _Term:
 
 @dataclass
 class _Discrete(_Term):
-    """Term of a discrete child: a row is subtracted from its cell and from its configuration."""
+    """Term of a discrete child: a row is subtracted from its cell and its configuration's total."""
 
     def __post_init__(self) -> None:
         counts = self.statistics.counts
@@ -189,7 +195,7 @@ class _Discrete(_Term):
         self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
     def log(self, rows: slice) -> Floats:
-        """Return the term for a slice of rows, shape (n, K)."""
+        """Return log p(child | parents, class) for a slice of rows, each left out, shape (n, K)."""
         column = self.rows.table.column(self.child)[rows]
         at, state = self._configuration(rows), np.maximum(column, 0)
         if self.rows.smoothing.is_hierarchy:
@@ -207,10 +213,11 @@ class _Discrete(_Term):
     def _backed_off(
         self, at: NDArray[np.intp], state: NDArray[np.signedinteger], rows: slice
     ) -> Floats:
-        """Return the term from tables that shrink towards tables of fewer parents.
+        """Return the term from tables that shrink towards tables given fewer parents ("backoff").
 
-        Leaving a row out also changes the marginal share of its state, and so the term of every
-        class.
+        `at` and `state` are the configuration of the parents and the state of the child in each
+        row. Leaving a row out also changes the marginal share of its state, and so the term of
+        every class.
         """
         labels, removed = self.rows.labels[rows], self.rows.removed[rows]
         n_states = self._cells.shape[-1]
@@ -229,7 +236,10 @@ class _Discrete(_Term):
         return _logs(share)
 
     def _levels(self) -> list[int]:
-        """Return how many configurations each table merges, first that of the class alone."""
+        """Return how many adjacent configurations each table of the hierarchy merges.
+
+        The first table, given the class alone, merges all; the last, given all parents, merges 1.
+        """
         if self.rows.smoothing.scheme != "backoff":
             return [1]
         found = [1]
@@ -239,7 +249,7 @@ class _Discrete(_Term):
 
 
 def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
-    """Return cells / total, negative cells counting as 0, and `otherwise` where total is 0."""
+    """Return cells / total, with negative cells set to 0, and `otherwise` where total is 0."""
     found = safe_divide(np.maximum(cells, 0.0), np.broadcast_to(total, cells.shape))
     return np.where(total > 0, found, otherwise)
 
@@ -250,7 +260,7 @@ def _logs(shares: Floats) -> Floats:
 
 @dataclass
 class _Linear(_Term):
-    """Term of a linear Gaussian: moments without a row by a rank-one update (Welford 1962)."""
+    """Term of a continuous child: moments without a row by a rank-one update (Welford 1962)."""
 
     def __post_init__(self) -> None:
         found, smoothing = self.statistics, self.rows.smoothing
@@ -279,7 +289,7 @@ class _Linear(_Term):
         return regression(covariance, self._ridge[-1])
 
     def log(self, rows: slice) -> Floats:
-        """Return the term for a slice of rows, shape (n, K)."""
+        """Return log p(child | parents, class) for a slice of rows, each left out, shape (n, K)."""
         table = self.rows.table
         values = np.stack([table.column(v)[rows] for v in self._numbers], axis=1)
         gone = np.isnan(values)
@@ -300,7 +310,11 @@ class _Linear(_Term):
         at: NDArray[np.intp],
         rows: slice,
     ) -> Floats:
-        """Return the log density given the rows' own classes, shape (n,)."""
+        """Return the log density of each row in its own class, from statistics without it, (n,).
+
+        The densities in other classes need no update. `values` has the continuous parents and,
+        last, the child; `at` is the index of the configuration of the discrete parents.
+        """
         removed = self.rows.removed[rows]
         mean = _without(values, self._mean[labels, at], self._count[labels, at], removed)
         whole = _without(values, self._class_mean[labels], self._class_count[labels], removed)
@@ -320,13 +334,17 @@ class _Linear(_Term):
 
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
-    """Return the means of the other rows: without `removed` times the values of each row."""
+    """Return for each row the mean without it: `removed` of the weight `count` is left out."""
     share = safe_divide(removed, count - removed)[:, None]
     return np.asarray(mean + share * (mean - values))
 
 
 def _log_density(deviation: Floats, slopes: Floats, variance: Floats) -> Floats:
-    """Return the log density of the last column given the others, all as deviations from means."""
+    """Return the log density of the last column given the other columns.
+
+    All columns in `deviation` are deviations from means; `slopes` and `variance` are those of the
+    regression of the last column on the others.
+    """
     variance = np.maximum(variance, _TINY)
     error = deviation[..., -1] - np.sum(slopes * deviation[..., :-1], axis=-1)
     with np.errstate(over="ignore"):  # a variance of 0, without smoothing

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds.joint_gaussian import rows_by_pattern
-from bayesgraph.errors import BayesGraphWarning, DataError
+from bayesgraph.errors import BayesGraphWarning, DataError, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import kernels
 from bayesgraph.statistics import FamilyStatistics
@@ -19,18 +18,19 @@ from bayesgraph.statistics.moments import GroupMoments, safe_divide
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """Rows with missing values replaced by expectations, and their expected statistics.
+    """Rows whose missing values are replaced by their expectations, and expected statistics.
 
     Attributes
     ----------
     statistics : FamilyStatistics
-        Expected statistics of each class if the rows were complete.
+        Expected sufficient statistics of the complete data in each class.
     values : ndarray, shape (n, d)
         Rows that observe any value, with missing values replaced by conditional means.
     group : ndarray, shape (n,)
+        The class of each row.
     weights : ndarray, shape (n,)
     n_iter : int
-        Number of iterations.
+        Number of iterations of EM.
     """
 
     statistics: FamilyStatistics
@@ -51,11 +51,11 @@ def complete_normal(
     tolerance: float = 1e-6,
     max_iter: int = 1000,
 ) -> Completed:
-    """Return expected complete-data statistics at the maximum of the likelihood.
+    """Return the expected complete-data statistics of normal classes at the maximum likelihood.
 
     The algorithm is expectation-maximisation for the multivariate normal (Little and Rubin 2002,
     section 11.2) within each class; with a shared covariance the maximisation step pools the
-    classes. Values are taken to be missing at random. Starts from available-case means and
+    classes. Values are assumed to be missing at random. EM starts from available-case means and
     variances without correlations; the likelihood never decreases.
 
     Parameters
@@ -65,6 +65,7 @@ def complete_normal(
     group : ndarray, shape (n_rows,)
         The class of each row, none missing.
     n_groups : int
+        Number of classes.
     weights : ndarray, shape (n_rows,) or (0,)
         If empty, every row has weight 1.
     shared : bool
@@ -86,7 +87,7 @@ def complete_normal(
     overall = GroupMoments.collect(values, np.zeros(len(values), dtype=np.int8), 1, weights)
     variance = safe_divide(overall.square[0], overall.count[0])
     varies = np.flatnonzero(variance)  # constant columns have nothing to estimate
-    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows without values are uninformative
+    there = ~np.isnan(values[:, varies]).all(axis=1)  # rows that miss all values are uninformative
     there |= not len(varies)
     values, weights = values[there], weights[there]
     codes: NDArray[np.intp] = group[there].astype(np.intp)
@@ -102,12 +103,11 @@ def complete_normal(
         mean, covariance = mean + step, found
         n_iter += 1
     if moved > tolerance:
-        warnings.warn(
+        warn(
             f"Expectation-maximisation stopped after {n_iter} steps, the last of which moved a "
             f"mean or a covariance by {moved:.1e} standard deviations; raise max_iter= or tol=. "
             "(A class with few rows for its columns may have no maximum; covariance='shared' has.)",
             BayesGraphWarning,
-            stacklevel=2,
         )
     means = np.repeat(overall.mean, n_groups, axis=0)
     means[:, varies] = np.where(problem.total[:, None] > 0, centre + scale * mean, centre)
@@ -126,7 +126,7 @@ def complete_normal(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Standardised rows, sorted by their pattern of missing values.
+    """Standardised rows, sorted by their pattern (set of missing columns), and fixed statistics.
 
     Attributes
     ----------
@@ -135,7 +135,8 @@ class _Problem:
     ridge : ndarray, shape (d,)
         Added to the diagonals of inverted matrices.
     rows, starts : ndarray
-        Rows with missing values, sorted by pattern and group, and the offset of each pattern.
+        Indices of rows with missing values, sorted by pattern and group, and offset of each
+        pattern.
     known : FamilyStatistics
         Statistics of the complete rows.
     total : ndarray, shape (K,)
@@ -176,14 +177,17 @@ class _Problem:
         return cls(values, group, weights, ridge, rows, starts, known, total, values.copy())
 
     def start(self, *, shared: bool) -> tuple[Floats, Floats]:
-        """Return available-case means of the classes and pooled available-case variances."""
+        """Return initial parameters: means of the classes, and diagonal pooled covariances.
+
+        Both are estimated from the available cases of each column.
+        """
         n_groups = len(self.total)
         moments = GroupMoments.collect(self.values, self.group, n_groups, self.weights)
         variance = safe_divide(moments.square.sum(axis=0), moments.count.sum(axis=0))
         return moments.mean, np.repeat(np.diag(variance)[None], 1 if shared else n_groups, axis=0)
 
     def expect(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Return the step of the means, and the expected comoments about the new means."""
+        """Run the E-step: return the change of the means, and comoments about the new means."""
         sums = np.zeros_like(mean)
         products = np.zeros((len(mean), *covariance.shape[1:]))
         regular = kernels.expect_normal(
@@ -213,7 +217,7 @@ class _Problem:
 
 
 def _maximised(comoment: Floats, total: Floats, before: Floats, *, shared: bool) -> Floats:
-    """Return the covariances that maximise the likelihood; without rows a class keeps its own."""
+    """Return the maximum-likelihood covariances; a class without rows keeps the one in `before`."""
     if shared:
         return np.asarray(comoment.sum(axis=0, keepdims=True) / total.sum())
     weight = total[:, None, None]

@@ -1,4 +1,4 @@
-"""Mixtures of networks in which each feature has at most one parent besides the class."""
+"""Mixtures of one-dependence networks: each feature has at most one parent besides the class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Parents: TypeAlias = Mapping[Variable, Variable]
 
 
 def varying(source: CountSource) -> tuple[Variable, ...]:
-    """Return the features that are not constant: constant features carry no information."""
+    """Return the features that are not constant; constant features carry no information."""
     features = source.features
     numbers = tuple(v for v in features if isinstance(v, Continuous))
     variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
@@ -38,7 +38,10 @@ def varying(source: CountSource) -> tuple[Variable, ...]:
 
 
 def ask_for_pairs(source: CountSource) -> None:
-    """Request all pairs of features given the class, so that one pass counts all of them."""
+    """Request the statistics of all pairs of features given the class, in one pass over the data.
+
+    Later requests for single pairs are then answered without a pass of their own.
+    """
     features = source.features
     if len(features) > 1:
         source.pairs(Pairs(features, source.target))
@@ -54,21 +57,23 @@ def mix(
     min_rows: float = 0.0,
     arc_probabilities: Mapping[Any, float] | None = None,
 ) -> NetworkMixture:
-    """Return the mixture of the networks defined by the parents of their features.
+    """Return the mixture of one-dependence networks, each given by the parents of its features.
 
     Networks in which a feature has the same parent share its CPD.
 
     Parameters
     ----------
     components : sequence of mapping from feature to feature
-        A feature that is not a key has the class as its only parent.
+        For each network, the parent of each feature besides the class. A feature that is not a key
+        has the class as its only parent.
     weights : sequence of float
+        Mixture weights of the networks.
     source : CountSource
         A source with a target.
     smoothing, priors
         As for `estimate_network`.
     min_rows : float
-        For a state of the parent with fewer rows than this, the feature has the distribution given
+        For a state of the parent with fewer rows than this, the feature has its distribution given
         the class alone.
     arc_probabilities : mapping, optional
         As for NetworkMixture.
@@ -90,7 +95,11 @@ def _library(
     priors: Floats | None,
     min_rows: float,
 ) -> dict[tuple[Variable, Variable | None], CPD]:
-    """Return the CPD of each feature for every parent that a component gives it, and for none."""
+    """Return each feature's CPD given the class alone, and given each parent in any component.
+
+    The keys are pairs (feature, parent), with None as the parent for the CPD given the class alone;
+    the class variable itself has one, too.
+    """
     target, features = source.target, source.features
     assert target is not None  # see `mix`
     children: dict[Variable, dict[Variable, None]] = {}
@@ -114,7 +123,7 @@ def _library(
 
 
 def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.bool_] | None:
-    """Return which states of the parent have fewer than `min_rows` rows; None if none has."""
+    """Return a mask of the states of `parent` with fewer than `min_rows` rows; None if none has."""
     if not isinstance(parent, Discrete) or min_rows <= 0:
         return None
     family = Family((parent,))
@@ -123,7 +132,10 @@ def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.
 
 
 def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CPD:
-    """Return a CPD given class and parent, replaced by `alone` for rare states of the parent."""
+    """Return a CPD given class and parent, with `alone` in the states of the parent that are rare.
+
+    `alone` is the CPD given the class alone, `rare` the mask of the rare states or None.
+    """
     if rare is None:
         return cpd
     if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):

@@ -37,15 +37,16 @@ def estimate_network(
     priors : ndarray, shape (K,), optional
         Class prior to use instead of the class frequencies.
     distributions : mapping from variable to name, optional
-        Distributions of children of the class alone: see `bayesgraph.families.FAMILIES`. By default
-        "gaussian" for continuous and "categorical" for discrete variables.
+        Names of the distributions of features with the class as only parent: see
+        `bayesgraph.families.FAMILIES`. By default "gaussian" for continuous and "categorical" for
+        discrete variables.
 
     Raises
     ------
     CPDError
         If a discrete child has a continuous parent.
     UnsupportedModelError
-        If a variable has other parents, and its distribution allows the class as only parent.
+        If a variable has other parents than the class, and its distribution allows only the class.
     """
     parents = structure.parents()
     _refuse_continuous_parents(parents)
@@ -66,7 +67,7 @@ def estimate_network(
             own = np.array([ridge[v] for v in family.continuous])
             blocks.append(estimate_gaussian(child, *args, own, source.target))
         else:
-            assert isinstance(child, Discrete)  # vectors of counts are leaves, or refused
+            assert isinstance(child, Discrete)  # count vectors are in `blocks`, or refused
             blocks.append(estimate_table(child, *args, source.target, priors))
     return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
 
@@ -87,11 +88,12 @@ def _leaves(
     source: CountSource,
     smoothing: Smoothing,
 ) -> list[CPD]:
-    """Return plates for the children of the class alone, one or more for each distribution.
+    """Return CPDs of the features with the class as only parent: one or more per distribution.
 
-    Children with a distribution that allows any parents are left to CPDs of their own if there are
-    children with other parents too, and the source does not hold the statistics of single columns,
-    which would take another pass over the data.
+    Such a CPD, a plate, is for many features at once. `named` has the distribution of each
+    variable. Features with a distribution that allows any parents are left out, for CPDs of their
+    own, if some features have other parents too and the source does not yet hold the statistics of
+    single columns: these would take another pass over the data.
     """
     target = source.target
     if target is None:
@@ -100,7 +102,8 @@ def _leaves(
     for child, above in parents.items():
         if list(above) == [target]:
             leaves.setdefault(named[child], []).append(child)
-    if sum(len(children) for children in leaves.values()) < len(parents) - 1:
+    has_others = sum(len(children) for children in leaves.values()) < len(parents) - 1
+    if has_others and smoothing.estimation != "predictive":
         for name in [name for name in leaves if FAMILIES[name].any_parents]:
             if not source.holds(Singles(tuple(leaves[name]), target)):
                 del leaves[name]
@@ -116,7 +119,10 @@ def _leaves(
 
 
 def _refuse_unknown(rest: Sequence[Variable], named: Mapping[Variable, str]) -> None:
-    """Raise an UnsupportedModelError for distributions that allow only the class as parent."""
+    """Raise an UnsupportedModelError if a distribution does not allow other parents than the class.
+
+    `rest` has the variables that need CPDs of their own, `named` the names of all distributions.
+    """
     for child in rest:
         if not FAMILIES[named[child]].any_parents:
             raise UnsupportedModelError(
@@ -134,7 +140,10 @@ def estimate_table(
     target: Discrete | None,
     priors: Floats | None,
 ) -> TableCPD:
-    """Return the table of a child; for a class without parents see `class_prior`."""
+    """Return the table CPD of a child from its family's counts.
+
+    A class variable without parents has the prior of `class_prior`.
+    """
     counts = statistics.counts
     if child == target and not parents:
         return TableCPD(child, class_prior(child, counts, priors, smoothing))
@@ -188,6 +197,7 @@ def estimate_gaussian(
     target : Discrete or None
         The class, if there is one.
     """
+    smoothing.refuse_predictive(f"{child.name!r}, a Gaussian that is no child of the class alone")
     above = [p for p in parents if isinstance(p, Continuous)]
     covariance = smoothing.covariance(
         statistics.counts[..., None, None],
@@ -226,7 +236,11 @@ def estimate_gaussian(
 
 
 def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:
-    """Return the pooled within-class covariance, or that of all rows if no parent is the class."""
+    """Return the covariance towards which the covariances of a family shrink.
+
+    It is the pooled within-class covariance if one of the discrete parents is the class, else the
+    covariance of all rows. `is_class` says of each discrete parent whether it is the class.
+    """
     for axis in range(len(is_class) - 1, -1, -1):
         if not is_class[axis]:
             statistics = statistics.merged(axis)
@@ -237,9 +251,10 @@ def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequen
 
 
 def backed_off_mean(statistics: FamilyStatistics) -> Floats:
-    """Return the means; an empty configuration has the mean of rows that agree in fewer parents.
+    """Return the means, with replacements for configurations of the discrete parents without rows.
 
-    The last discrete parent is dropped first, so that a classifier drops the class last.
+    Such a configuration has the mean of the rows that agree with it in fewer parents. The last
+    discrete parent is dropped first, so that a classifier drops the class last.
     """
     if statistics.counts.all() or not statistics.counts.ndim:
         return statistics.mean

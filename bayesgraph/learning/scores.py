@@ -1,4 +1,4 @@
-"""Decomposable scores of structures: the gain by one more parent from the counts of a family."""
+"""Decomposable structure scores: the gain by one more parent from the statistics of a family."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
-# Least-squares approximations behind FCLL: log(u / (u + v)) by a log u + b log v + const for
-# independent uniform u and v, and log(p / (1 - p)) by r log p + const for uniform p. The likelihood
-# has the coefficient a + b, and the difference of the likelihoods the coefficient -b r.
+# Coefficients of FCLL, from least-squares approximations: log(u / (u + v)) by a log u + b log v +
+# const for independent uniform u and v, and log(p / (1 - p)) by r log p + const for uniform p. The
+# likelihood has the coefficient a + b, and the difference of the likelihoods the coefficient -b r.
 _FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
 _FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
 # Maximum number of cells of a table, and of all tables that are held at once.
@@ -29,25 +29,27 @@ _MAX_CELLS, _MAX_HELD = 1 << 22, 1 << 24
 
 
 def fcll(given: Floats, mixed: Floats) -> Floats:
-    """Return the factorised conditional log likelihood from two likelihoods.
+    """Return the factorised conditional log likelihood (FCLL) from two gains in log likelihood.
 
-    Carvalho, Roos, Oliveira, Myllymäki (2011). Without the class among the parents both likelihoods
-    are the same, and the result is a fraction of the likelihood.
+    Carvalho, Roos, Oliveira, Myllymäki (2011); a weighted sum of `given` and ``given - mixed``. If
+    the class is not among the parents, both gains are the same, and the result is a fraction of the
+    gain.
 
     Parameters
     ----------
     given, mixed : ndarray
-        Gains in log likelihood, conditional on the class and without the class.
+        Gains in log likelihood, with the class as a parent and with the class summed out.
     """
     return _FCLL_LIKELIHOOD * given + _FCLL_CONTRAST * (given - mixed)
 
 
 def log_likelihood(counts: Floats) -> Floats:
-    """Return the maximised log likelihood of tables, shape (...), in nats.
+    """Return the maximised log likelihood of tables from counts, shape (...), in nats.
 
     Parameters
     ----------
     counts : ndarray, shape (..., n_configurations, n_states)
+        By parent configuration and state of the child.
     """
     total = counts.sum(axis=-1, keepdims=True)
     there = counts > 0
@@ -63,7 +65,7 @@ def bdeu(counts: Floats, ess: float) -> Floats:
 
     Parameters
     ----------
-    counts : ndarray, shape (..., n_configurations, n_states)
+    counts : ndarray, shape (..., n_configurations (q), n_states (r))
     ess : float
         Equivalent sample size, in rows.
     """
@@ -106,7 +108,7 @@ class Gains:
         return max(float(self._pairs(columns, given).singles.totals.sum()), 1.0)
 
     def of_pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Floats:
-        """Return the gain by each arc p -> c where c has no parent but `given`, shape (d, d)."""
+        """Return the gain by each arc p -> c, if c has no parent except `given`, shape (d, d)."""
         scores = arc_scores(self.source, self._pairs(columns, given), self.smoothing)
         if self.score == "fcll":
             other = scores
@@ -128,7 +130,7 @@ class Gains:
         return self.source.pairs(Pairs(columns, given))
 
     def of(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return the gain by the first parent over the other parents, for each (parents, child).
+        """Return the gain by the first parent in addition to the others, for each (parents, child).
 
         If the class is among the other parents, it is the first of them. The gain is -inf if the
         table would be too large.
@@ -150,7 +152,7 @@ class Gains:
         return found
 
     def _batch(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return gains from one request for statistics; families of one shape are stacked."""
+        """Return gains as `of` does, from one request; families with equal shapes are stacked."""
         families = [Family.of(*above, child) for above, child in asked]
         statistics = self.source.families(families, keep=False)
         stacks: dict[tuple[Any, ...], list[int]] = {}
@@ -173,7 +175,11 @@ class Gains:
         return found
 
     def _tables(self, counts: Floats, has_class: bool) -> Floats:
-        """Return gains from counts of shape (m, r_new, r_others..., r_child)."""
+        """Return gains of discrete children from counts of shape (m, r_new, r_others..., r_child).
+
+        The axis after the m families is that of the new parent. `has_class` says whether the first
+        of the other parents is the class.
+        """
         rows = counts.sum(axis=tuple(range(1, counts.ndim)))
         without = counts.sum(axis=1)
         gain = self._local(counts, rows) - self._local(without, rows)
@@ -185,7 +191,10 @@ class Gains:
         return fcll(gain, mixed)
 
     def _local(self, counts: Floats, rows: Floats) -> Floats:
-        """Return the scores of m tables of shape (m, r_parents..., r_child)."""
+        """Return the scores of m tables from counts of shape (m, r_parents..., r_child).
+
+        `rows` has the total weight of the rows of each table, for the BIC penalty.
+        """
         tables = counts.reshape(len(counts), -1, counts.shape[-1])
         if self.score == "bdeu":
             return bdeu(tables, self.ess)
@@ -199,7 +208,11 @@ class Gains:
         is_class: tuple[bool, ...],
         discrete: tuple[bool, ...],
     ) -> Floats:
-        """Return gains of continuous children from stacked statistics; flags are of the parents."""
+        """Return gains of continuous children from stacked statistics, with the new parent first.
+
+        See `gaussian_fit` for `ridge`. `is_class` and `discrete` say of each parent whether it is
+        the class, and whether it is discrete.
+        """
         flags = [c for c, d in zip(is_class, discrete, strict=True) if d]
         if discrete[0]:
             without, fewer, rest = statistics.merged(0), flags[1:], ridge
@@ -221,7 +234,10 @@ class Gains:
     def _linear(
         self, statistics: FamilyStatistics, ridge: Floats, is_class: Sequence[bool]
     ) -> Floats:
-        """Return the scores of m linear Gaussians, shape (m,)."""
+        """Return the scores of m linear Gaussian families from stacked statistics, shape (m,).
+
+        `is_class` says of each discrete parent whether it is the class.
+        """
         m, n = ridge.shape
         counts = statistics.counts.reshape(-1, m)
         penalty = "bic" if self.score == "bdeu" else self.score

@@ -1,4 +1,4 @@
-"""Smoothing: estimates of probabilities and covariances from counts and moments."""
+"""Smoothing: estimates of probabilities and covariances from sufficient statistics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HIERARCHIES = ("marginal", "backoff")
 
 
 def one_of(name: str, value: object, choices: Iterable[object]) -> None:
-    """Raise a DataError if the value of a parameter is not one of its choices."""
+    """Raise a DataError if the value of the parameter `name` is not one of its choices."""
     known = list(choices)
     if value not in known:
         raise DataError(f"{name}= is one of {quoted(known)}; got {value!r}.")
@@ -53,7 +53,7 @@ def _checked_alpha(value: Any) -> Floats:
 
 
 def shares(cells: Floats, otherwise: Floats | float) -> Floats:
-    """Return cells divided by their sum along the last axis, `otherwise` where the sum is 0."""
+    """Return cells divided by their sum along the last axis, or `otherwise` where the sum is 0."""
     total = cells.sum(axis=-1, keepdims=True)
     return np.where(total > 0, safe_divide(cells, total), otherwise)
 
@@ -72,9 +72,9 @@ class Smoothing:
         each state (1 is Laplace's rule). For presence it is both parameters of a beta prior; for
         Poisson counts the equivalent sample size, in rows, of a gamma prior around the column's
         mean. For the families gamma, exponential, beta, negative binomial and Student's t it is the
-        number of pseudo-rows, distributed like the column over all classes, that are added to each
-        class. Variables that a mapping does not name take 1. The class of a classifier is smoothed
-        only if a mapping names it; otherwise its prior is the class frequency.
+        number of pseudo-rows added to each class; they are distributed like the column over all
+        classes. Variables that a mapping does not name take 1. The class of a classifier is
+        smoothed only if a mapping names it; otherwise its prior is the class frequency.
     shrinkage : float
         Weight, in rows, of the pooled within-class covariance, towards which the covariance of each
         configuration of the discrete parents shrinks:
@@ -89,9 +89,10 @@ class Smoothing:
     estimation : {"mean", "map", "ml", "predictive"}
         * "ml": maximum likelihood; `alpha` and `shrinkage` count as 0.
         * "map": the mode of the posterior: counts + alpha - 1 (not below 0) for tables; for
-          Gaussians the joint mode of mean and variance, squares over rows + shrinkage + 3.
-        * "mean": posterior means of probabilities and rates, and of the precision of Gaussians
-          (squares over rows + shrinkage).
+          Gaussians the joint mode of mean and variance: the sum of squares (with that of the prior)
+          divided by rows + shrinkage + 3.
+        * "mean": posterior means of probabilities and rates, and of the precision of Gaussians (the
+          sum of squares divided by rows + shrinkage).
         * "predictive": parameters integrated out where this differs from the mean: Student's t
           for Gaussians, Dirichlet-multinomial for documents, negative binomial for Poisson counts.
     ddof : {0, 1}
@@ -102,7 +103,7 @@ class Smoothing:
         equation 3.31); 1.06 times the standard deviation times n^(-1/5) (Scott 1992, equation
         6.17); or a number in units of the columns. n is the sum of the weights.
     threshold : float
-        Counts above this value are presence.
+        For presence/absence (Bernoulli) features: values above it count as present.
     scheme : {"dirichlet", "m", "marginal", "backoff"}
         Target towards which tables P(x | parents) shrink. N counts the rows of a configuration u of
         the parents, s is `strength`:
@@ -114,7 +115,7 @@ class Smoothing:
           ``a N(x, u) / N(u) + (1 - a) P(x)`` with ``a = N(u) / (N(u) + s)`` (Friedman, Geiger,
           Goldszmidt 1997) and the m-estimate around the marginal.
         * "backoff": as "marginal", but towards P(x | all parents but the last), which is smoothed
-          in the same way, and so on down to P(x). The class is always dropped last.
+          in the same way, and so on down to P(x). The class is dropped last, wherever it stands.
 
         P(x) itself is smoothed by `alpha`, as is everything that is not a table of a discrete
         variable.
@@ -161,7 +162,7 @@ class Smoothing:
         return f"Smoothing({changed})"
 
     def changed(self) -> dict[str, Any]:
-        """Return the values that differ from the defaults."""
+        """Return the parameters that differ from their defaults, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if not self._is_default(f)}
 
     def _is_default(self, field: Any) -> bool:
@@ -173,7 +174,7 @@ class Smoothing:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def set_params(self, **params: Any) -> Smoothing:
-        """Return a copy with other values; the original is not changed.
+        """Return a copy with some parameters changed; the original is not changed.
 
         Raises
         ------
@@ -203,6 +204,13 @@ class Smoothing:
             raise DataError(
                 f"estimation='map' is the mode of one Dirichlet distribution, and {self.scheme!r} "
                 "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
+            )
+
+    def refuse_predictive(self, name: str) -> None:
+        """Raise a DataError if estimation is "predictive"; `name` needs point estimates."""
+        if self.estimation == "predictive":
+            raise DataError(
+                f"estimation='predictive' is not known for {name}; choose 'mean', 'map' or 'ml'."
             )
 
     @property
@@ -237,7 +245,7 @@ class Smoothing:
         return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
 
     def pull(self, n_states: int) -> float:
-        """Return the equivalent sample size of the target of a table, 0 for maximum likelihood."""
+        """Return the equivalent sample size of a table's target distribution, 0 for "ml"."""
         if self.estimation == "ml":
             return 0.0
         if self.strength is not None:
@@ -256,20 +264,21 @@ class Smoothing:
         return np.broadcast_to(own, (n,))
 
     def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
-        """Return P(last axis | other axes) from counts.
+        """Return the smoothed table P(last axis | other axes) from counts.
 
         Parameters
         ----------
         counts : ndarray, shape (*cardinalities of the parents, n_states)
         variable : Discrete
+            The child, along the last axis.
         kept : int, optional
             Axis of the class, which back-off drops last. If None, the last axis is dropped first.
 
         Returns
         -------
         ndarray, shape of `counts`
-            Where a configuration has no rows and no pseudo-counts: uniform, or under a hierarchy
-            the distribution given fewer parents.
+            Where a configuration has no rows and no pseudo-counts: uniform, or with scheme
+            "marginal" or "backoff" the distribution given fewer parents.
         """
         if counts.ndim == 1 or not self.is_hierarchy:
             cells = self.weighted(counts, self.state_counts(variable))
@@ -283,11 +292,14 @@ class Smoothing:
         return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
 
     def ridge(self, total_variance: Floats) -> Floats:
-        """Return what is added to variances: 1 for constant columns, so that they do not score."""
+        """Return the values to add to variances: a share of each column's total variance.
+
+        It is 1 for constant columns, so that they do not distinguish classes.
+        """
         return np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
 
     def covariance(self, count: Floats, comoment: Floats, towards: Floats) -> Floats:
-        """Return covariances after shrinkage, without the ridge; `towards` in empty configurations.
+        """Return covariances after shrinkage towards `towards`, without the ridge.
 
         Parameters
         ----------
@@ -296,7 +308,8 @@ class Smoothing:
         comoment : ndarray
             Sums of products of deviations from each configuration's mean.
         towards : ndarray
-            Target of the shrinkage, broadcastable against `comoment`; see `pooled`.
+            Target of the shrinkage, and the covariance of configurations without rows;
+            broadcastable against `comoment`; see `pooled`.
         """
         squares = comoment + self.rows * towards
         if self.estimation == "map":
@@ -305,7 +318,10 @@ class Smoothing:
         return np.where(rows > 0, safe_divide(squares, rows), towards)
 
     def pooled(self, count: Floats, comoment: Floats) -> Floats:
-        """Return the pooled within-class covariance; the first axis (classes) has length 1."""
+        """Return the pooled within-class covariance, with length 1 along the axis of the classes.
+
+        Classes lie along the first axis; `count` and `comoment` are as for `covariance`.
+        """
         full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
         rows = full - self.ddof * (full > 0)
         return safe_divide(comoment.sum(axis=0, keepdims=True), rows.sum(axis=0, keepdims=True))
@@ -315,7 +331,9 @@ SmoothingLike: TypeAlias = Smoothing | str | float
 
 
 def as_smoothing(value: object) -> Smoothing:
-    """Return the Smoothing for a Smoothing, the name of a scheme, or a pseudo-count.
+    """Return a Smoothing for any value of a `smoothing=` parameter.
+
+    It may be a Smoothing, the name of a scheme, or a pseudo-count.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def tan(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
 ) -> Structure:
-    """Return the tree-augmented naive Bayes structure.
+    """Return the tree-augmented naive Bayes (TAN) structure.
 
     The star plus a maximum spanning tree over the features, weighted by conditional mutual
     information given the class (Friedman, Geiger, Goldszmidt 1997). For mixed types the tree over
@@ -99,15 +99,17 @@ def forest(
 ) -> Structure:
     """Return the forest-augmented naive Bayes structure.
 
-    The tree of `tan` without edges whose gain does not exceed the penalty of their parameters.
+    The tree of `tan`, from which an edge is left out if its gain in log likelihood does not exceed
+    the penalty for the parameters that it adds.
 
     Parameters
     ----------
     source, smoothing, root
         As for `tan`; `root` is the root of the component that contains it.
     score : {"bic", "aic"} or float
-        An edge is kept if rows x score exceeds log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) for
-        each parameter it adds, or if its score exceeds a threshold in nats per row.
+        An edge is kept if its gain in log likelihood exceeds log(rows) / 2 ("bic", Schwarz 1978) or
+        1 ("aic", Akaike 1974) per parameter that it adds; or, if `score` is a number, if its gain
+        per row exceeds this threshold, in nats.
     required, forbidden
         As for `tan`; a required edge is always kept.
     """
@@ -156,7 +158,10 @@ def _checked_score(score: Any) -> Any:
 
 
 def _net(score: str | float, scores: ArcScores) -> Floats:
-    """Return gains minus the penalty of the parameters that an edge adds, in nats per row."""
+    """Return the penalised gain by each edge, in nats per row, shape (d, d).
+
+    The penalty is "bic" or "aic" for the parameters that the edge adds, or a threshold (`score`).
+    """
     if isinstance(score, str):
         return safe_divide(scores.net(score), scores.rows)
     return scores.gains - score
@@ -173,7 +178,11 @@ def _augmented(
     *,
     pays: bool = False,
 ) -> Structure:
-    """Return a tree (or forest) over the columns, with `given` as an additional parent of all."""
+    """Return a maximum spanning tree or forest, directed, with `given` as a further parent of all.
+
+    `worth` computes edge weights from the scores of arcs; `pays` says whether to leave out edges
+    without a positive weight, which makes a forest.
+    """
     at_root = _root(columns, root)
     edges: list[tuple[int, int]] = []
     gains = np.zeros((len(columns), len(columns)))
@@ -213,7 +222,7 @@ def _tree_edges(
     weights : ndarray, shape (d, d)
         Weights of the arcs, parents along the first axis.
     rules : ArcRules
-        Rules of edges: they hold in both directions.
+        Required and forbidden edges: the directions of the arcs are ignored.
     pays : bool
         Whether to leave out edges without a positive weight.
 
@@ -254,8 +263,9 @@ def _joined(
 ) -> list[tuple[int, int]]:
     """Return the edges that join continuous columns to each other and to discrete columns.
 
-    Node 0 stands for all discrete columns. An edge to it stands for the edge to the discrete column
-    of the highest weight.
+    They form a maximum spanning tree in which node 0 stands for all discrete columns: an edge from
+    it to a continuous column stands for that column's edge of the highest weight to a discrete
+    column. `allowed` and `forced` are masks of the allowed and required edges.
     """
     n = len(continuous)
     tables = [np.zeros((n + 1, n + 1), dtype=a.dtype) for a in (weights, allowed, forced)]
@@ -281,8 +291,9 @@ def spanning_edges(
 ) -> list[tuple[int, int]]:
     """Return the edges i < j of a maximum spanning tree (or forest) of the allowed edges.
 
-    Forced edges come first, then edges by descending weight; ties go to the first pair. The solver
-    receives ranks from 1 instead of weights, since it treats weights near zero as absent edges.
+    Forced (required) edges come first, then edges by descending weight; ties go to the first pair.
+    The solver receives ranks from 1 instead of weights, since it treats weights near zero as absent
+    edges.
     """
     left, right = np.nonzero(np.triu(allowed, 1))
     weight = np.round(weights[left, right], TIE_DECIMALS)
@@ -301,9 +312,10 @@ def spanning_edges(
 def rooted_forest(
     n: int, edges: Iterable[tuple[int, int]], roots: Iterable[int]
 ) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each node of a forest, and an order with parents first.
+    """Return the parent of each node of an undirected forest, and an order with parents first.
 
-    The root of each tree is the first element of `roots` that the tree contains.
+    The root of each tree is the first element of `roots` that the tree contains. `n` is the number
+    of nodes.
     """
     near: list[list[int]] = [[] for _ in range(n)]
     for i, j in edges:

@@ -1,11 +1,12 @@
 """Distributions over spanning trees, with P(T) proportional to the product of its edge weights.
 
-The sum over all trees is a minor of the Laplacian of the weights (the matrix-tree theorem of
-Kirchhoff 1847; for tree-augmented networks Meila and Jaakkola 2006, "Tractable Bayesian learning of
-tree belief networks", section 3). Weights from thousands of rows differ by thousands of nats, too
-much for a determinant in floating point. The Laplacian is therefore eliminated node by node in log
-space. Eliminating node k adds ``w_ik w_kj / S_k`` to the weight of every pair i, j of other nodes,
-where ``S_k`` is the sum of the weights at k, and contributes a factor ``S_k``:
+The sum over all trees is a minor (the determinant of a submatrix) of the Laplacian of the weights
+(the matrix-tree theorem of Kirchhoff 1847; for tree-augmented networks Meila and Jaakkola 2006,
+"Tractable Bayesian learning of tree belief networks", section 3). Weights from thousands of rows
+differ by thousands of nats, too much for a determinant in floating point. The nodes are therefore
+eliminated one by one in log space. Eliminating node k adds ``w_ik w_kj / S_k`` to the weight of
+every pair i, j of other nodes, where ``S_k`` is the sum of the weights at k, and contributes a
+factor ``S_k``:
 
     sum over trees on V of w(T)  =  S_k  *  sum over trees on V without k of w'(T).
 
@@ -15,12 +16,12 @@ the log weights; they are computed by the same steps in reverse order.
 
 Trees are drawn by the same elimination and not by a random walk (Wilson 1996): the time of the walk
 is the mean hitting time, which grows as fast as the ratios of the weights. A tree on V without k,
-drawn from w', becomes a tree on V in two steps. Each of its edges is cut with probability
-``w_ik w_kj / (S_k w'_ij)``, the probability that it replaces a path through k. Then k is joined to
-one node i of each remaining part, drawn in proportion to w_ik. Summed over all sets of cut edges
-this is exact: by Cayley's formula the trees over m parts of weights ``u_a = sum of w_ik in part a``
-add up to ``prod_a u_a * S_k^(m - 2)``, and ``S_k`` times this over ``S_k^(m - 1)`` is the product
-of the u_a.
+drawn from w', becomes a tree on V in two steps. Each of its edges is cut with probability ``w_ik
+w_kj / (S_k w'_ij)``, the probability that it replaces a path through k. Then k is joined to one
+node i of each remaining component, drawn in proportion to w_ik. Summed over all sets of cut edges
+this is exact: by Cayley's formula the trees over m components of weights ``u_a = sum of w_ik in
+component a`` add up to ``prod_a u_a * S_k^(m - 2)``, and ``S_k`` times this over ``S_k^(m - 1)`` is
+the product of the u_a.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ class SpanningTrees:
 
     @cached_property
     def _steps(self) -> list[tuple[Floats, Floats]]:
-        """Log weights before each elimination, from the last node to the second, and shares.
+        """Log weights before each elimination of a node (the last one first), and path shares.
 
-        The share of a pair is the part of its new weight that comes from paths through the
-        eliminated node, shape (k, k) for a step of k + 1 nodes.
+        The path share of a pair of remaining nodes, in an array of shape (k, k) for a step with k +
+        1 nodes, is the part of its new weight that is due to paths through the eliminated node.
         """
         weights = np.array(self.log_weights, dtype=np.float64)
         np.fill_diagonal(weights, -np.inf)
@@ -81,7 +82,7 @@ class SpanningTrees:
             k = len(shares)
             link = before[k, :k]
             at_node = np.exp(link - log_sum_exp(link, 0))
-            # The matrix contains each pair twice.
+            # The symmetric matrix contains each pair twice, hence the factor 1/2.
             through = slopes * shares
             own = through.sum(axis=1)
             total = 1.0 - 0.5 * own.sum()
@@ -92,7 +93,7 @@ class SpanningTrees:
         return np.clip(slopes, 0.0, 1.0)
 
     def draw(self, random: np.random.Generator) -> list[tuple[int, int]]:
-        """Return the edges i < j of one tree, in ascending order."""
+        """Draw one tree; return its edges i < j in ascending order."""
         n = len(self.log_weights)
         parent = np.full(n, -1)  # towards node 0
         for before, shares in reversed(self._steps):
@@ -114,7 +115,7 @@ class SpanningTrees:
 
 
 def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the root of the part that contains each node."""
+    """Return the root of each node's component, given the parents of the nodes (-1 at roots)."""
     root = np.arange(len(parent))
     above = np.where(parent >= 0, parent, root)
     while True:
@@ -125,9 +126,12 @@ def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _join(parent: NDArray[np.intp], new: int, chosen: list[int]) -> None:
-    """Join a new node to one node of each part, and direct all edges towards node 0."""
+    """Join the node `new` to the chosen node of each component; direct all edges towards node 0.
+
+    `parent` is modified in place.
+    """
     for node in chosen:
-        # The path from the node to the root of its part is reversed.
+        # The path from the node to the root of its component is reversed.
         below, at = new, int(node)
         while at >= 0:
             parent[at], below, at = below, at, int(parent[at])

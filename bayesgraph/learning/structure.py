@@ -27,7 +27,7 @@ class Structure:
         The class first, if there is one.
     arcs : tuple of (parent name, child name)
     scores : mapping from arc to float
-        Scores of arcs in nats per row.
+        Scores of arcs, in nats per row; the learner defines what they measure.
     """
 
     variables: tuple[Variable, ...]
@@ -62,22 +62,26 @@ class Structure:
 
 @dataclass(frozen=True)
 class LearnerCard:
-    """A card: record that describes a learner to estimators, files and the command line.
+    """Record ("card") that describes a structure learner to estimators, files and the command line.
 
     Attributes
     ----------
     learn : callable
         Function from a count source and a smoothing to a Structure.
     counts_ahead : bool, or mapping from option to values
-        Whether the statistics that the learner requests do not depend on the data, so that rows can
-        be added and forgotten; or the values of options for which they do not.
+        Whether the statistics that the learner requests are known ahead, before it has seen the
+        data, so that rows can be added to and removed from them; or, for each option, the values
+        with which they are.
     """
 
     learn: Callable[..., Structure]
     counts_ahead: bool | Mapping[str, Collection[Any]]
 
     def counts_ahead_with(self, options: Mapping[str, Any]) -> bool:
-        """Return whether requests do not depend on the data, given options and other defaults."""
+        """Return whether the requested statistics are known ahead with given options.
+
+        Options that are not given have their defaults.
+        """
         if isinstance(self.counts_ahead, bool):
             return self.counts_ahead
         defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
@@ -93,7 +97,10 @@ LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
 def learner(
     *, counts_ahead: bool | Mapping[str, Collection[Any]]
 ) -> Callable[[LearnerT], LearnerT]:
-    """Return a decorator that registers a structure learner by its name; see `LearnerCard`."""
+    """Return a decorator that registers a structure learner by its function name.
+
+    `counts_ahead` is described in LearnerCard.
+    """
 
     def register(function: LearnerT) -> LearnerT:
         LEARNERS[function.__name__] = LearnerCard(function, counts_ahead)
@@ -103,7 +110,10 @@ def learner(
 
 
 def card_of(value: Any) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the name and the options of a registered learner or a partial of it, else None."""
+    """Return the name and the preset options of a registered learner, or None.
+
+    `value` may be the learner, or a `functools.partial` of it with keyword arguments.
+    """
     options: Mapping[str, Any] = {}
     if isinstance(value, partial) and not value.args:
         value, options = value.func, value.keywords
@@ -111,7 +121,10 @@ def card_of(value: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def counts_ahead(value: Any) -> bool:
-    """Return whether a learner is known to request only what does not depend on the data."""
+    """Return whether a learner's requested statistics are known not to depend on the data.
+
+    False for learners that are not registered.
+    """
     found = card_of(value)
     return found is not None and LEARNERS[found[0]].counts_ahead_with(found[1])
 
@@ -120,7 +133,7 @@ def counts_ahead(value: Any) -> bool:
 def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 
-    Requests no statistics: which ones are needed depends on the distributions of the features.
+    Requests no statistics, as those needed later depend on the distributions of the features.
     """
     target = target_of(source, "star")
     arcs = tuple((target.name, feature.name) for feature in source.features)
@@ -130,7 +143,9 @@ def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structu
 def learned_by(
     parameter: str, learner: Any, source: CountSource, smoothing: Smoothing
 ) -> Structure:
-    """Return the structure that a learner passed as a parameter learns from a source.
+    """Return the structure that a user-given learner learns from a source.
+
+    `parameter` is the name of the parameter that takes the learner, for the message.
 
     Raises
     ------
@@ -147,7 +162,9 @@ def learned_by(
 
 
 def target_of(source: CountSource, learner: str) -> Discrete:
-    """Return the class of a source.
+    """Return the class variable of a source.
+
+    `learner` is the name of the learner, for the message.
 
     Raises
     ------
@@ -174,7 +191,7 @@ def check_source(source: object, learner: str) -> None:
 def below_class(
     given: Discrete | None, columns: tuple[Variable, ...], scores: Mapping[Arc, float]
 ) -> Structure:
-    """Return the structure of scored arcs, with the class, if any, as a parent of all columns."""
+    """Return the structure of scored arcs between columns, with `given` as a parent of all."""
     variables = columns if given is None else (given, *columns)
     star_arcs = () if given is None else tuple((given.name, v.name) for v in columns)
     return Structure(variables, (*star_arcs, *scores), scores)

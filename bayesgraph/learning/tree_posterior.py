@@ -1,4 +1,4 @@
-"""Posterior distribution over the trees of tree-augmented naive Bayes, and averages over it."""
+"""Posterior distribution over the trees of tree-augmented naive Bayes (TAN), and model averages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TreePosterior:
-    """Posterior over all trees: proportional to the product of the weights of their edges.
+    """Posterior over all trees of features: proportional to the product of edge weights.
 
     For mixed types, a tree consists of a tree over the discrete features, and of a tree over the
     continuous features and one node for all discrete features. All arcs between the types then
@@ -76,12 +76,12 @@ class TreePosterior:
 
     @cached_property
     def _to_discrete(self) -> Floats:
-        """Log of the summed weights of each continuous feature's edges to discrete features."""
+        """Log of each continuous feature's summed weight of edges to discrete features."""
         return log_sum_exp(self.log_weights[: self.n_discrete, self.n_discrete :], 0)
 
     @cached_property
     def _whole(self) -> SpanningTrees:
-        """Trees over the continuous features and, if there are any, node 0 for discrete ones."""
+        """Trees over the continuous features and, if any, node 0 for all discrete ones."""
         m = self.n_discrete
         inner = self.log_weights[m:, m:]
         if not m:
@@ -108,7 +108,7 @@ class TreePosterior:
         return found
 
     def draw(self, random: np.random.Generator) -> tuple[tuple[int, int], ...]:
-        """Return the edges i < j of one tree, in ascending order."""
+        """Draw one tree; return its edges i < j in ascending order."""
         m = self.n_discrete
         edges = self._among_discrete.draw(random) if m else []
         offset = m - 1 if m else 0
@@ -122,10 +122,11 @@ class TreePosterior:
 
 
 def default_ess(features: Sequence[Variable], n_classes: int) -> float:
-    """Return the default equivalent sample size: half a row per cell, averaged over all pairs.
+    """Return the default equivalent sample size of a pair's table: half a row per cell, on average.
 
-    Half a row is Jeffreys' prior of a cell. All pairs have the same equivalent sample size, since
-    otherwise their priors would disagree on single features.
+    Half a row is Jeffreys' prior of a cell; the average is over all pairs of discrete features. All
+    pairs have the same equivalent sample size, since otherwise their priors would disagree on
+    single features.
     """
     cards = np.array([v.cardinality for v in features if isinstance(v, Discrete)], dtype=np.float64)
     if len(cards) < 2:
@@ -137,7 +138,7 @@ def default_ess(features: Sequence[Variable], n_classes: int) -> float:
 def tree_posterior(
     source: CountSource, smoothing: Smoothing, ess: float | None = None
 ) -> tuple[TreePosterior, NDArray[np.intp]]:
-    """Return the posterior over the trees of `tan`; constant features are left out.
+    """Return the posterior over the trees of `tan`, without constant features.
 
     Log weights of pairs of discrete features are exact log Bayes factors, see `log_marginal_ratio`.
     Those of other pairs are rows x score minus log(rows) / 2 per parameter that the edge adds
@@ -206,7 +207,7 @@ def averaged_tan(
     drawn = Counter(posterior.draw(random) for _ in range(n_trees))
     # The most frequent tree first, so that the result does not depend on the order of the draws.
     trees = sorted(drawn, key=lambda edges: (-drawn[edges], edges))
-    # Directed away from the root that `tan` chooses.
+    # Edges point away from the root that `tan` chooses.
     arcs = [directed(features, [(order[i], order[j]) for i, j in edges], None) for edges in trees]
     components: list[Parents] = [{features[c]: features[p] for p, c in tree} for tree in arcs]
     weights = np.array([drawn[edges] for edges in trees], dtype=np.float64) / n_trees
@@ -224,7 +225,12 @@ def averaged_tan(
 def _arc_probabilities(
     source: CountSource, components: list[Parents], weights: Floats, probabilities: Floats
 ) -> dict[Arc, float]:
-    """Return the exact probability of each edge, split by the drawn frequency of its directions."""
+    """Return the probability of each arc: that of its edge, split between the two directions.
+
+    The probability of an edge (`probabilities`, by feature) is exact, over all trees; it is split
+    by the frequencies (`weights`) of both directions in the drawn trees (`components`). Arcs from
+    the class have probability 1.
+    """
     place = {v: i for i, v in enumerate(source.features)}
     target = source.target
     assert target is not None  # see `mix`

@@ -1,4 +1,4 @@
-"""Estimation for a tree with known splits: roots, leaves, and the information of the splits."""
+"""Estimation for a decision tree with known splits: its features, leaves and information gains."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _CHUNK_ROWS = 2**16
 
 
 def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Floats) -> CPD:
-    """Return the distribution of a feature without parents, from the rows that observe it.
+    """Return the marginal distribution of a feature without parents, from the rows that observe it.
 
-    Pseudo-counts of one row in total are spread evenly over the states, or over the range of the
-    values; each tail beyond the range has a pseudo-count of one row. No later value is impossible.
+    A table for a discrete feature, a histogram for a continuous one. Pseudo-counts of one row in
+    total are spread evenly over the states, or over the range of the values; each tail beyond the
+    range has a pseudo-count of one row. No later value is impossible.
 
     Parameters
     ----------
@@ -59,7 +60,10 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
 def estimate_roots(
     table: Table, weights: Floats, tree: Tree, parents: Sequence[Variable]
 ) -> dict[Variable, CPD]:
-    """Return the distribution of each column of a table, see `estimate_root`."""
+    """Return the marginal distribution of each column of a table, see `estimate_root`.
+
+    `parents` has the variables to which `tree.feature` refers by index.
+    """
     place = {parent: k for k, parent in enumerate(parents)}
     cuts = {v: np.unique(tree.threshold[tree.feature == place.get(v, -2)]) for v in table.variables}
     return {v: estimate_root(table, v, weights, cuts[v]) for v in table.variables}
@@ -72,7 +76,7 @@ def node_sums(
     table: Table,
     amounts: Floats,
 ) -> Floats:
-    """Return the sums of amounts over the rows that reach each node, shape (n_nodes, m).
+    """Return the sums of given amounts over the rows that reach each tree node, (n_nodes, m).
 
     A row that misses the feature of a split goes both ways, weighted by the probability of each
     side: the fractional cases of Quinlan (1993, section 3.2), with the probabilities that
@@ -85,8 +89,10 @@ def node_sums(
     parents : sequence of Variable
         Variables to which `tree.feature` refers by index.
     roots : mapping from variable to CPD
+        Marginal distributions of the features.
     table : Table
     amounts : ndarray, shape (n_rows, m)
+        Values of each row to add up, such as weights by class.
     """
     # Arbitrary leaf distributions, only to build a CPD of the tree.
     values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
@@ -114,7 +120,7 @@ def node_sums(
 
 
 def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
-    """Return the values of nodes, with values of empty nodes replaced by those of their parents."""
+    """Return the values of tree nodes; a node in the mask `empty` has those of its parent node."""
     result = values.copy()
     for node in range(tree.n_nodes):  # parents come first
         if tree.feature[node] >= 0:
@@ -125,12 +131,12 @@ def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
 
 
 def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
-    """Return the class distribution at each node from class counts, shape (n_nodes, n_classes).
+    """Return the smoothed class distribution at each node, shape (n_nodes, n_classes).
 
-    ``(n_c + m * q_c) / (n + m)`` with the overall class frequency q_c and m = alpha * n_classes
-    (the m-estimate, Cestnik 1990). If all classes are equally frequent this adds alpha to each
-    count, and a tree of one leaf keeps the class frequencies. A node that no row reaches has the
-    distribution of its parent.
+    From class counts of this shape, ``(n_c + m * q_c) / (n + m)`` with the overall class frequency
+    q_c and m = alpha * n_classes (the m-estimate, Cestnik 1990). If all classes are equally
+    frequent this adds alpha to each count, and a tree of one leaf keeps the class frequencies. A
+    node that no row reaches has the distribution of its parent.
     """
     total = counts.sum(axis=1)
     cells = counts + alpha * counts.shape[1] * counts[0] / total[0]
@@ -141,10 +147,11 @@ def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
 def information_by_parent(
     tree: Tree, parents: Sequence[Variable], counts: Floats
 ) -> dict[Variable, float]:
-    """Return the mutual information with the class due to the splits on each parent, in nats.
+    """Return the information gain about the class by the splits on each parent, in nats.
 
     It is the decrease of entropy at each split, weighted by the share of rows that reach it. The
-    sum over all parents is the mutual information of class and leaf.
+    sum over all parents is the mutual information of class and leaf. `counts` has the class counts
+    of each node.
     """
     total = float(counts[0].sum())
     inner = np.flatnonzero(tree.feature >= 0)

@@ -46,7 +46,7 @@ class PosteriorAverage(Ensemble):
     weights : array_like, shape (number of networks,), optional
         Non-negative weights, which are divided by their sum. Equal by default.
     first : iterable of Variable, optional
-        Variables that precede those of the members, with all of their states in order.
+        Variables that come first in `variables`; their states come first, in this order.
 
     Attributes
     ----------
@@ -98,14 +98,14 @@ class PosteriorAverage(Ensemble):
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
-        """The networks of positive weight, as the solver queries them."""
+        """The networks of positive weight as `Member` objects, which the solver queries."""
         weights = self.weights.tolist()
         pairs = zip(self.networks, weights, strict=True)
         own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
         return tuple(Member(own, network, weight) for network, weight in pairs if weight > 0)
 
     def members_with(self, targets: Sequence[int]) -> list[Member]:
-        """Return the members that have all of the target variables.
+        """Return the members that have all target variables, given by their indices in the average.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class PosteriorAverage(Ensemble):
         return found
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Refuse all beliefs: with fixed weights, no likelihood sets a posterior to a given value.
+        """Refuse every `Belief`, because the weights of an average are fixed.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class PosteriorAverage(Ensemble):
 
 
 class Member:
-    """One network of an average, with translation of the average's evidence and targets.
+    """One network of an average; it translates the average's evidence and targets for the network.
 
     Attributes
     ----------
@@ -160,16 +160,19 @@ class Member:
         self._average = average
 
     def has(self, name: Name) -> bool:
-        """Tell whether the network has a variable."""
+        """Tell whether the network has a variable with this name."""
         return name in self.network.number
 
     def targets(self, targets: Sequence[int]) -> tuple[int, ...]:
-        """Return the network's indices of target variables, which it must have."""
+        """Return the network's indices of target variables, given the average's indices."""
         variables, number = self._average.variables, self.network.number
         return tuple(number[variables[target].name] for target in targets)
 
     def case(self, case: Case) -> Case:
-        """Return a case of the average as the network encodes it, without unknown variables."""
+        """Return one evidence assignment in the network's encoding.
+
+        Variables that the network lacks are left out.
+        """
         hard: dict[int, Any] = {}
         soft: dict[int, Floats] = {}
         for place, value in case.hard.items():
@@ -187,7 +190,10 @@ class Member:
         return Case(hard, soft, case.log_scale)
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return a pattern of evidence with the network's variable indices, for a plan."""
+        """Return the set of observed variables by their indices in the network, for a plan.
+
+        Variables that the network lacks are left out.
+        """
         variables, number = self._average.variables, self.network.number
 
         def known(places: Sequence[int]) -> tuple[int, ...]:
@@ -197,7 +203,10 @@ class Member:
         return Pattern(known(pattern.observed), known(pattern.soft), pattern.rows)
 
     def rows(self, rows: Evidence) -> Evidence:
-        """Return encoded rows as the network encodes them, without unknown variables."""
+        """Return a batch of encoded rows in the network's encoding.
+
+        Variables that the network lacks are left out.
+        """
         columns: dict[Variable, NDArray[Any]] = {}
         for whole, column in rows.columns.items():
             if self.has(whole.name):
@@ -207,14 +216,21 @@ class Member:
         for whole, logs in rows.likelihoods.items():
             if self.has(whole.name):
                 own = self.network.variable(whole.name)
-                assert isinstance(own, Discrete)  # as in the average
+                assert isinstance(own, Discrete)  # like the average's variable
                 soft[own] = logs[:, _positions(own, whole)]
         return Evidence(rows.n_rows, columns, soft)
 
     def spread(self, targets: Sequence[int], values: Floats, fill: float = 0.0) -> Floats:
-        """Return an array over the network's states, expanded to all states of the average.
+        """Return an array over the network's target states, expanded to the average's states.
 
-        States that the network lacks get the value `fill`.
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in the average.
+        values : ndarray
+            The last axes are the states of the targets in the network.
+        fill : float
+            Value of the states that the network lacks.
         """
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
             whole = self._average.variables[target]
@@ -232,7 +248,7 @@ class Member:
 
 
 def _joined(variables: Sequence[Variable]) -> Variable:
-    """Return a variable with the values of all the given variables, which have the same name."""
+    """Return a variable that has all values of the members' variables of one name."""
     first, *others = dict.fromkeys(variables)
     if not others:
         return first
@@ -259,7 +275,7 @@ def _values(variable: Discrete) -> Sequence[Any]:
 
 
 def _check_states(own: Variable, whole: Variable) -> None:
-    """Check that intervals or groups of values are the same in the member and in the average.
+    """Check that a member's variable `own` has the intervals or groups of the average's `whole`.
 
     Raises
     ------
@@ -275,7 +291,7 @@ def _check_states(own: Variable, whole: Variable) -> None:
 
 
 def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
-    """Return the index in the average's variable of each state of the member's variable."""
+    """Return the index in `whole`, the average's variable, of each state of a member's `own`."""
     _check_states(own, whole)
     assert isinstance(own, Discrete)  # no others have states
     assert isinstance(whole, Discrete)  # a variable with states in all members
@@ -283,7 +299,19 @@ def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
 
 
 def _translated(whole: Variable, own: Variable, value: Any) -> Any:
-    """Return an encoded value of the average as the member encodes it, None if unknown."""
+    """Translate a value from the encoding of the average's variable to that of a member's.
+
+    Parameters
+    ----------
+    whole, own : Variable
+        The variable of the average and the variable of the member.
+    value : state code, number or counts
+
+    Returns
+    -------
+    state code, number, counts or None
+        None if the member does not have the value.
+    """
     if own == whole:
         return value
     try:

@@ -1,4 +1,4 @@
-"""Checks and encoding of evidence and targets, by variable index."""
+"""Checks of evidence and targets, and their encoding by variable index."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
 from bayesgraph.inference.contract import Case, Joint, check_target
 from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import (
     Continuous,
     CountVector,
@@ -75,8 +76,8 @@ class Belief:
         return f"Belief({self.probabilities!r})"
 
 
-def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
-    """Return evidence as a case, which is keyed by variable index.
+def read_case(model: Model, evidence: EvidenceLike) -> Case:
+    """Return evidence as a `Case`, one evidence assignment encoded by variable index.
 
     Parameters
     ----------
@@ -114,9 +115,9 @@ def read_case(model: Model, evidence: Mapping[Name, Any] | None) -> Case:
 
 
 def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
-    """Return evidence in which names of items are replaced by the vector of counts they belong to.
+    """Return evidence in which single items, such as words, are collected in vectors of counts.
 
-    Other items of that vector are not observed.
+    Items of these vectors that the evidence does not name are not observed.
     """
     items = model.items_among(evidence)
     if not items:
@@ -134,14 +135,18 @@ def _by_jeffrey(
     model: Model,
     beliefs: dict[Discrete, Floats],
     case: Case,
-    evidence: Mapping[Name, Any] | None,
+    evidence: EvidenceLike,
 ) -> dict[int, Floats]:
-    """Return likelihoods that make the posteriors equal to the beliefs (Jeffrey's rule)."""
+    """Return log likelihoods, by variable index, that make the posteriors equal to the beliefs.
+
+    This is Jeffrey's rule: the likelihoods are soft evidence in addition to `case`, the other
+    evidence. `evidence` is the evidence as the user gave it, for error messages.
+    """
     model.check_beliefs(beliefs)
     number = model.number
 
     def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
-        """Return a posterior given likelihoods, or zeros if the evidence is impossible."""
+        """Return a posterior given log likelihoods, or zeros if the evidence is impossible."""
         soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
         given = case._replace(soft=soft)
         answer = model.work(Joint((number[variable.name],)), given.pattern).run(given)
@@ -161,7 +166,14 @@ def _by_jeffrey(
 
 
 def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple[int, ...]:
-    """Return the variable indices of the targets of a question.
+    """Return the variable indices of the targets of a query.
+
+    Parameters
+    ----------
+    model : Model
+    targets : name or list of names
+    observed : collection of int
+        Indices of the observed variables.
 
     Raises
     ------
@@ -247,7 +259,7 @@ def is_vector(value: Any) -> bool:
 
 
 def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:
-    """Return the variable and the probabilities of a belief, in the order of the states."""
+    """Return the variable of a belief, and its probabilities in the order of the states."""
     variable, numbers = _by_state(variable, belief.probabilities, what="A new belief about")
     if abs(numbers.sum() - 1.0) > 1e-6:
         raise EvidenceError(
@@ -258,7 +270,7 @@ def believed(variable: Variable, belief: Belief) -> tuple[Discrete, Floats]:
 
 
 def likelihood(variable: Variable, value: Any) -> Floats:
-    """Return soft evidence on one variable as log likelihoods of shape (n_states,)."""
+    """Return likelihoods of the states (soft evidence) as log likelihoods, shape (n_states,)."""
     _, numbers = _by_state(variable, value, what="Soft evidence on")
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(numbers))
@@ -309,7 +321,15 @@ def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
 
 
 def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:
-    """Return soft evidence and the values of partially observed discrete variables as factors."""
+    """Return soft evidence and partially observed discrete variables as factors.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    partial : sequence of Variable
+        Variables that some rows observe and others lack. The factor of a discrete one is 1 for the
+        observed state, or for all states in a row that lacks it, else 0.
+    """
     factors = []
     for judged, values in evidence.likelihoods.items():
         soft = Factor.from_log([judged], values)
@@ -326,7 +346,10 @@ def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Fa
 
 
 def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Variable, Floats]:
-    """Return the columns of partially observed continuous variables, which the engine applies."""
+    """Return the columns of the continuous variables in `partial`, which some rows lack (NaN).
+
+    These variables stay free in the potentials; the engine inserts the values that are observed.
+    """
     return {
         v: evidence.columns[v].astype(np.float64, copy=False)
         for v in partial

@@ -47,18 +47,23 @@ class Term:
     exponent: Floats
 
     @property
+    def title(self) -> str:
+        """The source on one line."""
+        return self.source.title if isinstance(self.source, CPD) else repr(self.source)
+
+    @property
     def scope(self) -> tuple[Variable, ...]:
         """Variables of the source."""
         return self.source.scope
 
     @cached_property
     def table(self) -> Factor | None:
-        """The powered table; None if the source is not a table."""
+        """The table raised to its exponents; None if the source is not a table."""
         factor = _as_factor(self.source)
         return None if factor is None else factor**self.exponent
 
     def potential(self, evidence: Evidence) -> Potential:
-        """Return the potential over the free variables, raised to the exponent."""
+        """Return the potential over the unobserved variables, raised to the exponent."""
         axes = [v for v in self.scope if isinstance(v, Discrete)]
         observed = [v for v in axes if v in evidence]
         codes = [evidence.columns[v] for v in observed]
@@ -74,18 +79,37 @@ class Term:
         return potential.power(exponent)
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:
-        """Return the powered potential of one row item by item; see CPD."""
+        """Return one row's log potential times the exponent as a sum of one term for each item.
+
+        The result is None if the source has no items; see `CPD.item_terms`.
+        """
         terms = self.source.item_terms(evidence) if isinstance(self.source, CPD) else None
         return None if terms is None else terms.powered(self.exponent)
 
     def item_logs(self) -> Floats | None:
-        """Return the increase of the log potential by one occurrence of each item; see CPD."""
+        """Return the increase of exponent times log potential by one occurrence of each item.
+
+        The result is None if the source has no items; see `CPD.item_logs`.
+        """
         logs = self.source.item_logs() if isinstance(self.source, CPD) else None
         return None if logs is None else weighted_log(logs.T, self.exponent).T
 
 
 def checked_exponent(what: str, exponent: ArrayLike, domain: str) -> Floats:
-    """Return exponents as a read-only array, or raise a ModelError if they are not in `domain`."""
+    """Return exponents as a read-only array after checking that they are in the domain.
+
+    Parameters
+    ----------
+    what : str
+        What has the exponents, for error messages.
+    exponent : array_like
+    domain : {"nonnegative", "unit", "free"}
+
+    Raises
+    ------
+    ModelError
+        For exponents outside the domain, or that are not finite numbers.
+    """
     if domain not in DOMAINS:
         raise ModelError(f"domain is one of {quoted(DOMAINS)}; got {domain!r}.")
     low, high = DOMAINS[domain]
@@ -103,7 +127,7 @@ def checked_exponent(what: str, exponent: ArrayLike, domain: str) -> Floats:
 
 
 def _name(source: Source) -> str:
-    """Return a factor or a CPD on one line."""
+    """Return the description of a factor or a CPD, one line of text."""
     return source.title if isinstance(source, CPD) else repr(source)
 
 
@@ -118,7 +142,10 @@ def _is_zero(term: Term) -> bool:
 
 
 def check_negative(source: Source, exponent: Floats) -> None:
-    """Raise a ModelError if the source has zeros, or no integral, to a negative power."""
+    """Raise a ModelError if negative exponents of the source are impossible and one is negative.
+
+    They are impossible for tables with zeros, and for CPDs that are not `is_positive`.
+    """
     table = _as_factor(source)
     if table is not None:
         if (np.isneginf(table.log_values) & (exponent < 0)).any():
@@ -131,7 +158,9 @@ def check_negative(source: Source, exponent: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GraphSlice:
-    """The terms of a factor graph under a pattern of evidence; see `inference.elimination.Slice`.
+    """Submodel of a factor graph for one set of observed variables: all of its terms.
+
+    It implements the protocol `inference.elimination.Slice`.
 
     Attributes
     ----------
@@ -150,11 +179,11 @@ class GraphSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Free variables of each term."""
+        """Unobserved variables of each term."""
         return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials given the evidence."""
+        """Return the potentials of all terms given the evidence; `summed` has no effect."""
         shown = evidence.without(self.blocking) if self.blocking else evidence
         potentials = [term.potential(shown) for term in self.terms]
         potentials += evidence_factors(evidence, self.blocking)
@@ -192,10 +221,7 @@ class FactorGraph(Model):
     """
 
     form = "product"
-    instead = (
-        " It has no parents and children to sample in turn: for other questions, query the"
-        " BayesianNetwork it was made from."
-    )
+    instead = " For other questions, query the BayesianNetwork it was made from."
 
     def __init__(
         self,
@@ -288,18 +314,20 @@ class FactorGraph(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> GraphSlice:
-        """Return the terms relevant to the variables to keep and the evidence.
+        """Return the submodel relevant to a query, which is the product of all terms.
 
-        See `inference.elimination.ProductModel`.
-
-        All terms are relevant. As a powered factor does not sum to one, every partially observed
-        variable must be summed out where it is missing.
+        No term can be left out, because a factor raised to an exponent does not sum to one. For the
+        same reason, every partially observed variable is summed out where it is missing. For the
+        parameters see `inference.elimination.ProductModel.slice`.
         """
         return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The powered tables and their programs, or None unless all factors are tables."""
+        """The tables raised to their exponents, for compiled elimination programs.
+
+        The value is None unless all factors are tables.
+        """
         factors = [term.table for term in self.terms if term.table is not None]
         if len(factors) < len(self.terms):
             return None

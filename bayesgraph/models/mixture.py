@@ -19,7 +19,8 @@ from bayesgraph.inference.mixture.solver import posterior_weights
 from bayesgraph.models.evidence import impossible
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Name, Variable
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import Variable
 
 _M = TypeVar("_M", bound=Model)
 
@@ -58,12 +59,12 @@ class Ensemble(Model):
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:
-        """The probability of each arc: the weight of the networks that have it, unless given."""
+        """Probability of each arc: as given, or the total weight of the networks with the arc."""
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
     @property
     def arc_scores(self) -> dict[Arc, float]:
-        """The weighted mean of each arc's score over the networks that have a score of it."""
+        """Score of each arc: its weighted mean over the networks that have a score of the arc."""
         scores: dict[Arc, list[tuple[float, float]]] = {}
         for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
             for arc, score in getattr(network, "arc_scores", {}).items():
@@ -100,8 +101,8 @@ class NetworkMixture(Ensemble):
     """A mixture of networks over the same variables: P(x) = sum_s pi_s P_s(x).
 
     The network that generates a row is a hidden variable with the distribution pi, a parent of all
-    other variables. Each network answers a question, and the answers are averaged with the
-    posterior weights of the networks given the evidence; nothing is approximated.
+    other variables. Each network answers a query, and the answers are averaged with the posterior
+    weights of the networks given the evidence; nothing is approximated.
 
     Parameters
     ----------
@@ -110,7 +111,8 @@ class NetworkMixture(Ensemble):
     weights : array_like, shape (number of networks,), optional
         Non-negative weights, which are divided by their sum. Equal by default.
     arc_probabilities : mapping from (parent, child) to float, optional
-        Opacities of the arcs in plots; by default the weight of all networks that have the arc.
+        Probabilities of the arcs, which plots draw as opacities; by default the total weight of the
+        networks that have the arc.
 
     Attributes
     ----------
@@ -165,7 +167,7 @@ class NetworkMixture(Ensemble):
         """Number of free parameters of all networks and of the weights."""
         return super().n_parameters + len(self.networks) - 1
 
-    def posterior_weights(self, evidence: Mapping[Name, Any] | None = None) -> Floats:
+    def posterior_weights(self, evidence: EvidenceLike = None) -> Floats:
         """Return the posterior probability of each network given evidence, shape (n_networks,).
 
         Raises
@@ -180,7 +182,7 @@ class NetworkMixture(Ensemble):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that have no posterior of their own in at least one network."""
+        """Variables that cannot be queried in at least one network; see `Model.silent`."""
         return frozenset().union(*(network.silent for network in self.networks))
 
     def __repr__(self) -> str:
@@ -193,6 +195,14 @@ class NetworkMixture(Ensemble):
 
 def checked_networks(owner: str, networks: Any, kind: type[_M]) -> tuple[_M, ...]:
     """Return the networks of a mixture or an average after checking their types.
+
+    Parameters
+    ----------
+    owner : str
+        "mixture" or "average", for error messages.
+    networks : iterable of models
+    kind : type
+        Required type of each network.
 
     Raises
     ------

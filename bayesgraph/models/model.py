@@ -1,8 +1,7 @@
-"""Base class of all models: it checks names and evidence, and passes each question to a solver."""
+"""Base class of all models: it checks names and evidence, and passes each query to a solver."""
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
@@ -19,6 +18,7 @@ from bayesgraph.errors import (
     UnsupportedModelError,
     quoted,
     unknown_variable,
+    warn,
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -67,13 +67,15 @@ if TYPE_CHECKING:
 
 
 class Model(ABC):
-    """Base class: named variables, evidence on them, and the questions that solvers answer.
+    """Base class: named variables, evidence on them, and queries that solvers answer.
 
     Attributes
     ----------
     variables : tuple of Variable
     form : str
-        Form of the model, which selects solvers: "product", "tempered", "mixture" or "average".
+        Form of the model, which selects solvers: "product" of CPDs or factors; "tempered", a
+        network whose CPDs are raised to powers; "mixture", a weighted mean of joint distributions;
+        "average", a weighted mean of posteriors.
     """
 
     variables: tuple[Variable, ...]
@@ -100,7 +102,7 @@ class Model(ABC):
 
     @cached_property
     def number(self) -> dict[Name, int]:
-        """The index in `variables` of each name."""
+        """Mapping from name to the index of the variable in `variables`."""
         return {variable.name: place for place, variable in enumerate(self.variables)}
 
     @cached_property
@@ -109,9 +111,9 @@ class Model(ABC):
         return tuple(v for v in self.variables if isinstance(v, CountVector))
 
     def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
-        """Return, for each vector of counts, the names that are items of it and not variables.
+        """Return the names that are items of a vector of counts, such as words, by vector.
 
-        Names that are items of several vectors are ignored.
+        Names of variables and names that are items of several vectors are left out.
         """
         found: dict[CountVector, list[Name]] = {}
         if self.vectors:
@@ -123,12 +125,12 @@ class Model(ABC):
 
     @property
     def compiled(self) -> CompiledTables | None:
-        """The tables and their programs, if the model is a product of tables."""
+        """The tables for compiled elimination programs; None if some factors are not tables."""
         return None
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables without a posterior of their own, because their CPDs only compute densities."""
+        """Variables that cannot be queried, whose CPDs give nothing but densities."""
         return frozenset()
 
     def variable(self, name: Name) -> Variable:
@@ -150,22 +152,22 @@ class Model(ABC):
         raise unknown_variable(name, self._by_name, where="The model")
 
     def case(self, evidence: EvidenceLike) -> Case:
-        """Return evidence, a mapping from name to value, as a case keyed by variable index."""
+        """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
         return read_case(self, evidence)
 
     def answers(self, kind: type[Any]) -> bool:
-        """Tell whether a solver answers questions of a type for this model."""
+        """Tell whether this model has a solver for queries of a type, a class of `Question`."""
         known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
     def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
-        """Return the evidence of a question as a case; refuse questions without a solver."""
+        """Return the evidence of a query as a `Case`; refuse queries that no solver answers."""
         if not self.answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
 
     def encode(self, evidence: EvidenceLike) -> Evidence:
-        """Return evidence given as a mapping from name to value as encoded columns of one row.
+        """Return evidence, a mapping from name to value, as a batch of one row in encoded columns.
 
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
         likelihood. None and NaN mean not observed.
@@ -179,11 +181,21 @@ class Model(ABC):
 
     @cached_property
     def memo(self) -> Memo:
-        """Cache of prepared work, by question and pattern of evidence."""
+        """Cache of prepared queries, by query and set of observed variables."""
         return Memo()
 
-    def work(self, question: Question, pattern: Pattern, memory_limit: int | None = None) -> Work:
-        """Return the selected solver's work, prepared once for a pattern of evidence and cached."""
+    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
+        """Return a query prepared by its solver for a set of observed variables, and cache it.
+
+        Parameters
+        ----------
+        question : Question
+            Type and targets of the query.
+        pattern : Pattern
+            The observed variables, without their values.
+        memory_limit : float, optional
+            Bytes.
+        """
         work: Work = self.memo.get(
             (type(question), question, pattern),
             lambda: first_work(self, question, pattern, memory_limit),
@@ -191,11 +203,11 @@ class Model(ABC):
         return work
 
     def plan_of(self, question: Question, pattern: Pattern) -> Plan:
-        """Return the plan of a question; see `plan`."""
+        """Return the plan of a query for a set of observed variables; see `plan`."""
         return first_plan(self, question, pattern)
 
-    def _answer(self, question: Question, case: Case, memory_limit: int | None) -> Any:
-        """Return the answer for one case; None if the evidence is impossible."""
+    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
+        """Return the answer to a query for one evidence assignment; None if it is impossible."""
         if memory_limit is not None:
             check_memory_limit(memory_limit)
         return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
@@ -205,14 +217,14 @@ class Model(ABC):
         question: Question,
         case: Case,
         evidence: EvidenceLike,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         answer = self._answer(question, case, memory_limit)
         if answer is None:
             raise impossible(evidence)
         return answer
 
-    # ------------------------------------------------------------------------------- questions
+    # --------------------------------------------------------------------------------- queries
 
     def query(
         self,
@@ -221,7 +233,7 @@ class Model(ABC):
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Any:
         """Return the posterior of one or several variables.
@@ -239,7 +251,7 @@ class Model(ABC):
             ``Posterior.approximation``.
         fallback : {"loopy", "likelihood-weighting"}, optional
             The method to use if the exact one needs more memory than the limit.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
         **options
             For the approximate method: ``max_iterations``, ``tolerance`` and ``damping``, or
@@ -270,14 +282,26 @@ class Model(ABC):
 
     def _exact_or_not(
         self,
-        exact: tuple[Question, EvidenceLike, int | None],
+        exact: tuple[Question, EvidenceLike, float | None],
         wanted: tuple[int, ...] | None,
         case: Case,
         method: str,
         fallback: str | None,
         options: Mapping[str, Any],
     ) -> Any:
-        """Return the exact answer to `exact` (question, evidence, limit), or an approximate one."""
+        """Return the exact answer to a query, or an approximate one.
+
+        Parameters
+        ----------
+        exact : tuple
+            For the exact method: the query, the evidence as the user gave it, and the memory limit.
+        wanted : tuple of int or None
+            For an approximate method: indices of the targets, None for all variables.
+        case : Case
+            The encoded evidence.
+        method, fallback, options
+            As in `query`.
+        """
         if method == "exact":
             if fallback is not None or options:
                 check_options(fallback, options)
@@ -298,7 +322,7 @@ class Model(ABC):
         *,
         method: str = "exact",
         fallback: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         **options: Any,
     ) -> Marginals:
         """Return the posterior of every unobserved variable, all at once.
@@ -331,7 +355,7 @@ class Model(ABC):
         evidence: EvidenceLike = None,
         *,
         joint: bool = False,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
 
@@ -346,7 +370,7 @@ class Model(ABC):
             As in `query`.
         joint : bool
             Maximise over the continuous variables too, which gives the mode of the joint density.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
         Raises
@@ -357,7 +381,7 @@ class Model(ABC):
             For the joint mode of a mixture, and for a mixture of networks so different that the
             4096 most probable assignments of each do not determine the answer.
         """
-        # Tables have no continuous variables, so that the work of k_most_probable is reused.
+        # Tables have no continuous variables: the prepared query of k_most_probable is reused.
         question = Best() if self.compiled is not None else Best(means=True, mode=joint)
         return self._best(1, question, evidence, memory_limit)[0]
 
@@ -366,7 +390,7 @@ class Model(ABC):
         k: int,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of the discrete variables, best first.
 
@@ -385,7 +409,7 @@ class Model(ABC):
         k: int,
         question: Best,
         evidence: EvidenceLike,
-        memory_limit: int | None,
+        memory_limit: float | None,
         case: Case | None = None,
     ) -> list[Assignment]:
         case = self._checked_case(Best, evidence) if case is None else case
@@ -396,10 +420,10 @@ class Model(ABC):
 
     def marginal_map(
         self,
-        targets: list[Name],
+        targets: Targets,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of the targets, all others summed out.
 
@@ -425,7 +449,7 @@ class Model(ABC):
         return self._best(1, Best(over), evidence, memory_limit, case)[0]
 
     def log_probability(
-        self, evidence: EvidenceLike = None, *, memory_limit: int | None = None
+        self, evidence: EvidenceLike = None, *, memory_limit: float | None = None
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
@@ -455,7 +479,7 @@ class Model(ABC):
         *,
         random_state: RandomState = None,
         frame: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Any:
         """Draw rows of all variables given the evidence, exactly and independently.
 
@@ -472,7 +496,7 @@ class Model(ABC):
         frame : {"pandas", "polars", "pyarrow", "dict"}, optional
             The type of table; by default the first library that is installed. A frame has a column
             for each item of a vector of counts, a dict has the matrix of counts.
-        memory_limit : int, optional
+        memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
         Returns
@@ -537,10 +561,10 @@ class Model(ABC):
     def sensitivity(
         self,
         target: Name,
-        state: Any,
+        state: State,
         evidence: EvidenceLike = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
     ) -> Sensitivity:
         """Return the derivatives of a posterior probability with respect to all table entries.
 
@@ -566,10 +590,10 @@ class Model(ABC):
         found: Sensitivity = self._possible(question, case, evidence, memory_limit)
         return found
 
-    def conflict(
-        self, evidence: Mapping[Name, Any], *, memory_limit: int | None = None
-    ) -> Conflict:
+    def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         """Return the conflict measure of the evidence, and the findings that the others contradict.
+
+        The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), see `Conflict`.
 
         Parameters
         ----------
@@ -596,12 +620,12 @@ class Model(ABC):
         question: str = "query",
         method: str = "exact",
     ) -> Plan:
-        """Return a printable plan of the computations that answer a question, without running it.
+        """Return a printable plan of the computations that answer a query, without running it.
 
         Parameters
         ----------
         targets : name or list of names, optional
-            Targets, for questions that have any.
+            Targets, for queries that have any.
         evidence : mapping from name to value, or collection of names, optional
             As in `query`, soft evidence included; the names of observed variables are enough.
         question : str, default "query"
@@ -618,7 +642,7 @@ class Model(ABC):
         Raises
         ------
         UnsupportedModelError
-            If the model does not answer the question.
+            If the model does not answer the query.
         """
         if not isinstance(question, str) or question not in QUESTIONS:
             raise EvidenceError(f"question= is one of {quoted(QUESTIONS)}; got {question!r}.")
@@ -682,8 +706,8 @@ class Model(ABC):
         Returns
         -------
         ndarray, shape (n_rows, n_states)
-            log P(target, evidence), for a factor graph up to its log partition; all entries of a
-            row of impossible evidence are minus infinity.
+            log P(target, evidence), to which a factor graph adds its log partition function; all
+            entries of a row of impossible evidence are minus infinity.
         """
         question = Joint((self.number[target.name],))
         return self.work(question, self._row_pattern(evidence)).run_rows(evidence)
@@ -703,7 +727,10 @@ class Model(ABC):
         )
 
     def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
-        """Return `log_posterior_rows`, with the prior in impossible rows, and their number."""
+        """Return `log_posterior_rows`, with the log prior in rows of impossible evidence.
+
+        The second result is the number of these rows.
+        """
         joint = self.log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         if not len(suspects):
@@ -723,7 +750,7 @@ class Model(ABC):
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
-    # -------------------------------------------------------------- verbs of the layers above
+    # --------------------------------------------- methods that higher layers implement
 
     def log_likelihood(self, table: TableLike) -> Floats:
         """Return the log likelihood (density) of each row of a table, shape (n_rows,).
@@ -787,8 +814,8 @@ class Model(ABC):
         Returns
         -------
         Contributions
-            A mapping from finding to its term, in nats; for a factor graph, from powered factor to
-            its term.
+            A mapping from finding to its term, in nats; for a factor graph, from factor (raised to
+            its exponent) to its term.
 
         Raises
         ------
@@ -813,7 +840,7 @@ class Model(ABC):
         Parameters
         ----------
         target : name
-            The class, the only parent of the vector.
+            The class variable, which is the only parent of the vector.
         n : int
             Number of items for each class.
         feature : name, optional
@@ -858,7 +885,7 @@ class Model(ABC):
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")
-# Methods that `plan` accepts: type of question, whether it has targets, function that makes it.
+# Methods that `plan` accepts: type of query, whether it has targets, function that makes it.
 QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
     "query": (Joint, True, Joint),
     "marginals": (All, False, lambda _: All()),
@@ -877,9 +904,8 @@ QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
 def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:
     """Warn that `count` rows have probability zero, unless `count` is zero."""
     if count:
-        warnings.warn(
+        warn(
             f"{count} of {n_rows} rows have probability zero under the model; they get the prior "
             f"of {target.name!r}.",
             ImpossibleEvidenceWarning,
-            stacklevel=4,
         )

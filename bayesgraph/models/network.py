@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -150,7 +150,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """Variables without a posterior of their own: the children of plates."""
+        """Variables that cannot be queried, because their CPDs only compute densities (plates)."""
         return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
 
     @cached_property
@@ -177,7 +177,7 @@ class BayesianNetwork(Model):
     def fit(
         cls,
         arcs: Graph,
-        frame: TableLike,
+        table: TableLike,
         *,
         variables: Iterable[Variable] = (),
         categorical: Iterable[Name] | Literal["all"] | None = None,
@@ -198,7 +198,7 @@ class BayesianNetwork(Model):
             The graph. With pairs, every column of the table that is in no arc becomes a node
             without arcs; the other types list their nodes. A Structure and a network also define
             the variables, with states that the table may lack.
-        frame : pandas, polars or pyarrow table, or mapping from name to column
+        table : pandas, polars or pyarrow table, or mapping from name to column
             Missing values: see `missing`.
         variables : iterable of Variable, optional
             Variables of columns that may not contain all states, with the states in order. A value
@@ -234,10 +234,10 @@ class BayesianNetwork(Model):
         One of two coins, not recorded which, was thrown twice in each row:
 
         >>> import bayesgraph as bg
-        >>> frame = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
+        >>> table = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
         >>> coin = bg.Discrete("coin", ["one", "other"])
         >>> net = BayesianNetwork.fit(
-        ...     [("coin", "a"), ("coin", "b")], frame, hidden=[coin], restarts=3, random_state=0
+        ...     [("coin", "a"), ("coin", "b")], table, hidden=[coin], restarts=3, random_state=0
         ... )
         >>> net.history.converged
         True
@@ -245,7 +245,7 @@ class BayesianNetwork(Model):
         network: BayesianNetwork = late_methods.call(
             "fit_network",
             arcs,
-            frame,
+            table,
             variables=variables,
             categorical=categorical,
             smoothing=smoothing,
@@ -270,8 +270,15 @@ class BayesianNetwork(Model):
         return self._cpd_of[self.variable(name)]
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a variable of that name."""
-        return isinstance(name, Hashable) and name in self._by_name
+        """Tell whether there is a variable, given itself or its name."""
+        try:
+            return name in (self._cpd_of if isinstance(name, Variable) else self._by_name)
+        except TypeError:  # it is not hashable
+            return False
+
+    def __len__(self) -> int:
+        """Return the number of variables."""
+        return len(self._by_name)
 
     def __iter__(self) -> Iterator[Name]:
         """Iterate over the names of the variables."""
@@ -279,7 +286,7 @@ class BayesianNetwork(Model):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of all CPDs."""
+        """Number of free parameters of all CPDs."""
         return sum(cpd.n_parameters for cpd in self.blocks)
 
     # ----------------------------------------------------------------------- for the solvers
@@ -291,11 +298,10 @@ class BayesianNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> NetworkSlice:
-        """Return the CPDs relevant to the variables to keep and the evidence.
+        """Return the submodel relevant to a query: the CPDs on which its answer depends.
 
-        See `inference.elimination.ProductModel`.
-
-        Nodes that are neither targets nor evidence nor ancestors of these are left out.
+        Nodes that are neither targets nor evidence nor ancestors of these are left out. For the
+        parameters see `inference.elimination.ProductModel.slice`.
         """
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
@@ -317,11 +323,22 @@ class BayesianNetwork(Model):
         partial: Sequence[Variable],
         kept: Collection[Variable],
     ) -> list[Variable]:
-        """Return the partially observed variables to sum out where they are missing.
+        """Return the partially observed variables to sum out in the rows that lack them.
 
-        Two kinds are left out: variables without children in the graph, which sum to one where
-        they are missing (unless siblings that depend on them are targets), and roots that the CPD
-        of their only child sums out.
+        Two kinds need not be summed out: variables without children in the submodel, whose CPD sums
+        to one (unless siblings that depend on them are targets), and roots that the CPD of their
+        only child sums out.
+
+        Parameters
+        ----------
+        relevant : collection of Variable
+            Variables of the submodel.
+        blocks : sequence of CPD
+            CPDs of the submodel.
+        partial : sequence of Variable
+            Variables that some rows observe and others lack.
+        kept : collection of Variable
+            Targets and variables with soft evidence.
         """
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(kept)
@@ -333,7 +350,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def compiled(self) -> CompiledTables | None:
-        """The tables and their programs, or None unless all CPDs are tables."""
+        """The tables for compiled elimination programs, or None unless all CPDs are tables."""
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
         if len(variables) < len(self.variables) or len(tables) < len(self.cpds):
@@ -351,7 +368,10 @@ class BayesianNetwork(Model):
         return list(self.names)
 
     def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
-        """Return the network over the variables in `above`, which include all their ancestors."""
+        """Return the network over the variables in `above`.
+
+        The set `above` must contain all ancestors of its variables.
+        """
         blocks = [cpd for cpd in self.blocks if not set(above).isdisjoint(cpd.children)]
         return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
 
@@ -362,9 +382,9 @@ class BayesianNetwork(Model):
     ) -> FactorGraph:
         """Return the product of the CPDs, each raised to an exponent, as a factor graph.
 
-        A factor graph raises to the exponents first: a missing variable is summed out of the
-        *powered* product. A weighted classifier instead marginalises first and then raises to the
-        exponents. Both agree if all features are observed.
+        A factor graph raises each CPD to its exponent first, and sums a missing variable out of the
+        product of the *powers*. A `WeightedNetwork` marginalises first, and then raises the
+        class-conditional probabilities to the exponents. Both agree if all features are observed.
 
         Parameters
         ----------
@@ -394,7 +414,9 @@ class BayesianNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class NetworkSlice:
-    """The CPDs relevant to a question; see `inference.elimination.Slice`.
+    """Submodel relevant to a query, for one set of observed variables: some CPDs of the network.
+
+    It implements the protocol `inference.elimination.Slice`.
 
     Attributes
     ----------
@@ -415,7 +437,7 @@ class NetworkSlice:
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Free variables of each piece."""
+        """Unobserved variables of each piece."""
         return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
     @property
@@ -431,7 +453,10 @@ class NetworkSlice:
 
     @cached_property
     def _linear(self) -> tuple[CPD, ...]:
-        """Pieces with free continuous variables; empty unless all of these are linear Gaussian."""
+        """The pieces with unobserved continuous variables, if all of them are linear Gaussian.
+
+        Empty if there are none, or if one of them is not linear Gaussian.
+        """
         found = [
             piece
             for piece, free in zip(self.pieces, self.scopes, strict=True)
@@ -441,7 +466,10 @@ class NetworkSlice:
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
-        """The linear pieces, integrated, and the others; None without any or if they are large."""
+        """The linear Gaussian pieces with continuous variables integrated out, and the rest.
+
+        The value is None if there are no linear Gaussian pieces, or if the integrals are large.
+        """
         if not self._linear:
             return None
         found = Integrated(self._linear, self.shown, self.keep)
@@ -450,7 +478,11 @@ class NetworkSlice:
         return (found, Combination.of(rest, self.shown)) if found.is_small else None
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials given the evidence; see `inference.elimination.Slice`."""
+        """Return the potentials of the pieces given the evidence.
+
+        With `summed`, unobserved continuous variables of a single row are integrated out here if
+        possible; see `inference.elimination.Slice.problem`.
+        """
         shown = evidence.without(self.blocking) if self.blocking else evidence
         if summed and evidence.n_rows == 1 and self._integrated is not None:
             numbers, rest = self._integrated

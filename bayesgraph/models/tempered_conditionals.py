@@ -17,7 +17,7 @@ from bayesgraph.variables import Discrete, Name, Variable
 
 
 def is_found(variable: Variable, evidence: Evidence) -> bool:
-    """Tell whether the evidence has values or likelihoods of a variable."""
+    """Tell whether the evidence contains values or likelihoods of a variable."""
     return variable in evidence or variable in evidence.likelihoods
 
 
@@ -29,7 +29,10 @@ class Conditionals:
     target: Discrete
 
     def logs(self, cpd: CPD, evidence: Evidence) -> Floats | None:
-        """Return the term of one feature, shape (n_rows, n_classes); None if it is not observed."""
+        """Return log p(x_i | observed parents, c) of the CPD's feature, shape (n_rows, n_classes).
+
+        The result is None if the feature is not observed.
+        """
         variable = cpd.variable
         above = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
         if not is_found(variable, evidence):
@@ -59,7 +62,10 @@ class Conditionals:
         )
 
     def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
-        """Return log p(x_i, x_S | c) - log p(x_S | c), where x_S are the observed parents."""
+        """Return log p(x_i, x_S | c) - log p(x_S | c) by inference in the network.
+
+        S are the observed parents, given as `above`.
+        """
         with_it = self._joint([*above, variable], evidence)
         without = self._joint(above, evidence)
         with np.errstate(invalid="ignore"):
@@ -74,7 +80,7 @@ class Conditionals:
 
 @dataclass(frozen=True, eq=False)
 class PoweredTables:
-    """Tables whose only parent is the class, raised to their exponents and stacked for one kernel.
+    """Tables whose only parent is the class variable, raised to exponents, for a compiled kernel.
 
     Attributes
     ----------
@@ -83,7 +89,7 @@ class PoweredTables:
     start : ndarray, shape (n_features,)
         Row of `table` at which the states of each feature start.
     table : ndarray, shape (states of all features, classes rounded up to a multiple of 4)
-        Logarithms, as :func:`bayesgraph.cpds.kernels.add_states` takes them.
+        Exponent times log probability, as :func:`bayesgraph.cpds.kernels.add_states` takes it.
     """
 
     place: dict[Discrete, int]
@@ -94,7 +100,7 @@ class PoweredTables:
     def of(
         cls, network: BayesianNetwork, target: Discrete, exponents: Mapping[Name, Floats]
     ) -> PoweredTables:
-        """Return the powered tables of a network's features."""
+        """Return the tables of a network's features, raised to the features' exponents."""
         cpds = [c for c in network.cpds if isinstance(c, TableCPD) and c.parents == (target,)]
         logs = [np.empty((target.cardinality, 0))]
         logs += [weighted_log(c.log_values, exponents[c.variable.name][..., None]) for c in cpds]
@@ -103,7 +109,10 @@ class PoweredTables:
         return cls({c.variable: i for i, c in enumerate(cpds)}, start, table)
 
     def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add the powered logs of observed features to `out`, shape (n_classes, n_rows)."""
+        """Add exponent times log p(x_i | c) of all observed features to `out`.
+
+        `out` has the shape (n_classes, n_rows).
+        """
         seen = tuple(v for v in self.place if v in evidence)
         if seen:
             start = self.start[[self.place[v] for v in seen]]

@@ -27,25 +27,28 @@ from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variab
 
 
 class WeightedNetwork(Model):
-    """A network that predicts its class by tempered conditionals: marginalise first, then temper.
+    """A Bayesian network classifier in which the conditional of each feature has an exponent.
 
-    The posterior of the class is::
+    For a naive Bayes network this is weighted naive Bayes. In general, class c has the
+    posterior::
 
         P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic
 
     where O are the observed features, and the conditionals are those of the network without
-    exponents. A missing feature is left out, whatever its exponent. The posterior of another
-    variable t is ``sum_c P(c | x_O) p(x_t | x_O, c)``. If all features are observed, the posterior
-    of the class equals that of the product of the powered CPDs, see `to_factor_graph`; a factor
-    graph sums a missing feature out of the powered product instead. Rows have no probability: the
-    `log_evidence` of an answer is the log of the sum of the product above over the classes, of
-    which only the difference to the value with nothing observed has a meaning.
+    exponents: probabilities are marginalised first, then raised to exponents. A missing feature is
+    left out. The posterior of another variable t is ``sum_c P(c | x_O) p(x_t | x_O, c)``. If all
+    features are observed, the posterior of the class equals that of the product of the CPDs raised
+    to the exponents. (The result of `to_factor_graph` sums a missing feature out of this product
+    instead.)
+
+    Rows have no probability: the `log_evidence` of an answer is the log of the product above,
+    summed over the classes; only its difference from the value without evidence has a meaning.
 
     Parameters
     ----------
     network : BayesianNetwork
     target : name
-        The class: a discrete variable without parents.
+        The class variable, which is discrete and has no parents.
     exponents : mapping from feature name to number, or array_like of shape (n_classes,), optional
         Exponents of the features' conditionals; the default is 1.
     bias : array_like, shape (n_classes,), optional
@@ -178,7 +181,7 @@ class WeightedNetwork(Model):
 
     @cached_property
     def _log_prior(self) -> Floats:
-        """The log of P(c)^w_0 exp(b_c), which need not sum to one over the classes."""
+        """The log of P(c)^w_0 exp(b_c), shape (n_classes,), which is not normalised."""
         factor = self.network[self.target.name].to_factor()
         assert factor is not None  # a discrete variable without parents is a table
         logs = weighted_log(factor.log_values[0], np.array(self.prior_exponent))
@@ -193,12 +196,14 @@ class WeightedNetwork(Model):
         return PoweredTables.of(self.network, self.target, self.exponents)
 
     def log_scores(self, evidence: Evidence) -> Floats:
-        """Return the log of the product of the tempered conditionals, shape (n_rows, n_classes).
+        """Return the unnormalised log posterior of the class, shape (n_rows, n_classes).
+
+        It is the log of the product in the description of this Python class.
 
         Parameters
         ----------
         evidence : Evidence
-            Evidence on features; evidence on the class itself is ignored.
+            Evidence on features; evidence on the class variable itself is ignored.
         """
         # Classes first in memory: kernels run along the rows.
         found = np.empty((self.target.cardinality, evidence.n_rows)).T
@@ -214,7 +219,7 @@ class WeightedNetwork(Model):
         return found
 
     def tempered(self, cpd: CPD, evidence: Evidence) -> Floats | None:
-        """Return w_i log p(x_i | observed parents, c) of a feature, shape (n_rows, n_classes).
+        """Return w_ic log p(x_i | observed parents, c) of a feature, shape (n_rows, n_classes).
 
         The result is None if the feature is not observed or its exponent is 0.
         """
@@ -231,28 +236,29 @@ class WeightedNetwork(Model):
         soft: Collection[Discrete],
         keep: Sequence[Variable],
     ) -> Slice:
-        """Return the factors relevant to the variables to keep and the evidence.
+        """Return the submodel relevant to a query, as a product of factors.
 
-        See `inference.elimination.ProductModel`.
-
-        They are the factors of the network, and a correction factor over the class that replaces
-        the network's posterior of the class by the tempered posterior.
+        These are the factors of the network, and a correction factor over the class variable that
+        turns the network's posterior of the class into that of this model. For the parameters see
+        `inference.elimination.ProductModel.slice`.
         """
         if self.target in observed and self.target not in partial:
             return self.network.slice(observed, partial, soft, keep)
         inner = self.network.slice(observed, partial, soft, [*keep, self.target])
         alone = self.target not in observed and not set(keep) - {self.target}
-        # The model's memo holds its slices: a weak reference avoids a cycle.
+        # The model's cache holds its submodels: a weak reference avoids a cycle.
         own: Any = weakref.proxy(self)
         return ClassSlice(own) if alone else TurnedSlice(own, inner)
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """See Model."""
+        """Variables that cannot be queried; see `Model.silent`."""
         return self.network.silent
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
-        """Check that beliefs are about the class only: exponents change the effect of likelihoods.
+        """Check that beliefs are about the class variable only.
+
+        Exponents change the effect of likelihoods of features.
 
         Raises
         ------
@@ -268,10 +274,10 @@ class WeightedNetwork(Model):
     # ----------------------------------------------------------------------------- other verbs
 
     def to_factor_graph(self) -> FactorGraph:
-        """Return the product of the powered CPDs and the biases as a factor graph.
+        """Return the CPDs raised to their exponents, and the biases, as a factor graph.
 
         Its posteriors equal those of this model if all features are observed. It sums a missing
-        feature out of the powered product, while this model leaves the feature out.
+        feature out of the product of the factors, while this model leaves the feature out.
 
         Raises
         ------
@@ -315,7 +321,7 @@ class WeightedNetwork(Model):
 
 @dataclass(frozen=True, eq=False)
 class ClassSlice:
-    """A slice with one factor: the scores of the class, if the class alone is asked for.
+    """Submodel for queries of the class variable alone: one factor, the scores of the classes.
 
     The scores are not derived from the network's posterior, which may give probability zero to a
     class that is possible under the exponents.
@@ -327,11 +333,11 @@ class ClassSlice:
 
     @property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """The scope of the only factor: the class."""
+        """The scope of the only factor: the class variable."""
         return ((self.model.target,),)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the scores of the class, and its likelihoods, as factors."""
+        """Return the scores of the classes, and the soft evidence on the class, as factors."""
         target = self.model.target
         scores = Factor.from_log([target], self.model.log_scores(evidence))
         soft = {v: logs for v, logs in evidence.likelihoods.items() if v == target}
@@ -341,10 +347,11 @@ class ClassSlice:
 
 @dataclass(frozen=True, eq=False)
 class TurnedSlice:
-    """The network's factors, and a factor that corrects its posterior of the class.
+    """Submodel for other queries: the network's factors, and a correction factor over the class.
 
-    The correction factor is the tempered score of each class divided by the probability that the
-    network gives to the class and the evidence.
+    The correction factor turns the network's posterior of the class into that of the weighted
+    network: it is the score of each class, divided by the probability that the network gives to the
+    class and the evidence.
     """
 
     model: WeightedNetwork
@@ -357,16 +364,16 @@ class TurnedSlice:
 
     @property
     def blocking(self) -> Sequence[Variable]:
-        """See `inference.elimination.Slice`: the blocking variables of the network."""
+        """Variables of the network that are summed out in the rows that lack them."""
         return self.inner.blocking
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """The scopes of the network's factors, and that of the correction factor: the class."""
+        """The scopes of the network's factors, and of the correction factor: the class variable."""
         return (*self.inner.scopes, (self.model.target,))
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials given the evidence, and the correction factor."""
+        """Return the network's potentials given the evidence, and the correction factor."""
         model = self.model
         problem = self.inner.problem(evidence, summed=summed)
         given = _without(evidence, model.target)
@@ -385,7 +392,7 @@ def _without(evidence: Evidence, target: Discrete) -> Evidence:
 
 
 def _spread(exponent: Floats, cpd: CPD, target: Discrete) -> Floats:
-    """Return exponents by class, reshaped to the axis of the class among the CPD's axes."""
+    """Return exponents by class, shaped to broadcast against the CPD's table."""
     if not exponent.ndim:
         return exponent
     axes = [v for v in cpd.scope if not isinstance(v, (Continuous, CountVector))]

@@ -13,7 +13,16 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.measures import label_codes
-from bayesgraph.plots.style import COLOURS, INK, Axes, heading, new_figure, shown_names, styled
+from bayesgraph.plots.style import (
+    COLOURS,
+    INK,
+    Axes,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+    without_mathematics,
+)
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Name
 
@@ -101,10 +110,13 @@ def plot_decision_boundary(
             )  # fmt: skip
         ax.set(xlim=limits[0], ylim=limits[1], xlabel=str(features[0]), ylabel=str(features[1]))
         ax.tick_params(length=0, pad=5)
-        ax.legend(
+        legend = ax.legend(
             title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
             borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
         )  # fmt: skip
+        without_mathematics(
+            [ax.xaxis.label, ax.yaxis.label, legend.get_title(), *legend.get_texts()]
+        )
         heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
     return ax
 
@@ -133,7 +145,7 @@ def _check(clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Nam
 def _points(
     clf: GraphClassifier, X: Any, y: ArrayLike, features: tuple[Name, Name]
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the rows with both features, shape (n, 2), and the codes of their classes."""
+    """Return the rows in which both features are observed, shape (n, 2), and their class codes."""
     columns = columns_of(X, [variable.name for variable in clf.features_])
     for name in features:
         if name not in columns:
@@ -151,7 +163,7 @@ def _points(
 
 
 def _limits(points: Floats) -> Floats:
-    """Return the lower and upper limit of both axes, shape (2, 2)."""
+    """Return the limits (low, high) of both axes, shape (2, 2), with a margin around the points."""
     low, high = points.min(axis=0), points.max(axis=0)
     margin = _MARGIN * np.where(high > low, high - low, 1.0)
     # Without negative values there is no margin below 0, where the density may be zero.
@@ -165,7 +177,10 @@ def _log_proba(
     fixed: Mapping[Name, Any],
     axes: list[Floats],
 ) -> Floats:
-    """Return log probabilities on a grid, shape (n_y, n_x, n_classes)."""
+    """Return log class probabilities on a grid, shape (n_y, n_x, n_classes).
+
+    `axes` are the grid values of both features; `fixed` is the evidence on other features.
+    """
     x, y = (values.ravel() for values in np.meshgrid(*axes))
     columns: dict[Name, Any] = {v.name: [fixed.get(v.name)] * len(x) for v in clf.features_}
     columns[features[0]], columns[features[1]] = x, y
@@ -176,7 +191,10 @@ def _log_proba(
 
 
 def _background(proba: Floats) -> Floats:
-    """Return colours, shape (n_y, n_x, 3): the more probable the best class, the deeper."""
+    """Return the colour of the most probable class at each grid point, shape (n_y, n_x, 3).
+
+    The more probable the class, the deeper its colour.
+    """
     n = proba.shape[-1]
     share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
     palette = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
@@ -185,7 +203,7 @@ def _background(proba: Floats) -> Floats:
 
 
 def _note(clf: GraphClassifier, fixed: Mapping[Name, Any]) -> str:
-    """Return a text with the given features and the number of features that are not observed."""
+    """Return the line below the title: features in the evidence, number of unobserved features."""
     shown = [f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in fixed.items()]
     n_free = len(clf.features_) - 2 - len(fixed)
     if n_free:

@@ -128,7 +128,7 @@ def nomogram_figure(
 
 @dataclass(frozen=True, eq=False)
 class _Ruler:
-    """The values of a feature and their log odds.
+    """The values of a feature, and the change of the class log odds by each value.
 
     Attributes
     ----------
@@ -136,6 +136,7 @@ class _Ruler:
     values : ndarray, shape (n,)
         Codes of states, or a grid of numbers.
     log_odds : ndarray, shape (n,)
+        Log likelihood ratio of the two classes at each value, which adds to the log odds.
     """
 
     variable: Variable
@@ -153,7 +154,7 @@ class _Ruler:
         return float(self.log_odds.max()) - self.low
 
     def branches(self) -> list[slice]:
-        """Return the slices of the grid on which the log odds are monotonic."""
+        """Return the slices of the grid on which the log odds only rise or only fall."""
         signs = np.sign(np.diff(self.log_odds))
         turns = np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1
         edges = [0, *turns.tolist(), len(self.values) - 1]
@@ -232,7 +233,10 @@ def _line(axes: Axes, y: float, start: float, end: float, colour: str) -> None:
 
 
 def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str = INK) -> None:
-    """Draw a tick and its label, above the ruler if the level is positive."""
+    """Draw a tick and its label at x on the ruler at height y.
+
+    `level` is the distance of the label from the ruler: above it if positive, below if negative.
+    """
     # Rows are numbered downwards, so that up is negative.
     axes.plot([x, x], [y, y - level * 0.75], color=colour, linewidth=0.7, zorder=2, clip_on=False)
     axes.text(
@@ -244,7 +248,11 @@ def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str 
 def _labels(
     axes: Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
 ) -> None:
-    """Write labels without overlap; a label that fits on no level becomes a tick without text."""
+    """Write labels at the positions `places` of a ruler at height y, without overlap.
+
+    Each label goes to the first of the `levels` (distances from the ruler) with room for it;
+    without room, it becomes a tick without text.
+    """
     ends = dict.fromkeys(levels, -math.inf)
     for at in np.argsort(places, kind="stable"):
         x, label = float(places[at]), labels[at]
@@ -258,7 +266,10 @@ def _labels(
 
 
 def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
-    """Draw the ruler of a continuous feature, with a branch for each monotonic slice."""
+    """Draw the ruler of a continuous feature, with a branch for each monotonic slice.
+
+    `place` has the points of each grid value, its position on the ruler.
+    """
     ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
     values = ruler.values
     ticks = ticker.MaxNLocator(nbins=12).tick_values(values[0], values[-1])
@@ -279,7 +290,11 @@ def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
 
 
 def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None:
-    """Draw the rulers of total points and of the probability, except where it is near 0 or 1."""
+    """Draw the rulers of the total points and of the class probability, except near 0 and 1.
+
+    They are below the rulers of `n` features. `offset` is the log odds at 0 total points, `span`
+    the range of the log odds, and `unit` the points per unit of log odds.
+    """
     low, high = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
     if low >= high:  # all sums are outside the limits
         low, high = offset, offset + max(span, 1e-12)

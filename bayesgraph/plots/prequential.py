@@ -23,6 +23,7 @@ from bayesgraph.plots.style import (
     heading,
     new_figure,
     styled,
+    without_mathematics,
 )
 
 _MEASURES = {
@@ -54,8 +55,8 @@ def prequential_figure(
     results : PrequentialResult, several, or mapping from name to PrequentialResult
         Results of :func:`bayesgraph.prequential` for one model or several models.
     measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
-    changes : array_like of rows, optional
-        Rows at which the stream is known to change; they are drawn as grey lines.
+    changes : array_like of numbers, optional
+        Indices of rows at which the stream is known to change; they are drawn as grey lines.
     title : str
 
     Returns
@@ -65,7 +66,7 @@ def prequential_figure(
     Raises
     ------
     DataError
-        If there are no results, `measure` is another one, or `changes` are not rows.
+        If there are no results, `measure` is another one, or `changes` are not indices of rows.
     DataTypeError
         If an object is not a PrequentialResult.
     MissingDependencyError
@@ -93,7 +94,7 @@ def prequential_figure(
 
 
 def _named(results: Any) -> Named:
-    """Return pairs of name and result, from any form of the argument `results`."""
+    """Return (name, result) pairs from the argument `results` of `prequential_figure`."""
     if isinstance(results, Mapping):
         named = [(str(name), result) for name, result in results.items()]
     else:
@@ -124,7 +125,7 @@ def _draw_curves(axes: Axes, named: Named, measure: str) -> None:
 
 
 def _shown(named: Named) -> list[str]:
-    """Return the names as texts; repeated names get a number."""
+    """Return the names of the results as short texts; repeated names get a number."""
     names, seen = [], dict.fromkeys((name for name, _ in named), 0)
     for name, _ in named:
         seen[name] += 1
@@ -154,8 +155,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
         ncols=_columns(named),
         frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    without_mathematics(legend.get_texts())
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:

@@ -69,9 +69,9 @@ def new_figure(figure_class: Any, width: float, height: float) -> Figure:
 
 
 def heading(axes: Axes, title: str, note: str) -> None:
-    """Write a bold title and a line of muted text below it, flush left with the axes."""
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
-    axes.annotate(
+    """Write a bold title and `note`, a line of muted text, above the axes, flush left."""
+    bold = axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
+    quiet = axes.annotate(
         note,
         (0, 1),
         xytext=(0, 8),
@@ -80,10 +80,17 @@ def heading(axes: Axes, title: str, note: str) -> None:
         fontsize=9,
         color=MUTED,
     )
+    without_mathematics([bold, quiet])
+
+
+def without_mathematics(texts: Iterable[Any]) -> None:
+    """Have text show its dollar signs, also in a figure that is saved in the style of its user."""
+    for text in texts:
+        text.set_parse_math(False)
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:
-    """Return names or states as texts, which are shortened and distinct."""
+    """Return names or states as texts, shortened but distinct."""
     return texts(map(plain, classes), LONGEST_LABEL)
 
 

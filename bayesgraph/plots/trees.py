@@ -39,8 +39,8 @@ def tree_to_dot(
     cpd : TreeCPD
         If it has the number of rows that reached each node in fitting, these numbers are shown.
     numbers : GaussianCPD, optional
-        CPD of a number given the tree's child (as in a regression): the leaves show its mean ±
-        standard deviation instead of bars.
+        For a regression tree, whose child is the variable of the leaves: CPD of the target given
+        the leaf. The leaves show mean ± standard deviation of the target instead of bars.
     max_depth : int, optional
         Maximum number of splits on a path; a deeper subtree is replaced by its number of leaves.
         None shows all.
@@ -66,7 +66,7 @@ def tree_to_dot(
       n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
     """
     if not isinstance(cpd, TreeCPD):
-        raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {cpd!r}.")
+        raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {getattr(cpd, 'title', repr(cpd))}.")
     if rankdir not in ("TB", "LR"):
         raise GraphError(f"rankdir is 'TB' or 'LR'; got {rankdir!r}.")
     if max_depth is not None and max_depth < 0:
@@ -74,7 +74,7 @@ def tree_to_dot(
     if numbers is not None and numbers.parents != (cpd.variable,):
         raise GraphError(
             f"numbers= is the CPD of a number whose only parent is {cpd.variable.name!r}; got "
-            f"{numbers!r}."
+            f"{numbers.title}."
         )
     tree = cpd.tree
     deepest = math.inf if max_depth is None else max_depth
@@ -147,7 +147,7 @@ def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int)
 
 
 def _cut(cpd: TreeCPD, node: int) -> str:
-    """Return the statement of a node that replaces its subtree by the number of leaves."""
+    """Return the DOT statement of a node that replaces its subtree by the number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
         at = waiting.pop()
@@ -162,7 +162,7 @@ def _cut(cpd: TreeCPD, node: int) -> str:
 
 
 def _rows(cpd: TreeCPD, node: int) -> list[str]:
-    """Return a label with the number of rows that reached a node; none if it is unknown."""
+    """Return the label of the number of rows that reached a node, as a list; empty if unknown."""
     if not len(cpd.tree.counts):
         return []
     count = float(cpd.tree.counts[node])
@@ -172,7 +172,10 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
 
 
 def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return for both branches the condition, its full text, and the states still possible."""
+    """Return (condition, its full text, states still possible) for both branches of a split.
+
+    `left_over` has the states of each discrete feature that are still possible at the node.
+    """
     parent = cpd.parents[cpd.tree.feature[node]]
     if not isinstance(parent, Discrete):
         at = float(cpd.tree.threshold[node])

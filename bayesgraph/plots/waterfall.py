@@ -1,4 +1,7 @@
-"""Waterfall chart of log odds: from the prior to the total, with a bar for each finding."""
+"""Waterfall chart of log odds: from the prior to the total, with a bar for each finding.
+
+A finding is the observed value of a variable.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def contributions_figure(
 
 @dataclass(frozen=True)
 class _Bar:
-    """One row of the figure: a finding, or a part of a finding."""
+    """One row of the figure: the prior, a finding, or (`piece`) a part of a finding."""
 
     label: str
     value: float
@@ -99,7 +102,10 @@ class _Bar:
 
 
 def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
-    """Return the bars of the prior and the findings; infinite findings (arrows) are last."""
+    """Return the bars of the prior and of the findings; infinite findings (arrows) are last.
+
+    If `arcs` is true, a finding is split into its contribution alone and those of arcs.
+    """
     terms = contributions.sorted_terms()
     shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
     shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
@@ -210,7 +216,7 @@ def _arrow(
 
 
 def _odds_axis(axes: Axes) -> None:
-    """Label the axis with log odds and, below each value, the corresponding probability."""
+    """Label the horizontal axis with log odds and, below them, the corresponding probabilities."""
     ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
     axes.set_xticks(ticks, labels)

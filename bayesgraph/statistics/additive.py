@@ -1,4 +1,4 @@
-"""Additive statistics: sums over rows that are added, subtracted and re-indexed to new states."""
+"""Additive statistics: sums over rows that can be added, subtracted, and given new states."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.in
 
 
 def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int) -> Floats:
-    """Return an array with an axis enlarged to `size`, on which index i moves to ``at[i]``.
+    """Return an array with one axis enlarged to `size`, on which index i moves to index ``at[i]``.
 
     New entries are zero. If `at` is None, the array is returned unchanged.
     """
@@ -73,14 +73,14 @@ class Additive:
         for field in fields(self):  # type: ignore[arg-type]
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if isinstance(mine, tuple):
-                found[field.name] = tuple(map(combine, mine, theirs))
+                found[field.name] = tuple(combine(a, b) for a, b in zip(mine, theirs, strict=True))
             elif field.name != "request":
                 found[field.name] = combine(mine, theirs)
         return replace(self, **found)  # type: ignore[type-var]
 
 
 def subtracted(whole: Any, part: Any) -> Any:
-    """Return a sum after part of its rows is removed; in arrays, rounding errors become zero."""
+    """Return the sum `whole` without the sum `part`; in arrays, rounding errors become zero."""
     return removed(whole - part, whole) if isinstance(whole, np.ndarray) else whole - part
 
 
@@ -88,7 +88,7 @@ _Request = TypeVar("_Request")
 
 
 def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
-    """Return a request with its variables replaced according to `renamed`."""
+    """Return the request on new variables; `renamed` maps old variables to new ones."""
     found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
     if hasattr(request, "columns"):
         found["columns"] = tuple(renamed.get(v, v) for v in request.columns)
@@ -96,23 +96,23 @@ def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _R
 
 
 def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp] | None, int]:
-    """Return the new index of each group of rows (None if unchanged), and the number of groups.
+    """Return the new index of each group of rows, and the new number of groups.
 
-    Groups are the states of a variable that is replaced by one with additional states, or a single
-    group without a variable.
+    Groups are the states of `old`, which `new` replaces with additional states. Without these
+    variables there is a single group. The indices are None if they are unchanged.
     """
     return state_positions(old, new), 1 if new is None else new.cardinality
 
 
 def removed(rest: Floats, before: Floats) -> Floats:
-    """Return weights after rows were removed, with rounding errors replaced by zero.
+    """Return the weights `rest` that remain of the weights `before`, with rounding errors set to 0.
 
     Raises
     ------
     DataError
-        If more weight was removed than there was.
+        If a weight is negative, because more was removed than there was.
     """
-    # Rounding errors are relative to the sums before the removal, of which the largest is known.
+    # Rounding errors are relative to the largest sum before the removal.
     small = np.abs(rest) <= _ROUNDING * np.abs(before).max(initial=0.0)
     rest = np.where(small, 0.0, rest)
     if (rest < 0).any():

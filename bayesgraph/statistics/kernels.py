@@ -133,7 +133,10 @@ def _row_keys(
     card: int,
     base: NDArray[np.int64],
 ) -> bool:
-    """Write group * card + code of each row, -1 if either is missing; tell if no row has -1."""
+    """Write the key ``group * card + left`` of each row to `base`, -1 if one of them is missing.
+
+    `left` holds the codes of a column with `card` states. Return whether no key is -1.
+    """
     complete = True
     for row in range(len(left)):
         if left[row] >= 0 and group[row] >= 0:

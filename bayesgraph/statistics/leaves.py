@@ -29,14 +29,14 @@ from bayesgraph.variables import Variable
 
 
 class LeafSummary:
-    """Base class of summaries that do not hold the joint statistics of any family."""
+    """Base class of summaries that do not hold the joint statistics of any set of columns."""
 
     def covers(self, family: Family) -> bool:
-        """Return False: the summary holds the statistics of no family."""
+        """Return False: the summary does not hold the joint statistics of a family."""
         return False
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Raise a DataError: the summary holds the statistics of no family."""
+        """Raise a DataError: the summary does not hold the joint statistics of a family."""
         raise DataError(f"{type(self).__name__} does not hold the statistics of {family!r}.")
 
 
@@ -74,8 +74,8 @@ class MomentsSummary(Additive, LeafSummary):
     ----------
     request : Moments
     moments : GroupMoments
-        Moments in K groups, the states of the given variable. All columns with the first function
-        come first, then all columns with the second, and so on.
+        Moments in K groups, the states of the variable `request.given`. The first function of all
+        columns comes first, then the second function of all columns, and so on.
     """
 
     request: Moments
@@ -83,7 +83,7 @@ class MomentsSummary(Additive, LeafSummary):
 
     @classmethod
     def collect(cls, table: Table, request: Moments, weights: Floats) -> MomentsSummary:
-        """Return the summary of a table.
+        """Return the requested moments of a table; `weights` is empty if every row weighs 1.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class MomentsSummary(Additive, LeafSummary):
         return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         return MomentsSummary(request, self.moments.grown(*groups))
@@ -133,7 +133,7 @@ class SamplesSummary(LeafSummary):
 
     @classmethod
     def collect(cls, table: Table, request: Samples, weights: Floats) -> SamplesSummary:
-        """Return the summary of a table."""
+        """Return the requested values of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
         numbers = column_values(table, request.columns)
         weight = weights if len(weights) else np.ones(table.n_rows)
@@ -146,7 +146,7 @@ class SamplesSummary(LeafSummary):
         return cls(request, tuple(values), tuple(heavy))
 
     def _merged(self, other: SamplesSummary, sign: float) -> SamplesSummary:
-        """Return the merged samples, with the weights of `other` multiplied by `sign`."""
+        """Return the samples merged with `other`, whose weights are multiplied by `sign`."""
         values, weights = [], []
         for mine, my, theirs, their in zip(
             self.values, self.weights, other.values, other.weights, strict=True
@@ -166,7 +166,7 @@ class SamplesSummary(LeafSummary):
         return self._merged(other, -1.0)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         if at is None:
@@ -190,7 +190,9 @@ def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return values and weights of two merged samples; negative weights remove rows.
+    """Return the merged values and weights of two samples; negative weights remove rows.
+
+    The first sample has the values `a` and weights `w`, the second has `b` and `v`.
 
     Raises
     ------
@@ -212,11 +214,11 @@ class TotalsSummary(Additive, LeafSummary):
     ----------
     request : Totals
     sums : ndarray, shape (K, n_items)
-        Weighted sums of the known counts, or with a threshold the weight of rows above it.
+        Weighted sums of the known counts, or the weight of the rows above the threshold.
     seen : ndarray, shape (K, 1) or (K, n_items)
         Weight of the rows in which the item's count is known; one column if no count is missing.
     lengths : ndarray, shape (K, len(LENGTHS))
-        Weight of the rows without missing counts, by total count.
+        Weight of the rows without missing counts, by total count, rounded to one in `LENGTHS`.
     """
 
     request: Totals
@@ -226,7 +228,7 @@ class TotalsSummary(Additive, LeafSummary):
 
     @classmethod
     def collect(cls, table: Table, request: Totals, weights: Floats) -> TotalsSummary:
-        """Return the summary of a table."""
+        """Return the requested totals of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
         counts = table.counts[request.vector]
         n_items = len(request.vector.items)
@@ -252,7 +254,7 @@ class TotalsSummary(Additive, LeafSummary):
         )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         groups = grown_groups(self.request.given, request.given)
         arrays = (self.sums, self.seen, self.lengths)
@@ -262,7 +264,10 @@ class TotalsSummary(Additive, LeafSummary):
 def _length_histogram(
     totals: Floats, group: NDArray[np.signedinteger], weight: Floats, n_groups: int
 ) -> Floats:
-    """Return the weight of rows by group and total count (see LENGTHS), without NaN totals."""
+    """Return the weight of the rows by group and total count, shape (n_groups, len(LENGTHS)).
+
+    A total is counted at the nearest length in `LENGTHS`; rows whose total is NaN are left out.
+    """
     known = np.flatnonzero(~np.isnan(totals))
     total = totals[known]
     steps = np.log(np.maximum(total, EXACT_LENGTHS) / EXACT_LENGTHS) / np.log(LENGTH_STEP)

@@ -17,8 +17,8 @@ from bayesgraph.statistics.additive import grown_axis, not_fitted, removed
 
 # Ratios of a sum of squares to its former value below which half or all of its digits are lost.
 _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
-# Maximum ratio of a group's former sum of squares to the column's present one at which the group's
-# rounding errors are harmless: they are then far below the share that smooths variances.
+# Maximum ratio of a group's sum of squares before a removal to the column's sum after it at which
+# the group's rounding errors are harmless: they are far below the smoothing of variances.
 _HARMLESS = 100.0
 # Number of rows of a block, whose values stay in the cache between passes.
 _BLOCK = 2048
@@ -33,10 +33,11 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
 def mean_without(
     count: Floats, mean: Floats, other_count: Floats, other_mean: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return weight and mean of the remaining rows, and two terms for their sums of squares.
+    """Return the weight and mean of a group after some rows, the others, are removed.
 
-    These are the mean of the removed rows less the mean of the remaining rows, and the factor of
-    the square of this difference in the sum of squares of all rows.
+    Two terms for sums of squares follow: the difference d = (mean of the removed rows) - (mean of
+    the remaining rows), and the factor f in S = S_removed + S_remaining + f d^2, where S is the sum
+    of squared deviations of all rows.
     """
     left = removed(count - other_count, count)
     shift = (mean - other_mean) * safe_divide(other_count, left)
@@ -48,7 +49,7 @@ class _Grouped:
     """Base class of moments: arrays whose first axis is the group of rows."""
 
     def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
-        """Return the moments re-indexed to `n_groups` groups: group g becomes group ``at[g]``."""
+        """Return the moments for `n_groups` groups, of which group ``at[g]`` is the old group g."""
         arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
 
@@ -105,20 +106,28 @@ class GroupMoments(_Grouped):
         )
 
     def __sub__(self, other: GroupMoments) -> GroupMoments:
-        """Return the moments after the rows of `other`, which they include, are removed.
+        """Return the moments of the remaining rows when the rows of `other` are removed.
 
         Raises
         ------
         DataError
-            If the moments cannot include all these rows, or if so small a sum of squares would be
-            left that more than half of its digits are lost.
+            If the moments cannot include the rows of `other`, or if so small a sum of squares would
+            be left that more than half of its digits are lost.
         """
         count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
         square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
         return GroupMoments(count, mean, remaining_squares(square, self.square, count, mean))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
-        """Arrange the groups in an array of the given shape, and merge them along an axis."""
+        """Return the moments after merging groups along an axis of an array of the groups.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the array, in which the groups lie in C order.
+        axis : int
+            The axis along which groups are merged into one.
+        """
         count, mean, square = (
             a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
         )
@@ -161,7 +170,7 @@ class PairMoments(_Grouped):
     def collect(
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
-        """Return the moments of a table; see GroupMoments.collect."""
+        """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
         parts = []
         # The sums of a matrix product depend on the number of threads; a model must not.
         with one_blas_thread():
@@ -191,12 +200,12 @@ class PairMoments(_Grouped):
         )
 
     def __sub__(self, other: PairMoments) -> PairMoments:
-        """Return the moments after the rows of `other`, which they include, are removed.
+        """Return the moments of the remaining rows when the rows of `other` are removed.
 
         Raises
         ------
         DataError
-            See `GroupMoments`.
+            As for `GroupMoments`.
         """
         count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
         square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)

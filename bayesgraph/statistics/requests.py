@@ -34,7 +34,10 @@ class Family:
 
 @dataclass(frozen=True)
 class Singles:
-    """Request for statistics of each column within each state of `given`, or over all rows."""
+    """Request for the counts of states, or the moments, of each column.
+
+    They are collected within each state of `given`, or over all rows if it is None.
+    """
 
     columns: tuple[Variable, ...]
     given: Discrete | None = None
@@ -42,7 +45,7 @@ class Singles:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Request for statistics of each column and each pair of columns.
+    """Request for the joint counts or moments of each column and each pair of columns.
 
     They are collected within each state of `given`, or over all rows if it is None.
     """
@@ -53,7 +56,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Families:
-    """Request for the joint statistics of chosen families."""
+    """Request for the joint statistics of chosen families (sets of columns)."""
 
     families: tuple[Family, ...]
 

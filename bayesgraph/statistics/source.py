@@ -55,13 +55,13 @@ _SUMMARIES: dict[type[Request], Any] = {
 
 @dataclass(frozen=True)
 class Statistics:
-    """Summaries by request: a monoid under addition, with ``Statistics()`` as the empty element."""
+    """Summaries by request: additive, with ``Statistics()`` as the neutral element."""
 
     summaries: Mapping[Request, Summary] = field(default_factory=dict)
 
     @classmethod
     def collect(cls, table: Table, requests: Iterable[Request], weights: Floats) -> Statistics:
-        """Return the summaries of a table."""
+        """Return the requested summaries of a table; `weights` is empty if every row weighs 1."""
         return cls({r: _SUMMARIES[type(r)].collect(table, r, weights) for r in requests})
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -73,7 +73,7 @@ class Statistics:
         return Statistics({r: s + other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
 
     def __sub__(self, other: Statistics) -> Statistics:
-        """Return the statistics after the rows of `other`, which they include, are removed."""
+        """Return the statistics of the remaining rows when the rows of `other` are removed."""
         self._check_requests(other)
         return Statistics({r: s - other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
 
@@ -85,9 +85,9 @@ class Statistics:
             )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> Statistics:
-        """Return the statistics re-indexed to variables with additional states.
+        """Return the statistics for variables that are extended by additional states.
 
-        `renamed` maps variables to those that replace them.
+        `renamed` maps variables to the variables that replace them.
         """
         grown = [summary.grown(renamed) for summary in self.summaries.values()]
         return Statistics({summary.request: summary for summary in grown})
@@ -111,11 +111,11 @@ class CountSource(Protocol):
     features: tuple[Variable, ...]
 
     def holds(self, request: Singles) -> bool:
-        """Return whether the statistics of single columns are already collected."""
+        """Return whether the requested statistics of single columns are already collected."""
         ...
 
     def singles(self, request: Singles) -> SinglesSummary:
-        """Return the statistics of single columns, in a summary that may have more columns."""
+        """Return a summary with the requested statistics of single columns, and perhaps more."""
         ...
 
     def pairs(self, request: Pairs) -> PairsSummary:
@@ -123,7 +123,7 @@ class CountSource(Protocol):
         ...
 
     def summary(self, request: Moments | Samples | Totals) -> Any:
-        """Return the summary that answers a request."""
+        """Return the summary that answers a request, which is collected if necessary."""
         ...
 
     def families(
@@ -146,7 +146,7 @@ class CountSource(Protocol):
 
 
 class _Source:
-    """Base class of count sources: caches summaries, and finds those that cover a family."""
+    """Base class of count sources: caches summaries, and finds those that answer a request."""
 
     def __init__(
         self, variables: tuple[Variable, ...], target: Discrete | None, statistics: Statistics
@@ -164,21 +164,21 @@ class _Source:
 
     @property
     def passes(self) -> int:
-        """Number of passes over the data that the cached summaries took."""
+        """Number of passes over the data by which the cached summaries were collected."""
         return len(self._summaries)
 
     def _collected(self, request: Request) -> Any:
         raise NotImplementedError
 
     def summary(self, request: Request) -> Any:
-        """See CountSource."""
+        """Return the summary that answers a request, cached if possible; see `CountSource`."""
         found = self._summaries.get(request)
         if found is None:
             found = self._summaries[request] = self._collected(request)
         return found
 
     def holds(self, request: Singles) -> bool:
-        """See CountSource."""
+        """Return whether the requested statistics are already collected; see `CountSource`."""
         return self._singles(request) is not None
 
     def _singles(self, request: Singles) -> SinglesSummary | None:
@@ -189,19 +189,19 @@ class _Source:
         return None
 
     def singles(self, request: Singles) -> SinglesSummary:
-        """See CountSource."""
+        """Return a summary with statistics of single columns; see `CountSource`."""
         found: SinglesSummary = self._singles(request) or self.summary(request)
         return found
 
     def pairs(self, request: Pairs) -> PairsSummary:
-        """See CountSource."""
+        """Return the statistics of all pairs of columns; see `CountSource`."""
         found: PairsSummary = self.summary(request)
         return found
 
     def families(
         self, families: Iterable[Family], *, keep: bool = True
     ) -> dict[Family, FamilyStatistics]:
-        """See CountSource."""
+        """Return the joint statistics (counts, moments) of sets of columns; see `CountSource`."""
         found: dict[Family, FamilyStatistics] = {}
         rest: list[Family] = []
         for family in dict.fromkeys(families):
@@ -217,7 +217,7 @@ class _Source:
         return found
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
-        """See CountSource. Variances are cached, for learning both structure and parameters."""
+        """Return the variance of each column over all rows, from the cache if possible."""
         families = {v: Family((), (v,)) for v in columns if v not in self._variances}
         found = self.families(families.values())
         for v, family in families.items():
@@ -226,7 +226,7 @@ class _Source:
         return np.array([self._variances[v] for v in columns])
 
     def with_features(self, features: tuple[Variable, ...]) -> Self:
-        """See CountSource."""
+        """Return the source restricted to these features; see `CountSource`."""
         found = copy(self)
         found.features = features
         found.variables = features if self.target is None else (*features, self.target)

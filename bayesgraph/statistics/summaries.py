@@ -1,4 +1,4 @@
-"""Summaries of single columns, of pairs and of families: additive answers to requests."""
+"""Summaries of single columns, pairs and families: additive statistics that answer requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 @dataclass(frozen=True, eq=False)
 class FamilyStatistics:
-    """Joint statistics of a family, from the rows that are complete in it.
+    """Joint statistics of a family of columns, from the rows that lack none of them.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class FamilyStatistics:
         )
 
     def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
-        """Return the statistics re-indexed to variables with additional states.
+        """Return the statistics for variables that are extended by additional states.
 
-        `renamed` maps variables of the family to those that replace them.
+        `renamed` maps variables of the family to the variables that replace them.
         """
         counts, mean, comoment = self.counts, self.mean, self.comoment
         for axis, old in enumerate(family.discrete):
@@ -115,9 +115,10 @@ _MAX_JOINT = 1 << 24
 
 
 class _Columns:
-    """Indices of the columns of a request, and slices of their states.
+    """Indices of the columns of a request, and of their states.
 
-    Discrete columns, their states, and continuous columns are indexed separately.
+    Discrete columns and continuous columns are indexed separately. The states of all discrete
+    columns are indexed one column after the other.
     """
 
     def __init__(self, columns: tuple[Variable, ...]) -> None:
@@ -131,9 +132,18 @@ class _Columns:
     def places_of(
         self, old: _Columns, renamed: Mapping[Variable, Variable]
     ) -> tuple[NDArray[np.intp], int] | None:
-        """Return the new index of each state of the old columns, and the new number of states.
+        """Return the index among the new states of each state of the old columns.
 
-        The result is None if the discrete columns are the same.
+        Parameters
+        ----------
+        old : _Columns
+        renamed : mapping from Variable to Variable
+            From old columns to those that replace them.
+
+        Returns
+        -------
+        (indices, number of new states), or None
+            None if the discrete columns are the same.
         """
         if self.discrete == old.discrete:
             return None
@@ -215,11 +225,11 @@ class SinglesSummary(Additive):
 
     @cached_property
     def at(self) -> _Columns:
-        """Indices of the columns."""
+        """Indices of the request's columns and of their states."""
         return _Columns(self.request.columns)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         at, n_groups = grown_groups(self.request.given, request.given)
         places = _Columns(request.columns).places_of(self.at, renamed)
@@ -234,7 +244,7 @@ class SinglesSummary(Additive):
         )
 
     def answers(self, request: Singles) -> bool:
-        """Return whether the summary has all statistics of another request."""
+        """Return whether the summary has all statistics of another request, `request`."""
         same = request.given == self.request.given
         return same and all(column in self.at for column in request.columns)
 
@@ -244,7 +254,7 @@ class SinglesSummary(Additive):
         return self.moments.merged((len(self.totals),), 0)
 
     def covers(self, family: Family) -> bool:
-        """Return whether the summary holds the statistics of a family."""
+        """Return whether the summary holds the joint statistics of a family (set of columns)."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if given is not None and given not in family.discrete:
@@ -291,7 +301,8 @@ class PairsSummary(Additive):
     pair_moments : PairMoments
         Moments of the pairs of continuous columns in K groups.
     mixed : GroupMoments
-        Moments of the continuous columns in K x (states of all discrete columns) groups.
+        Moments of the continuous columns within each state of each discrete column, in each of the
+        K groups.
     """
 
     request: Pairs
@@ -330,7 +341,7 @@ class PairsSummary(Additive):
 
     @cached_property
     def at(self) -> _Columns:
-        """Indices of the columns."""
+        """Indices of the request's columns and of their states."""
         return self.singles.at
 
     @cached_property
@@ -339,7 +350,7 @@ class PairsSummary(Additive):
         return _pair_starts(self.at.cards, len(self.singles.totals))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         request = grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
         at = state_positions(self.request.given, request.given)
@@ -375,7 +386,7 @@ class PairsSummary(Additive):
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
 
     def covers(self, family: Family) -> bool:
-        """Return whether the summary holds the statistics of a family."""
+        """Return whether the summary holds the joint statistics of a family (set of columns)."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
         if len(rest) < 2:
@@ -384,9 +395,9 @@ class PairsSummary(Additive):
         return known and len(rest) == 2 and (given is None or given in family.discrete)
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Return the statistics of a family: one or two columns with or without the given variable.
+        """Return the statistics of a family that the summary covers.
 
-        See `covers`.
+        It consists of one or two columns, with or without the given variable.
         """
         given = self.request.given
         rest = [v for v in family.discrete if v != given]
@@ -441,7 +452,16 @@ class PairsSummary(Additive):
 
 
 def _check_memory(at: _Columns, n_groups: int, pair_cells: int) -> None:
-    """Raise a MemoryLimitError, before any allocation, if the statistics do not fit in memory."""
+    """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
+
+    Parameters
+    ----------
+    at : _Columns
+    n_groups : int
+        Number of states of the given variable, or 1.
+    pair_cells : int
+        Number of entries of the tables of all pairs of discrete columns.
+    """
     n = len(at.continuous)
     cells = pair_cells + n_groups * (2 * n * n + 3 * int(at.start[-1]) * n)
     if 8 * cells > default_memory_limit():
@@ -461,7 +481,10 @@ def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
 
 
 def _by_group(parts: list[Floats], n_groups: int, n_columns: int) -> Floats:
-    """Join (K * r_i, d) arrays of several columns to one of shape (K * sum of r_i, d)."""
+    """Join arrays (K * r_i, d) of several discrete columns to one of shape (K * sum of r_i, d).
+
+    K is `n_groups`, r_i the number of states of column i, and d is `n_columns`.
+    """
     if not parts:
         return np.zeros((0, n_columns))
     blocks = [part.reshape(n_groups, -1, n_columns) for part in parts]
@@ -500,7 +523,7 @@ class FamiliesSummary(Additive):
         return cls(request, tuple(found[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
-        """Return the summary re-indexed to variables with additional states."""
+        """Return the summary for extended variables; `renamed` maps old variables to new ones."""
         families = self.request.families
         request = Families(
             tuple(
@@ -515,7 +538,7 @@ class FamiliesSummary(Additive):
         return family in self.request.families
 
     def family(self, family: Family) -> FamilyStatistics:
-        """Return the statistics of a family of the request."""
+        """Return the statistics of one of the requested families."""
         return self.found[self.request.families.index(family)]
 
 
@@ -532,7 +555,16 @@ def _complete_rows(
 def _collect_beside(
     table: Table, rest: tuple[Discrete, ...], families: list[Family], weights: Floats
 ) -> dict[Family, FamilyStatistics]:
-    """Return the counts of families that differ in their first column only."""
+    """Return the counts of families that have the same discrete columns after their first.
+
+    Parameters
+    ----------
+    table : Table
+    rest : tuple of Discrete
+        The columns that all families share.
+    families : list of Family
+    weights : ndarray, shape (n_rows,) or (0,)
+    """
     cards = tuple(v.cardinality for v in rest)
     size = int(np.prod(cards, dtype=np.int64))
     keys = np.zeros(table.n_rows, dtype=np.int64)
@@ -556,9 +588,11 @@ def _collect_beside(
 def _collect_within(
     table: Table, families: tuple[Family, ...], weights: Floats
 ) -> dict[Family, FamilyStatistics]:
-    """Return the statistics of families with equal discrete columns, as parts of a joint family.
+    """Return statistics of families that share their discrete columns, from their joint statistics.
 
-    The table must be complete, so that all families have the same rows; else nothing is returned.
+    The continuous columns of such families are collected together, and each family is a part of the
+    result. The table must be complete, so that all families have the same rows; for other tables
+    nothing is returned. Families that are not in the result remain to be collected.
     """
     groups: dict[tuple[Discrete, ...], list[Family]] = {}
     for family in families if table.complete else ():

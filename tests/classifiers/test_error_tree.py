@@ -11,9 +11,9 @@ from bayesgraph.learning.impurity import impurity_decrease
 
 
 def test_a_worked_example():
-    # 40 rows of each class. u: (30, 10) and (10, 30), 20 wrong. v: (20, 40) and (20, 0), 20 wrong
-    # too, which entropy and Gini prefer (Breiman et al. 1984, section 4.1); u comes first.
-    u = np.repeat([0.0, 1.0, 0.0, 1.0], [30, 10, 10, 30])
+    # 40 rows of each class. u: (31, 9) and (9, 31), 18 wrong. v: (20, 40) and (20, 0), 20 wrong,
+    # which entropy and Gini prefer (Breiman et al. 1984, section 4.1).
+    u = np.repeat([0.0, 1.0, 0.0, 1.0], [31, 9, 9, 31])
     y = np.repeat([0, 1], 40)
     v = np.concatenate([np.repeat([0.0, 1.0], 20), np.zeros(40)])
     X = np.column_stack([u, v])
@@ -21,12 +21,42 @@ def test_a_worked_example():
     grown = {name: make(criterion=name, max_depth=1) for name in ("error", "gini")}
     found = {name: clf.fit(X, y).tree_.parents[0].name for name, clf in grown.items()}
     assert found == {"error": "x0", "gini": "x1"}
-    # Five rows of class 1 less, of those with u = 1: the shares of (30, 10) and (10, 25).
+    # Five rows of class 1 less, of those with u = 1: the shares of (31, 9) and (9, 26).
     kept = np.r_[:70, 75:80]
     clf = grown["error"].fit(X[kept], y[kept])
     assert clf.tree_.parents[0].name == "x0"
-    np.testing.assert_allclose(clf.predict_proba([[0.0, 0.0]]), [[0.75, 0.25]])
-    np.testing.assert_allclose(clf.predict_proba([[1.0, 0.0]]), [[10 / 35, 25 / 35]])
+    np.testing.assert_allclose(clf.predict_proba([[0.0, 0.0]]), [[31 / 40, 9 / 40]])
+    np.testing.assert_allclose(clf.predict_proba([[1.0, 0.0]]), [[9 / 35, 26 / 35]])
+    # With (30, 10) and (10, 30) there are 20 wrong of both: the Gini index decides.
+    X[:, 0] = np.repeat([0.0, 1.0, 0.0, 1.0], [30, 10, 10, 30])
+    assert grown["error"].fit(X, y).tree_.parents[0].name == "x1"
+
+
+def test_splits_that_change_nothing_do_not_peel_off_rows():
+    random = np.random.default_rng(0)
+    tree = ErrorTreeClassifier().fit(
+        random.normal(size=(1500, 3)).astype(np.float32), random.integers(0, 2, 1500)
+    )
+    assert tree.get_depth() < 60
+    # Nine of ten rows are of one class, so that no first split has fewer errors.
+    x = np.arange(1000, dtype=np.float32)[:, None]
+    tree = ErrorTreeClassifier(max_depth=2).fit(x, (x[:, 0] >= 900) & (x[:, 0] % 2 == 0))
+    assert 890 < tree.tree_.threshold[0] < 910
+
+
+def test_neighbours_of_single_precision_are_divided():
+    odd = np.nextafter(np.float32(1.0), np.float32(2.0))  # the number halfway rounds to the next
+    x = np.array([odd, np.nextafter(odd, np.float32(2.0))] * 5)[:, None]
+    y = np.array([0, 1] * 5)
+    tree = ErrorTreeClassifier().fit(x, y)
+    assert (tree.predict(x) == y).all()
+    assert tree.get_depth() == 1
+
+
+def test_rows_of_weight_zero_make_no_leaf():
+    x = np.array([[0], [1], [1]], dtype=np.float32)
+    tree = ErrorTreeClassifier().fit(x, np.array([0, 0, 1]), np.array([0.0, 1.0, 1.0]))
+    assert np.isfinite(tree.predict_proba(x)).all()
 
 
 @pytest.mark.parametrize("seed", range(6))

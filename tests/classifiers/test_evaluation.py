@@ -58,6 +58,15 @@ class TestEvaluation:
         np.testing.assert_array_equal(one.proba, other.proba)
         with pytest.raises(bg.errors.DataError, match="every row once"):
             bg.evaluate(model, X, y, cv=ShuffleSplit(4, random_state=0))
+        pairs = ((train.tolist(), test) for train, test in splitter.split(X, y))
+        (given,) = bg.evaluate(model, X, y, cv=pairs)
+        np.testing.assert_array_equal(one.proba, given.proba)
+        assert bg.evaluate(model, X, y, cv=None)[0].fold_accuracy.shape == (5,)
+
+    @pytest.mark.parametrize("cv", ["5", 2.5, object()])
+    def test_what_makes_no_folds_is_refused(self, cv):
+        with pytest.raises(bg.errors.DataError, match="takes a number of folds, a splitter"):
+            bg.evaluate(bg.NaiveBayesClassifier(), *load_breast_cancer(return_X_y=True), cv=cv)
 
     def test_one_class_is_refused(self):
         with pytest.raises(bg.errors.DataError, match="at least two classes; got 1"):

@@ -1,6 +1,7 @@
 """Parameters of estimators: one smoothing for all, and one list of classes."""
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -86,10 +87,64 @@ def test_a_wrong_smoothing_is_refused(smoothing, error, message):
         bg.NaiveBayesClassifier(smoothing=smoothing).fit(FRAME, Y)
 
 
-def test_values_that_an_estimator_would_ignore_are_refused():
-    clf = bg.DecisionTreeNetworkClassifier(smoothing="backoff")
-    with pytest.raises(DataError, match=r"reads 'alpha' of a smoothing, and would ignore"):
-        clf.fit(FRAME, Y)
+REFUSED = [
+    (bg.DecisionTreeNetworkClassifier, "backoff"),
+    (bg.DecisionTreeNetworkClassifier, bg.Smoothing(alpha={"b": 3.0})),
+    (bg.DecisionTreeNetworkRegressor, bg.Smoothing(estimation="predictive")),
+    (bg.DiscriminantAnalysisClassifier, 5.0),
+    (bg.DiscriminantAnalysisClassifier, bg.Smoothing(alpha={"b": 3.0})),
+    (bg.WeightedNaiveBayesClassifier, bg.Smoothing(ddof=1)),
+    (bg.BayesianNetworkClassifier, bg.Smoothing(shrinkage=3.0)),
+    *(
+        (kind, bg.Smoothing(**{name: 0.5}))
+        for name in ("bandwidth", "threshold")
+        for kind in (
+            bg.NaiveBayesClassifier,
+            bg.TANClassifier,
+            bg.KDBClassifier,
+            bg.AODEClassifier,
+            bg.AveragedTANClassifier,
+            bg.BayesianNetworkClassifier,
+            partial(bg.BayesianNetworkClassifier, "tan"),
+            bg.WeightedNaiveBayesClassifier,
+            partial(bg.NaiveBayesClassifier, {"b": "gamma"}),
+        )
+    ),
+    *(
+        (kind, bg.Smoothing(estimation="predictive"))
+        for kind in (bg.TANClassifier, bg.KDBClassifier, bg.AODEClassifier)
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "smoothing"), REFUSED)
+def test_values_that_an_estimator_would_ignore_are_refused(kind, smoothing):
+    numbers = {"b": FRAME["b"], "c": FRAME["b"][::-1]}
+    with pytest.raises(DataError, match=r"would ignore|smooths 'class' alone|is not known for"):
+        kind(smoothing=smoothing).fit(numbers, Y)
+
+
+def test_values_of_a_family_are_read_where_it_is_chosen():
+    wide = bg.Smoothing(bandwidth=2.0)
+    clf = bg.NaiveBayesClassifier({"b": "kernel"}, smoothing=wide).fit(FRAME, Y)
+    assert (clf.network_["b"].bandwidth == 2.0).all()
+    rows = np.array([[0, 3], [2, 0], [3, 1], [1, 1]])
+    above = bg.NaiveBayesClassifier("bernoulli", smoothing=bg.Smoothing(threshold=1.5))
+    there, y = (rows > 1.5).astype(int), [0, 1, 1, 0]
+    expected = bg.NaiveBayesClassifier("bernoulli").fit(there, y).predict_proba(there)
+    np.testing.assert_array_equal(above.fit(rows, y).predict_proba(rows), expected)
+    search = GridSearchCV(bg.NaiveBayesClassifier("kernel"), {"smoothing__bandwidth": [1, 9]}, cv=2)
+    assert search.fit(np.array(FRAME["b"])[:, None], Y).n_features_in_ == 1
+
+
+def test_predictive_leaves_beside_tables_of_more_parents():
+    """A table's predictive distribution is its mean, so that only Gaussians are refused."""
+    frame = {**FRAME, "c": list("ppqqpqpq")}
+    arcs = [("class", "a"), ("class", "b"), ("class", "c"), ("a", "c")]
+    clf = bg.BayesianNetworkClassifier(arcs, smoothing=bg.Smoothing(estimation="predictive"))
+    network = clf.fit(frame, Y).network_
+    assert isinstance(network["b"], bg.StudentCPD)
+    assert network["c"] == bg.BayesianNetworkClassifier(arcs).fit(frame, Y).network_["c"]
 
 
 def test_an_alpha_that_names_the_class_smooths_its_prior():

@@ -643,6 +643,15 @@ def test_negative_exponents_of_gaussians_are_answered_like_others():
         model.network_.to_factor_graph()
 
 
+class Unnamed(bg.Discretizer):
+    """One of a user, which streams do not know."""
+
+    supervised = False
+
+    def find_cuts(self, values, classes, n_classes, weights):
+        return [0.0]
+
+
 def test_discretizers_of_tables_are_taken(tmp_path):
     X, y = load_iris(return_X_y=True)
     by_name = NB(discretizer="frequency", bins=5).fit(X, y)
@@ -652,6 +661,6 @@ def test_discretizers_of_tables_are_taken(tmp_path):
     again = bg.load(tmp_path / "m.bayesgraph")
     assert repr(again) == repr(by_object)
     np.testing.assert_array_equal(again.predict_proba(X), by_name.predict_proba(X))
-    for refused in (bg.MODL(granular=True), bg.EqualWidth(3, categorical="all")):
+    for refused in (bg.MODL(granular=True), bg.EqualWidth(3, categorical="all"), Unnamed()):
         with pytest.raises(DataError, match="needs all rows of a table"):
             NB(discretizer=refused).fit(X, y)

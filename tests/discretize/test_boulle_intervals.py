@@ -100,8 +100,6 @@ def test_the_granular_criterion_on_iris():
     width = modl_granular(X[:, 3], y, 3, n_columns=4)
     assert width.cuts.tolist() == [0.8, 1.75]
     assert width.cost == pytest.approx(2.07944 + 32.5503 + 18.7955, abs=1e-4)
-    assert width.model_cost == pytest.approx(2.07944 + 32.5503, abs=1e-4)
-    assert width.data_cost == pytest.approx(18.7955, abs=1e-4)
     assert width.level == pytest.approx(0.685045, abs=1e-6)
 
 

@@ -219,6 +219,32 @@ def test_the_command_line_takes_it(name, tmp_path):
     assert type(bg.load(model).network_["a"]) in stored
 
 
+def test_one_outlier_does_not_move_the_scales_of_student():
+    random = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    x = y + 0.1 * random.normal(size=400)
+    x[0] = 1e6
+    proba = bg.NaiveBayesClassifier("student").fit(x[:, None], y).predict_proba(x[:, None])
+    assert proba[np.arange(400), y].mean() > 0.99
+
+
+@pytest.mark.parametrize("name", ["gaussian", "gamma", "beta", "student"])
+def test_a_column_that_is_constant_in_a_class_takes_smoothing(name):
+    X, y = np.linspace(0.1, 0.9, 20)[:, None], np.repeat([0, 1], 10)
+    X[y == 1] = 0.5
+    none = bg.Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=0.0)
+    with pytest.raises(DataError, match=r"Column 'x0' is constant in some class.* positive value"):
+        bg.NaiveBayesClassifier(name, smoothing=none).fit(X, y)
+    assert np.isfinite(bg.NaiveBayesClassifier(name).fit(X, y).predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize(("name", "centre", "width"), [("gamma", 1e12, 1.0), ("beta", 1.0, -1e-15)])
+def test_a_column_that_varies_too_little_for_its_size(name, centre, width):
+    x = centre + width * np.random.default_rng(0).uniform(0.2, 1.0, size=(40, 1))
+    with pytest.raises(DataError, match=r"varies too little, relative to its size.*subtract"):
+        bg.NaiveBayesClassifier(name).fit(x, np.arange(40) % 2)
+
+
 def test_cards_say_what_the_documentation_repeats():
     for name, family in FAMILIES.items():
         assert family.name == name

@@ -344,8 +344,10 @@ def test_sizes_beyond_integers_are_refused_whatever_the_limit():
     variables = [bg.Discrete(i, [0, 1]) for i in range(66)]
     table = np.ones((2, 2))
     graph = bg.FactorGraph([bg.Factor(p, table) for p in itertools.combinations(variables, 2)])
-    with pytest.raises(bg.errors.MemoryLimitError):
-        graph.query(0, memory_limit=10**30)
+    for limit in (10**30, float("inf")):
+        with pytest.raises(bg.errors.MemoryLimitError):
+            graph.query(0, memory_limit=limit)
+    assert bg.FactorGraph([graph.terms[0].source]).query(0, memory_limit=np.inf)[1] == 0.5
 
 
 def test_the_memo_is_bounded_in_bytes_and_threads_may_share_it():

@@ -325,3 +325,13 @@ def test_a_posterior_is_refused_not_nan():
     )
     with pytest.raises(ImpossibleEvidenceError, match="'b': 1"):
         net.query("a", {"b": 1})
+
+
+def test_a_mixture_of_several_variables_prints_its_covariance():
+    x, y = bg.Continuous("x"), bg.Continuous("y")
+    net = bg.BayesianNetwork([bg.GaussianCPD(x, 0.0, 4.0), bg.GaussianCPD(y, 1.0, 2.0, [x], [0.5])])
+    assert repr(net.query(["x", "y"])).splitlines()[1:] == [
+        "     mean       sd  cov(·, x)  cov(·, y)",
+        "  x     0        2          4          2",
+        "  y     1  1.73205          2          3",
+    ]

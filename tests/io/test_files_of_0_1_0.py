@@ -1,7 +1,9 @@
 """Files that version 0.1.0 wrote are read, and the models in them answer as they did.
 
 The files, and what the models answered, are in files_0_1_0. They are never written again: what a
-later version writes is checked elsewhere. `write_files` says what they hold.
+later version writes is checked elsewhere. `write_files` says what they hold, but for
+continuous-counts: a PoissonPlate and a NegativeBinomialPlate of Continuous variables, the former
+also a parent of a GaussianCPD, none of which later versions make.
 """
 
 from __future__ import annotations

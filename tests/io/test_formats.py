@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph import io
-from bayesgraph.errors import FileFormatError
+from bayesgraph.errors import DataTypeError, FileFormatError
 from bayesgraph.io import bif, files
 
 
@@ -52,6 +53,28 @@ def test_unknown_suffix_names_the_known_ones(net: bg.BayesianNetwork, tmp_path: 
     with pytest.raises(FileFormatError, match="suffix"):
         net.save(tmp_path / "net")
     assert not os.listdir(tmp_path)
+
+
+def test_native_files_are_read_whatever_their_suffix(
+    net: bg.BayesianNetwork, tmp_path: Path
+) -> None:
+    net.save(tmp_path / "a.bayesgraph")
+    for name in ("a", "a.pkl", "a.model.zip"):
+        assert bg.load(shutil.copy(tmp_path / "a.bayesgraph", tmp_path / name)) == net
+    (tmp_path / "other.zip").write_bytes(b"PK")
+    with pytest.raises(FileFormatError, match="suffix names the format"):
+        bg.load(tmp_path / "other.zip")
+
+
+def test_options_that_a_format_does_not_have(net: bg.BayesianNetwork, tmp_path: Path) -> None:
+    message = "'strict' is no option of writing the native format, which has none"
+    with pytest.raises(DataTypeError, match=message):
+        net.save(tmp_path / "a.bayesgraph", strict=False)
+    with pytest.raises(DataTypeError, match=r"has 'strict', 'name'\. Did you mean 'strict'"):
+        net.save(tmp_path / "a.bif", strickt=False)
+    net.save(tmp_path / "a.bif")
+    with pytest.raises(DataTypeError, match="'strict' is no option of reading"):
+        bg.load(tmp_path / "a.bif", strict=False)
 
 
 @pytest.mark.parametrize("name", ["a.bif", "a.bif.gz", "a.bayesgraph"])

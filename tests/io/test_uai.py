@@ -518,6 +518,12 @@ def test_factor_graphs_of_cpds(named: bg.BayesianNetwork) -> None:
     )
 
 
+def test_only_results_have_several_solutions(tmp_path: Path) -> None:
+    (tmp_path / "a.uai").write_text("BAYES\n9 9\n-BEGIN-\n1\n2\n1\n1 0\n2\n0.5 0.5\n")
+    with pytest.raises(FileFormatError, match="line 3: expected a number; got '-BEGIN-'"):
+        bg.load(tmp_path / "a.uai")
+
+
 # ---------------------------------------------------------------------------------------- evidence
 
 
@@ -536,6 +542,7 @@ def evid(tmp_path: Path) -> Path:
         ("1\n1 2 2", {"x2": 2}),
         ("1\n0", {}),
         ("0", {}),
+        ("2 0 1 2 0", {"x0": 1, "x2": 0}),  # or two samples, the first of them empty
     ],
 )
 def test_evidence_of_all_years(

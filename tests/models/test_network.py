@@ -558,7 +558,12 @@ def test_a_limit_that_is_no_number_of_bytes(limit):
 def test_a_network_is_indexed_by_name(net):
     assert net["wet"].variable == WET
     assert "wet" in net
-    assert ["wet"] not in net
+    assert net["wet"] is net[WET]
+    assert WET in net
+    assert bg.Discrete("wet", ["other"]) not in net
+    for strange in (["wet"], ("wet", ["wet"]), None):
+        assert strange not in net
+    assert len(net) == len(net.names)
     assert list(net) == list(net.names)
     with pytest.raises(UnknownVariableError, match="Did you mean 'rain'"):
         net["rian"]

@@ -9,6 +9,7 @@ import cases
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import bayesgraph as bg
 from bayesgraph.errors import (
@@ -219,6 +220,14 @@ class TestBoundaries:
         for name, points in zip(self.clf.classes_, drawn, strict=True):
             expected = X.loc[complete & (self.data.y == name), ["c", "d"]].to_numpy()
             np.testing.assert_allclose(points, expected)
+
+    def test_dollars_are_not_formulas_in_axes_of_the_user(self, tmp_path):
+        X = {"${}_{{$": self.X["c"], "$^{$": self.X["d"]}
+        labels = [f"$_{{{name}$" for name in self.data.y]
+        clf = bg.NaiveBayesClassifier().fit(X, labels)
+        figure = Figure()
+        plot_decision_boundary(clf, X, labels, list(X), figure.subplots(), title="$_{$")
+        figure.savefig(tmp_path / "a.svg")
 
     def test_other_axes_and_arrays(self):
         clf = bg.NaiveBayesClassifier().fit(cases.make_data("continuous").matrix(), self.data.y)

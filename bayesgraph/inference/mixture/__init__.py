@@ -1,4 +1,4 @@
-"""The solver of mixtures of networks, which combines the answers of all networks."""
+"""The solver of mixtures of networks: the networks' answers, weighted given the evidence."""
 
 from bayesgraph.inference.mixture.solver import Mixture
 

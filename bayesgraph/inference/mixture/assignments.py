@@ -1,9 +1,10 @@
-"""The most probable assignments of a mixture, from the most probable ones of its networks.
+"""The most probable assignments of a mixture, found from those of its networks.
 
-The problem is hard in general, but each network gives its assignments in order: an assignment that
-is among the first k of no network has at most the weighted sum of the k-th probabilities. If n
-assignments reach this bound, the n most probable ones are found (the threshold algorithm of Fagin,
-Lotem and Naor 2003, "Optimal aggregation algorithms for middleware", section 4).
+The problem is hard in general, but each network lists its assignments in order of probability. An
+assignment that is not among the first k of any network has at most the weighted sum of the
+networks' k-th probabilities. If n assignments reach this bound, the n most probable ones are found
+(the threshold algorithm of Fagin, Lotem and Naor 2003, "Optimal aggregation algorithms for
+middleware", section 4).
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ def best_assignments(
     n : int
     first : callable
         Function of k that returns the k most probable assignments of each network, best first, or
-        fewer if fewer are possible.
+        fewer if fewer have positive probability.
     log_weights : ndarray, shape (number of networks,)
+        Logs of the prior weights.
     log_probabilities : callable
-        Function of names and a list of tuples of values that returns the log probabilities of these
-        assignments and the evidence under the mixture.
+        Function of names and a list of tuples of values, one tuple for each assignment, that
+        returns the log joint probability of each assignment and the evidence under the mixture.
 
     Raises
     ------

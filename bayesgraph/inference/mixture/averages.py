@@ -21,7 +21,7 @@ def log_sum(logs: Floats) -> float:
 
 
 def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
-    """Return the average of posteriors of the same targets by the networks' posterior weights.
+    """Return the mixture's posterior: the networks' posteriors averaged by posterior weight.
 
     Each network s answers with P_s(target | evidence) and P_s(evidence). The weight of its answer
     is proportional to ``pi_s P_s(evidence)``.
@@ -40,7 +40,7 @@ def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
 
 
 def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> Answer:
-    """Return the average of posteriors of the same targets by given weights.
+    """Return the average of several posteriors of the same targets, with the given weights.
 
     Parameters
     ----------

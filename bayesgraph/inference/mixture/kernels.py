@@ -1,4 +1,4 @@
-"""Compiled sums of log table entries for each row, and of their exponentials over networks."""
+"""Compiled (Numba) kernels that sum the row probabilities of a mixture's networks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ def add_network(
     begin: int,
     end: int,
 ) -> None:
-    """Add a network's term to the mixture's sum for each row that needs no summing out.
+    """Add one network's weighted probability of each row to the mixture's sum.
 
-    The term of row i and target state k is the exponential of `log_weight` plus one log table entry
-    for each factor whose child is the target or observed in the row. The mixture's sum is
-    ``total[k, i] * exp(maximum[k, i])``.
+    For row i and target state k the addend is the exponential of `log_weight` plus one log table
+    entry for each factor (CPD) whose child is the target or is observed in the row. The mixture's
+    sum is ``total[k, i] * exp(maximum[k, i])``. Rows that need summing out, because a variable with
+    children is missing, are left out.
 
     Parameters
     ----------
@@ -117,7 +118,12 @@ def _places(
     n: int,
     at: NDArray[np.int64],
 ) -> None:
-    """Write the index of the first entry of a factor for each row of a block."""
+    """Write the index of a factor's table entry for each row of a block to `at`.
+
+    If the table has the target as its last axis, it is the entry of the target's first state. The
+    block has n rows from `start` on. The factor's table starts at `base`, and its axes are
+    ``column[first:last]`` with the strides ``stride[first:last]``.
+    """
     if last - first == 2:  # most factors have two such axes: one loop instead of three
         one, other = codes[column[first]], codes[column[first + 1]]
         by, along = stride[first], stride[first + 1]
@@ -136,7 +142,7 @@ def _places(
 def _add_exponential(
     value: float, maximum: NDArray[np.float64], total: NDArray[np.float64], k: int, i: int
 ) -> None:
-    """Add exp(value) to ``total[k, i] * exp(maximum[k, i])``."""
+    """Add exp(value) to the sum ``total[k, i] * exp(maximum[k, i])`` without overflow."""
     if value == -np.inf:
         return
     if value <= maximum[k, i]:

@@ -1,8 +1,8 @@
-"""Batches of rows: sums of the probabilities of all networks of a mixture.
+"""Batches of rows: sums of the row probabilities of all networks of a mixture.
 
-If every missing variable of a row is a leaf, whose table sums to one, nothing must be summed out of
-a network of tables: the log probability of the row is a sum of log table entries, computed by one
-compiled loop over all tables. The network's own solver answers the other rows.
+If the missing variables of a row are leaves of a network of tables, nothing must be summed out,
+because their tables sum to one: the log probability of the row is a sum of log table entries,
+computed by one compiled kernel over all tables. The network's own solver answers the other rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _THREAD = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The tables of a network as arguments of `kernels.add_network`, which describes them.
+    """The log tables of a network in the layout of `kernels.add_network`.
+
+    The attributes are parameters of that kernel.
 
     Attributes
     ----------
@@ -53,15 +55,16 @@ class Sums:
 
 
 def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
-    """Return the tables of a network as `Sums`, with the target as the last axis.
+    """Return the log tables of a network in the layout of `kernels.add_network`.
 
     Parameters
     ----------
     tables : Tables
         Tables that are distributions of the last variable of their scope.
     target : int, optional
+        Index of the target, whose axis is moved to the end of each table.
     columns : sequence of int
-        Indices of the variables of the columns, in order.
+        Index of the variable of each column of the rows.
     """
     place = {variable: i for i, variable in enumerate(columns)}
     child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
@@ -94,7 +97,10 @@ def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
 
 
 def _inner(tables: Tables, target: int | None, place: dict[int, int]) -> list[int]:
-    """Return the columns of all variables with children, without the target."""
+    """Return the columns of all variables that have children, except the target.
+
+    `place` maps the index of a variable to its column.
+    """
     parents: dict[int, None] = {}
     for begin, end in itertools.pairwise(tables.start.tolist()):
         parents |= dict.fromkeys(tables.item[begin : end - 1].tolist())
@@ -125,7 +131,12 @@ class RowSum:
     def add_sums(
         self, sums: Sums, log_weight: float, codes: NDArray[np.int32], *, complete: bool
     ) -> NDArray[np.intp]:
-        """Add the terms of a network of tables; return the rows left to the network's solver."""
+        """Add the weighted probabilities of a network of tables to the sums, where possible.
+
+        Returns the indices of the rows that were left out, because a variable with children is
+        missing; the network's own solver must answer them. `codes` are state codes, shape
+        (n_columns, n_rows), -1 where missing; `complete` tells that none is missing.
+        """
         open_rows = np.zeros(codes.shape[1], dtype=bool)
 
         def work(begin: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""The solver of mixtures: each network answers the question, and the answers are combined."""
+"""The solver of mixtures: each network answers the query, and the answers are combined."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
 class Part:
-    """A network of a mixture, with its weight and its own indices of the variables.
+    """A network of a mixture, with its prior weight and its own indices of the variables.
 
     Attributes
     ----------
     place : int
-        Index among the networks.
+        Index of the network in the mixture.
     log_weight : float
     network : model
     places : mapping from int to int, or None
@@ -60,12 +60,12 @@ class Part:
             self.places = {v: number[x.name] for v, x in enumerate(model.variables)}
 
     def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
-        """Return the indices of variables in the network."""
+        """Return the network's indices of variables, given their indices in the mixture."""
         places = self.places
         return tuple(variables) if places is None else tuple(places[v] for v in variables)
 
     def question(self, question: Any) -> Question:
-        """Return the question with the network's indices of variables."""
+        """Return the query with the variables re-indexed to the network."""
         if isinstance(question, Joint):
             return question._replace(targets=self.numbers(question.targets))
         if isinstance(question, Best) and question.over is not None:
@@ -74,14 +74,17 @@ class Part:
         return found
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return the pattern with the network's indices of variables."""
+        """Return the pattern (variables with evidence), re-indexed to the network."""
         if self.places is None:
             return pattern
         observed, soft = self.numbers(pattern.observed), self.numbers(pattern.soft)
         return Pattern(tuple(sorted(observed)), tuple(sorted(soft)), pattern.rows)
 
-    def run(self, question: Question, case: Case, memory_limit: int | None) -> Any:
-        """Return the answer of the network, from the solver selected for it."""
+    def run(self, question: Question, case: Case, memory_limit: float | None) -> Any:
+        """Return the network's own answer to a query given the evidence of one case.
+
+        Query and case use the mixture's indices of variables.
+        """
         own = case.renumbered(self.places)
         work = self.network.work(self.question(question), own.pattern, memory_limit)
         return work.run(own, memory_limit)
@@ -96,8 +99,8 @@ def parts_of(model: Any) -> list[Part]:
     return found
 
 
-def log_masses(parts: Sequence[Part], case: Case, memory_limit: int | None = None) -> Floats:
-    """Return for each network the log of its weight times the probability of the evidence."""
+def log_masses(parts: Sequence[Part], case: Case, memory_limit: float | None = None) -> Floats:
+    """Return log(weight) + log P(evidence) for each network."""
     return np.array([p.log_weight + p.run(Mass(), case, memory_limit) for p in parts])
 
 
@@ -107,9 +110,9 @@ class _MixtureWork(Work):
 
 
 class MixtureMass(_MixtureWork):
-    """The log of the weighted sum of the networks' probabilities of the evidence."""
+    """The log probability of the evidence: log of the weighted sum over the networks."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> float:
+    def _run(self, case: Case, memory_limit: float | None) -> float:
         return log_sum(log_masses(self.parts, case, memory_limit))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -117,9 +120,9 @@ class MixtureMass(_MixtureWork):
 
 
 class MixtureJoint(_MixtureWork):
-    """A joint posterior: the networks' posteriors averaged by their weights given the evidence."""
+    """A joint posterior: the networks' posteriors, averaged by the networks' posterior weights."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Answer | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
         possible = [(weight, answer) for weight, answer in found if answer is not None]
         if not possible:
@@ -133,9 +136,9 @@ class MixtureJoint(_MixtureWork):
 
 
 class MixtureAll(_MixtureWork):
-    """All marginals, each computed when it is first accessed."""
+    """The posterior of every unobserved variable, each computed when it is first accessed."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
         model, pattern = self.model, self.pattern
         log_evidence = log_sum(log_masses(self.parts, case, memory_limit))
         if log_evidence == -np.inf:
@@ -146,7 +149,7 @@ class MixtureAll(_MixtureWork):
 class MixtureBest(_MixtureWork):
     """The most probable assignments, found among the most probable ones of the networks."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken:
         if self.question.mode:
             raise UnsupportedModelError(
                 "The mode of a mixture of Gaussians has no closed form: leave joint=True out to "
@@ -154,8 +157,8 @@ class MixtureBest(_MixtureWork):
             )
         return Taken(partial(self._take, case, memory_limit))
 
-    def _take(self, case: Case, memory_limit: int | None, k: int) -> list[Assignment]:
-        """Return the k best assignments, or fewer if fewer are possible."""
+    def _take(self, case: Case, memory_limit: float | None, k: int) -> list[Assignment]:
+        """Return the k most probable assignments, or fewer if fewer have positive probability."""
         question = self.question
         if question.over is not None:
             return self._over(question.over, case, memory_limit)
@@ -166,8 +169,12 @@ class MixtureBest(_MixtureWork):
             return found
         return [self._with_means(case, memory_limit, best) for best in found]
 
-    def _over(self, over: tuple[int, ...], case: Case, limit: int | None) -> list[Assignment]:
-        """Return the argmax of the joint posterior, whose whole table is computed."""
+    def _over(self, over: tuple[int, ...], case: Case, limit: float | None) -> list[Assignment]:
+        """Return the argmax of the joint posterior of the variables in `over` (marginal MAP).
+
+        The whole table of the joint posterior is computed. The list is empty if the evidence is
+        impossible.
+        """
         model = self.model
         posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
         if posterior is None:
@@ -177,7 +184,7 @@ class MixtureBest(_MixtureWork):
         names = [model.variables[v].name for v in over]
         return [Assignment(dict(zip(names, best, strict=True)), log_value)]
 
-    def _with_means(self, case: Case, limit: int | None, best: Assignment) -> Assignment:
+    def _with_means(self, case: Case, limit: float | None, best: Assignment) -> Assignment:
         """Return an assignment extended by the conditional means of the continuous variables."""
         model = self.model
         codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
@@ -210,17 +217,20 @@ def _code(model: Any, name: Name, state: Any) -> int:
 
 
 def _best_of(
-    parts: Sequence[Part], case: Case, memory_limit: int | None, k: int
+    parts: Sequence[Part], case: Case, memory_limit: float | None, k: int
 ) -> list[list[Assignment]]:
-    """Return the k most probable assignments of each network, [] if none is possible."""
+    """Return for each network a list of its k most probable assignments, best first.
+
+    The list of a network is empty if the evidence is impossible in it.
+    """
     found = [part.run(Best(), case, memory_limit) for part in parts]
     return [[] if best is None else best.take(k) for best in found]
 
 
 class MixtureDraw(_MixtureWork):
-    """Exact draws: for each row, first a network, then all variables from the network."""
+    """Exact draws: for each row a network by its posterior weight, then all variables from it."""
 
-    def _run(self, case: Case, memory_limit: int | None) -> Taken | None:
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
         weights = posterior_weights(self.model, case, memory_limit)
         return None if weights is None else Taken(partial(self._take, weights, case, memory_limit))
 
@@ -228,11 +238,14 @@ class MixtureDraw(_MixtureWork):
         self,
         weights: Floats,
         case: Case,
-        memory_limit: int | None,
+        memory_limit: float | None,
         n: int,
         random: np.random.Generator,
     ) -> dict[Variable, NDArray[Any]]:
-        """Return n rows of encoded columns."""
+        """Return n draws of all unobserved variables, as encoded columns.
+
+        `weights` are the posterior weights of the networks.
+        """
         sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
         drawn = [
             part.run(self.question, case, memory_limit).take(
@@ -245,8 +258,11 @@ class MixtureDraw(_MixtureWork):
         return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
 
 
-def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -> Floats | None:
-    """Return the posterior weight of each network; None if the evidence is impossible."""
+def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
+    """Return the posterior weights of the networks, proportional to weight times P(evidence).
+
+    None if the evidence is impossible in all networks.
+    """
     parts = parts_of(model)
     logs = np.full(len(model.networks), -np.inf)
     logs[[part.place for part in parts]] = log_masses(parts, case, memory_limit)
@@ -255,12 +271,15 @@ def posterior_weights(model: Any, case: Case, memory_limit: int | None = None) -
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return the concatenated rows of columns or of matrices of counts."""
+    """Return the concatenation of several arrays of rows: columns or sparse matrices of counts."""
     return vstack(parts, "csr") if issparse(parts[0]) else np.concatenate(parts)
 
 
 def _row_logs(model: Any, parts: Sequence[Part], target: int | None, evidence: Evidence) -> Floats:
-    """Return log P(target, row) (without a target, log P(row)), shape (n_rows, n_states)."""
+    """Return log P(target = state, row), shape (n_rows, n_states); log P(row) without a target.
+
+    Without a target the shape is (n_rows, 1).
+    """
     chosen = None if target is None else model.variables[target]
     found = RowSum(1 if chosen is None else chosen.cardinality, evidence.n_rows)
     discrete = [v for v, x in enumerate(model.variables) if isinstance(x, Discrete) and v != target]
@@ -309,7 +328,7 @@ def _sums(
 
 
 class Mixture(Solver):
-    """Averages the answers of networks by their weights given the evidence."""
+    """Combines the answers of the networks by their posterior weights given the evidence."""
 
     name = "mixture"
     condition = "a mixture of networks"

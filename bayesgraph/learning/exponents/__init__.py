@@ -1,4 +1,7 @@
-"""Learning of exponents that weight the conditionals of a network, by twelve schemes."""
+"""Learning of exponents w_i of weighted naive Bayes, p(y|x) proportional to p(y) prod p(x_i|y)^w_i.
+
+Twelve schemes are offered; some also take networks with arcs between features.
+"""
 
 from bayesgraph.learning.exponents.cell_exponents import exponents_between
 from bayesgraph.learning.exponents.conditional_likelihood import SCHEMES

@@ -1,8 +1,8 @@
-"""Exponents of naive Bayes by published formulas without a search: baselines for research.
+"""Exponents of weighted naive Bayes by published formulas without a search: research baselines.
 
-Exponents from the mutual information of each feature and the class (filters), from the depth of
-a feature in unpruned trees, and from its correlation with other features. Also tables averaged
-over all subsets of features.
+Exponents from the mutual information of each feature and the class (filters), from the depth of a
+feature in unpruned trees, and from its correlation with other features. Also the tables of naive
+Bayes averaged over all subsets of features.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _gain_ratio(terms: LogTerms) -> Floats:
 def _description_length(terms: LogTerms) -> Floats:
     """Return by how much each feature alone shortens the code of the labels, in nats per row.
 
-    ``1/N [ln N!/prod_c N_c! + ln C(N + K - 1, K - 1) - sum_x (ln N_x!/prod_c N_xc! +
-    ln C(N_x + K - 1, K - 1))]`` (Kononenko 1995, the measure MDL'), not below 0.
+    ``1/N [ln N!/prod_c N_c! + ln C(N + K - 1, K - 1) - sum_x (ln N_x!/prod_c N_xc! + ln C(N_x + K -
+    1, K - 1))]`` (Kononenko 1995, the measure MDL'), at least 0, for N rows and K classes.
     """
 
     def code(counts: Floats) -> Floats:
@@ -68,10 +68,10 @@ def _description_length(terms: LogTerms) -> Floats:
 
 
 def _conditional_likelihood(terms: LogTerms) -> Floats:
-    """Return the gain in log P(c | x_i) over log P(c) by each feature alone, in nats per row.
+    """Return the gain in class log likelihood by each feature alone, in nats per row.
 
-    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, not below 0, with P(c | x) of the naive Bayes
-    that has only this feature.
+    ``1/N sum_{x,c} N_xc [log P(c | x) - log P(c)]``, at least 0, where P(c | x) is the posterior of
+    a naive Bayes with this feature only.
     """
     prior = terms.log_prior - log_sum_exp(terms.log_prior, 0)
     # log P(c | x) - log P(c) = log p(x | c) - log p(x), finite even for a class of probability 0.
@@ -96,14 +96,15 @@ FILTERS: Mapping[str, Callable[[LogTerms], Floats]] = {
 
 
 def filter_exponents(terms: LogTerms, name: str) -> Floats:
-    """Return exponents proportional to a score of each feature, with a mean of 1.
+    """Return exponents proportional to a score of each feature, scaled to a mean of 1.
 
-    Zhang and Sheng (2004) scale gain ratios like this. Zeros if all scores are 0.
+    Zhang and Sheng (2004) scale gain ratios in this way. All exponents are 0 if all scores are 0.
 
     Parameters
     ----------
     terms : LogTerms
     name : {"mutual_information", "gain_ratio", "mdl", "conditional_likelihood"}
+        The score.
 
     Returns
     -------
@@ -198,7 +199,7 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
         classes = np.bincount(node * k + labels, minlength=(node.max() + 1) * k).reshape(-1, k)
         before = n_log_n[classes.sum(axis=1)] - n_log_n[classes].sum(axis=1)
         quality = [
-            _split_quality(node * card + column, labels, (len(classes), card, k), n_log_n)
+            _split_quality(node, column, card, labels, classes.shape, n_log_n)
             for column, card in zip(codes.T, (terms.cards + 1).tolist(), strict=True)
         ]
         after, splits = (np.array(part) for part in zip(*quality, strict=True))
@@ -214,11 +215,8 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
         inner = np.flatnonzero(divided[node])
         codes, labels, node = codes[inner], labels[inner], node[inner]
         branch = node * largest + codes[np.arange(len(node)), best[node]]
-        # Branches with rows of only one class are leaves.
-        table = np.bincount(branch * k + labels, minlength=len(classes) * largest * k).reshape(
-            -1, k
-        )
-        mixed = np.count_nonzero(table, axis=1) > 1
+        _, branch, table = _occupied(branch, labels, len(classes) * largest, k)
+        mixed = np.count_nonzero(table, axis=1) > 1  # branches with rows of one class are leaves
         inner = np.flatnonzero(mixed[branch])
         codes, labels, depth = codes[inner], labels[inner], depth + 1
         node = (np.cumsum(mixed) - 1)[branch[inner]]
@@ -226,21 +224,53 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
 
 
 def _split_quality(
-    branch: NDArray[np.int64],
+    node: NDArray[np.int64],
+    column: NDArray[np.integer],
+    card: int,
     labels: NDArray[np.intp],
-    shape: tuple[int, int, int],
+    shape: tuple[int, ...],
     n_log_n: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return the entropy after a split and the split information, in nats times rows, per node.
+    """Return class entropy after a split and split information, in nats times rows, of each node.
 
-    The entropy is infinite if fewer than two branches have two rows.
+    The split of a node is by the states of one feature. The entropy is infinite if fewer than two
+    branches have two rows.
+
+    Parameters
+    ----------
+    node, column, labels : ndarray of int, shape (n_rows,)
+        Index of the node, state of the feature and class of each row.
+    card : int
+        Number of states of the feature.
+    shape : (number of nodes, number of classes)
+    n_log_n : ndarray
+        Values of n log n for n = 0, 1, ...
     """
-    table = np.bincount(branch * shape[2] + labels, minlength=math.prod(shape)).reshape(shape)
-    branches = table.sum(axis=2)
-    inner = n_log_n[branches].sum(axis=1)
-    after = inner - n_log_n[table].sum(axis=(1, 2))
-    enough = np.count_nonzero(branches >= 2, axis=1) >= 2
-    return np.where(enough, after, np.inf), n_log_n[branches.sum(axis=1)] - inner
+    n_nodes, k = shape
+    keys, _, table = _occupied(node * card + column, labels, n_nodes * card, k)
+    branches = table.sum(axis=1)
+
+    def summed(values: Floats) -> Floats:
+        return np.asarray(np.bincount(keys // card, values, minlength=n_nodes), dtype=np.float64)
+
+    inner = summed(n_log_n[branches])
+    after = inner - summed(n_log_n[table].sum(axis=1))
+    rows = np.bincount(node, minlength=n_nodes)
+    return np.where(summed(branches >= 2) >= 2, after, np.inf), n_log_n[rows] - inner
+
+
+def _occupied(
+    branch: NDArray[np.int64], labels: NDArray[np.intp], size: int, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the branches with rows, each row's index among them, and their class counts.
+
+    `branch` is the index of each row's branch among all `size` branches, and k the number of
+    classes. Unless there are more branches than rows, all are returned, which needs no sorting.
+    """
+    keys = np.arange(size)
+    if size > len(branch):
+        keys, branch = np.unique(branch, return_inverse=True)
+    return keys, branch, np.bincount(branch * k + labels, minlength=len(keys) * k).reshape(-1, k)
 
 
 # ------------------------------------------------------------------- average over all subsets

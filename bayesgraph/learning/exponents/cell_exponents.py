@@ -1,4 +1,4 @@
-"""Exponents of table cells that turn one network into another network of the same graph."""
+"""Exponents of table entries that turn one network into another network of the same graph."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bayesgraph.models.network import BayesianNetwork
 def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorGraph:
     """Return the tables of a base network, with exponents that turn them into a wanted network.
 
-    A cell with probability p in the base and q in the wanted network has the exponent
-    ``w = log q / log p``, so that ``p^w = q``: the factor graph returned has the same distribution
-    as the wanted network.
+    A table entry with probability p in the base and q in the wanted network has the exponent ``w =
+    log q / log p``, so that ``p^w = q``: the factor graph returned has the same distribution as the
+    wanted network.
 
     Parameters
     ----------
@@ -26,15 +26,15 @@ def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorG
     Returns
     -------
     FactorGraph
-        The CPDs of `base` in the order of its variables, with one exponent per cell, which may be
-        any number (domain "free").
+        The CPDs of `base` in the order of its variables, with one exponent per table entry, which
+        may be any real number (domain "free").
 
     Raises
     ------
     UnsupportedModelError
         If a CPD is not a table.
     ModelError
-        If a cell is 0 or 1 in only one of the networks: powers of 0 and 1 stay 0 and 1.
+        If an entry is 0 or 1 in only one of the networks: powers of 0 and 1 stay 0 and 1.
     """
     tables, exponents = [], []
     for cpd in base.cpds:

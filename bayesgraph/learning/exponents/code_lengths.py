@@ -1,4 +1,4 @@
-"""Code lengths in nats: of integers, of choices, and of the partition of a feature."""
+"""Description lengths in nats: of integers, of choices, and of the discretisation of a feature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from bayesgraph.factors.algebra import Floats
 
-# Sum of 2^-log2*(n) over all n (Rissanen 1983), which normalises the code lengths.
+# Normalising constant of the universal code: the sum of 2^-log2*(n) over all n (Rissanen 1983).
 _RISSANEN = 2.86511
 
 
@@ -44,24 +44,24 @@ def universal_code(n: int) -> float:
 
 
 def partition_costs(counts: Sequence[Floats], intervals: Sequence[bool]) -> Floats:
-    """Return the code length of the partition of each feature: c_k of fractional naive Bayes.
+    """Return the description length of the intervals or groups of each feature, in nats.
 
-    It is ln d for the choice of the feature among d, plus the prior part of the discretisation
-    criterion of Boullé (2006): ``ln N + ln C(N + I - 1, I - 1)`` for the bounds of I intervals, and
-    for every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for the classes in its I cells. The states
-    of a feature that was not discretised are given: their bounds cost nothing.
+    These are the costs c_k in the prior of fractional naive Bayes (see `fractional_naive_bayes`):
+    ln d for the choice of the feature among d, plus the prior part of the discretisation criterion
+    of Boullé (2006). This part is ``ln N + ln C(N + I - 1, I - 1)`` for the cut points of I
+    intervals, and for every feature ``sum_i ln C(N_i + J - 1, J - 1)`` for the class frequencies in
+    its I states. A feature that was not discretised has no cut points to encode.
 
     Parameters
     ----------
     counts : sequence of ndarray, shape (I, J)
-        Weight of the rows in each cell and class.
+        Weight of the rows with each state of a feature in each class.
     intervals : sequence of bool
-        Whether the cells of each feature are intervals chosen by a discretiser.
+        Whether the states of each feature are intervals chosen by a discretiser.
 
     Returns
     -------
     ndarray, shape (d,)
-        In nats.
     """
     costs = np.full(len(counts), math.log(len(counts)) if counts else 0.0)
     for k, (table, chosen) in enumerate(zip(counts, intervals, strict=True)):

@@ -1,4 +1,4 @@
-"""Exponents that maximise the conditional likelihood of the class."""
+"""Exponents of weighted naive Bayes that maximise the conditional likelihood of the class."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ SCHEMES = tuple(_PARTS)
 _DEVIATION = 10.0
 # Coefficient of the quadratic penalty on the biases, in nats.
 _BIAS = 1.0
-# Maximum difference between the classes of a table, in nats, that may be due to rounding alone.
+# Maximum difference of log p(x | c) between classes, in nats, that may be due to rounding alone.
 _SILENT = 1e-12
 
 
 @dataclass(frozen=True)
 class Exponents:
-    """Exponents of the conditionals of a network.
+    """Exponents w and biases b: p(y|x) proportional to p(y) exp(b_y) prod p(x_i|y)^w_iy.
 
     Attributes
     ----------
     values : ndarray, shape (d,) or (d, n_classes)
-        Exponents of each feature, or of each feature and class.
+        One exponent for each feature, or for each feature and class.
     bias : ndarray, shape (n_classes,)
         Added to the log joint of each class, in nats.
     """
@@ -42,8 +42,9 @@ class Exponents:
 def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponents:
     """Return the exponents in [0, 1] that maximise the conditional likelihood of the class.
 
-    * "variable": one exponent for each feature (WANBIA; Zaidi, Cerquides, Carman, Webb 2013), no
-    bias; * "class": one exponent for each feature and class, and a bias for each class;
+    * "variable": one exponent for each feature, no bias (WANBIA; Zaidi, Cerquides, Carman, Webb
+      2013);
+    * "class": one exponent for each feature and class, and a bias for each class;
     * "mixed": exponents that the classes share, plus penalised deviations and a bias for each class
       (after the regularised naive Bayes of Wang, Ren, Bai 2020).
 
@@ -53,6 +54,7 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     Parameters
     ----------
     terms : LogTerms
+        Rows, and the tables whose entries are raised to the exponents.
     scheme : {"variable", "class", "mixed"}
     """
     d, k = terms.n_features, terms.n_classes
@@ -68,14 +70,14 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     logs = np.concatenate(terms.tables)
 
     def parts(x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return exponents before clipping (d, k), the part of each class (d, k), biases (k,)."""
+        """Split the vector x into exponents (d, k), their class-specific parts, and biases (k,)."""
         whole = np.zeros(len(used))
         whole[used] = x
         own = whole[d:-k].reshape(d, k)
         return whole[:d, None] + own, own, whole[-k:]
 
     def objective(x: Floats) -> tuple[float, Floats]:
-        """Return the penalised loss in nats, and its gradient."""
+        """Return the penalised negative conditional log likelihood in nats, and its gradient."""
         values, own, bias = parts(x)
         tempered = np.repeat(np.clip(values, 0.0, 1.0), terms.cards, axis=0) * logs
         effects = Effects(tempered, terms.log_prior + bias)

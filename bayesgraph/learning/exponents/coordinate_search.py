@@ -1,4 +1,4 @@
-"""Greedy coordinate search over the exponents of a naive Bayes."""
+"""Greedy coordinate search over the exponents of a weighted naive Bayes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Cost function of exponents w: the loss of the class labels plus costs of the features.
+    """Cost of exponents w: the log loss of the class labels plus costs of the features in use.
 
     ``- sum_n weight_n ln p'(y_n | x_n) + size_cost[ceil(sum_i w_i)] + sum_i feature_cost_i w_i^a``
 
     Attributes
     ----------
     size_cost : ndarray, shape (d + 1,)
-        Cost by the rounded-up sum of the exponents, in nats.
+        Cost of the number of features, which is the sum of the exponents rounded up; in nats.
     feature_cost : ndarray, shape (d,)
         Cost of each feature, in nats.
     power : float
@@ -44,14 +44,14 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Changes of exponents that were tried in one or more sweeps over the features.
+    """Record of the changes of exponents that were tried in one or more sweeps over the features.
 
     Attributes
     ----------
     features : ndarray of int, shape (m,)
         The feature of each change, in the order in which changes were tried.
     changes : ndarray, shape (m,)
-        Step that was to be added to the exponent of the feature.
+        Step that was added to the exponent of the feature, before clipping.
     costs : ndarray, shape (m,)
         Cost of the model with the change, in nats.
     taken : ndarray of bool, shape (m,)
@@ -65,13 +65,13 @@ class Sweep:
 
     @classmethod
     def joined(cls, sweeps: Sequence[Sweep]) -> Sweep:
-        """Return the concatenation of several sweeps."""
+        """Return the concatenated record of several sweeps."""
         parts = ([getattr(sweep, field.name) for sweep in sweeps] for field in fields(cls))
         return cls(*(np.concatenate(part) for part in parts))
 
 
 class ExponentSearch:
-    """Exponents in [0, 1], all 0 at first, with the posterior of every row under them.
+    """Current exponents in [0, 1], initially 0, with the class posterior of each row under them.
 
     Parameters
     ----------
@@ -132,7 +132,10 @@ class ExponentSearch:
 
 
 def _loss_of_prior(terms: LogTerms, share: float) -> float:
-    """Return -sum_n weight_n ln p'(y_n), the loss with all exponents 0."""
+    """Return -sum_n weight_n ln p'(y_n), the log loss when all exponents are 0.
+
+    `share` is the weight of the uniform distribution in p', as in `Objective`.
+    """
     class_weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
     there = class_weights > 0
     log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
@@ -141,12 +144,12 @@ def _loss_of_prior(terms: LogTerms, share: float) -> float:
 
 
 def _spreads(terms: LogTerms) -> Floats:
-    """Return the maximum difference between classes in any state of each feature, in nats."""
+    """Return the maximum range of log p(x | c) over classes c in any state x of each feature."""
     return np.array([np.ptp(table, axis=1).max() for table in terms.tables])
 
 
 def informative(terms: LogTerms) -> NDArray[np.intp]:
-    """Return the features that distinguish classes, both in their tables and in the rows.
+    """Return the indices of the features whose tables and whose rows both differ between classes.
 
     The exponents of other features remain 0. The tables alone do not decide, since smoothing makes
     the tables of a constant feature differ between classes.

@@ -1,4 +1,4 @@
-"""Fractional naive Bayes: exponents in [0, 1] under a prior that prefers few features."""
+"""Fractional naive Bayes: exponents in [0, 1] with a penalty that prefers few features."""
 
 from __future__ import annotations
 
@@ -17,28 +17,31 @@ _PRIOR_WEIGHT, _POWER = 0.1, 0.95
 _PRIOR_ROWS = 0.5
 # Maximum number of rounds of a forward and a backward pass at each step size.
 _ROUNDS = 2
-# Gain that a change must reach, as a share of the empty model's cost per row.
+# Minimum decrease of the cost by a change, as a share of the empty model's cost per row.
 _PRECISION = 1e-2
 
 
 def fractional_naive_bayes(terms: LogTerms, costs: Floats, seed: int = 1) -> Floats:
     """Return the exponents of a fractional naive Bayes (Hue, Boullé, Lemaire 2017), shape (d,).
 
-    They minimise ``- sum_n ln p'_w(y_n | x_n) + 0.1 (L*(m) - ln m! + sum_i w_i^0.95 c_i)`` with
-    m = ceil(sum_i w_i), Rissanen's universal code L* (0 for m = 0), and the posterior ``p' = (p n +
-    1 / (2 K)) / (n + 1/2)`` for K classes and rows of total weight n. The search starts from 0. At
-    each step size, a round has one pass that raises and one pass that lowers each exponent by the
-    step, in random order; the step size is 1 at first and is halved ceil(log2(n + 1)) - 1 times. A
-    pass that lowers exponents may raise the cost a little, as sparse exponents are preferred. One
-    change takes time O(n_rows K).
+    The model is p_w(y|x) proportional to p(y) prod p(x_i|y)^w_i. The exponents minimise ``- sum_n
+    ln p'_w(y_n | x_n) + 0.1 (L*(m) - ln m! + sum_i w_i^0.95 c_i)`` with m = ceil(sum_i w_i),
+    Rissanen's universal code L* (0 for m = 0), and the smoothed posterior ``p'_w = (p_w n + 1 / (2
+    K)) / (n + 1/2)`` for K classes and rows of total weight n.
+
+    The search starts from 0. At each step size, a round has one pass that raises and one pass that
+    lowers each exponent by the step, in random order; the step size is 1 at first and is halved
+    ceil(log2(n + 1)) - 1 times. A pass that lowers exponents may raise the cost a little, as sparse
+    exponents are preferred. One change takes time O(n_rows K).
 
     Parameters
     ----------
     terms : LogTerms
     costs : ndarray, shape (d,)
-        c_i: the code length of constructing and preparing each feature, in nats; see
+        c_i: the description length of choosing and discretising each feature, in nats; see
         `partition_costs`.
     seed : int
+        Seed of the random orders.
 
     Examples
     --------

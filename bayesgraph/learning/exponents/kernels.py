@@ -1,8 +1,9 @@
-"""Compiled sweeps over features: the loss of all rows after a change of one exponent.
+"""Compiled (Numba) sweeps over features: the loss of all rows after a change of one exponent.
 
-The posterior of every row, p(c | x_n), is kept up to date. Raising the exponent of a feature by s
-changes it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with ``Z_n = sum_c p(c | x_n) f(x_n, c)^s``: one
-product per class and no exponential. One logarithm is taken for the product of many rows' Z_n.
+The posterior of every row, p(c | x_n), is kept up to date. Raising the exponent of feature i by s
+changes it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with the table entry ``f(x_n, c) = p(x_ni | c)`` and
+``Z_n = sum_c p(c | x_n) f(x_n, c)^s``: one product per class and no exponential. One logarithm is
+taken for the product of many rows' Z_n.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NARROW = 600.0
 
 @numba.njit(cache=True, nogil=True)
 def write_posteriors(scores: Floats, posterior: Floats) -> None:
-    """Write the posterior of each row from the log joint of its classes, shape (n_rows, K)."""
+    """Write the posterior of each row from the log joint of its classes (`scores`), (n_rows, K)."""
     n_rows, k = scores.shape
     for n in range(n_rows):
         largest = scores[n, 0]
@@ -43,7 +44,13 @@ def write_posteriors(scores: Floats, posterior: Floats) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> float:
-    """Write exp(step * table) with row maxima 1; return the gain of the labels in nats."""
+    """Write the factors by which a step of one exponent multiplies joint probabilities.
+
+    The factors are exp(step * table), divided by the maximum over the classes, in rows 1 and up of
+    `factor`; row 0 holds ones, for missing values. `table` and `counts` have the log probability
+    and the row weight of each state and class. Returns the sum over rows of the log factor of the
+    label, in nats.
+    """
     gain = 0.0
     cells, k = table.shape
     for c in range(k):
@@ -63,7 +70,11 @@ def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> floa
 def _log_sum(
     column: NDArray[np.int32], weights: Floats, unit: bool, posterior: Floats, factor: Floats
 ) -> float:
-    """Return sum_n weight_n ln Z_n."""
+    """Return the weighted sum over rows of ln Z_n, with Z_n = sum_c posterior[n, c] factor[x_n, c].
+
+    Z_n is what the class posterior of row n has to be divided by after it was multiplied by the
+    `factor` of one feature. `column` has the codes x_n, and `unit` says whether all weights are 1.
+    """
     n_rows, k = posterior.shape
     total, product = 0.0, 1.0
     for n in range(n_rows):
@@ -97,7 +108,11 @@ def _smoothed_loss(
     posterior: Floats,
     factor: Floats,
 ) -> float:
-    """Return -sum_n weight_n ln (p_n f / Z_n + share / K), without the constant ln(1 + share)."""
+    """Return -sum_n weight_n ln (p_n f / Z_n + share / K), without the constant ln(1 + share).
+
+    This is the loss after a change of one exponent by a step that has the given `factor`; `column`
+    holds the codes of the feature, and `unit` says whether all weights are 1.
+    """
     n_rows, k = posterior.shape
     total, above, below, bit = 0.0, 1.0, 1.0, share / k
     for n in range(n_rows):
@@ -134,7 +149,11 @@ def _accept(
     scores: Floats,
     posterior: Floats,
 ) -> None:
-    """Add a step to the exponent of a feature in the scores and posteriors of all rows."""
+    """Update the scores and posteriors of all rows after a step of the exponent of one feature.
+
+    `column`, `table` and `factor` belong to the feature; `narrow` says whether no posterior can
+    have underflowed, so that posteriors may be multiplied by the factors.
+    """
     n_rows, k = posterior.shape
     for n in range(n_rows):
         x = column[n]
@@ -179,10 +198,10 @@ def sweep(
     costs: Floats,
     taken: NDArray[np.bool_],
 ) -> None:
-    """Add a step to the exponent of one feature after another, if that lowers the cost.
+    """Try to add a step to the exponent of each feature in turn; keep it if that lowers the cost.
 
-    The cost is ``- sum_n weight_n ln p'(label_n | x_n) + size_cost[ceil(sum_i w_i)]
-    + sum_i feature_cost_i w_i^power``.
+    The cost, described in `coordinate_search.Objective`, is ``- sum_n weight_n ln p'(label_n | x_n)
+    + size_cost[ceil(sum_i w_i)] + sum_i feature_cost_i w_i^power``.
 
     Parameters
     ----------

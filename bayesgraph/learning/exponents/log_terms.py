@@ -16,7 +16,7 @@ from bayesgraph.statistics import kernels as counting
 
 @dataclass(frozen=True, eq=False)
 class LogTerms:
-    """Rows of a table, and the log probabilities that a naive Bayes gives to their values.
+    """Rows of a table, and the log probabilities that a naive Bayes gives to their feature values.
 
     The log probability of row n, feature i and class c is ``tables[i][codes[n, i], c]``: rows share
     the tables, so that no array of shape (n_rows, d, K) is needed.
@@ -30,6 +30,7 @@ class LogTerms:
     log_prior : ndarray, shape (K,)
         log P(c), in nats; -inf for a class of probability zero.
     labels : ndarray of intp, shape (n_rows,)
+        The class of each row.
     weights : ndarray, shape (n_rows,)
         Weights of the rows, not negative.
 
@@ -57,12 +58,12 @@ class LogTerms:
         labels: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> LogTerms:
-        """Return the terms for plain arrays; if `weights` is None, all rows have weight 1.
+        """Build from array_likes described in the class; without `weights`, all rows weigh 1.
 
         Raises
         ------
         DataError
-            If a log probability is not finite.
+            If an entry of `tables` is not finite, or a code or a label is out of range.
         """
         cells = tuple(np.asarray(table, dtype=np.float64) for table in tables)
         for i, table in enumerate(cells):
@@ -72,12 +73,18 @@ class LogTerms:
                     "temper an impossible value. Smooth the tables (alpha above 0)."
                 )
         label = np.asarray(labels, dtype=np.intp)
-        weight = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
         own = np.asfortranarray(codes, dtype=np.int32)
+        k, cards = len(np.asarray(log_prior)), [len(table) for table in cells]
+        if ((own < -1) | (own >= cards)).any() or ((label < 0) | (label >= k)).any():
+            raise DataError(
+                f"Codes are -1, or states from 0 to below {cards}; labels are classes from 0 to "
+                f"{k - 1}. Leave rows without a label out."
+            )
+        weight = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
         return cls(own, cells, np.asarray(log_prior, dtype=np.float64), label, weight)
 
     def take(self, features: NDArray[np.intp]) -> LogTerms:
-        """Return the terms restricted to `features`."""
+        """Return the terms restricted to the features of the given indices."""
         tables = tuple(self.tables[i] for i in features.tolist())
         codes = np.asfortranarray(self.codes[:, features])
         return LogTerms(codes, tables, self.log_prior, self.labels, self.weights)
@@ -96,7 +103,7 @@ class LogTerms:
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """Offset of each feature in the concatenation of all states, and its length, (d + 1,)."""
+        """Offset of each feature's states in the concatenated tables, and their total, (d + 1,)."""
         cards = [len(table) for table in self.tables]
         return np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Exponents for a fitted network, learned by the scheme of a given name."""
+"""Exponents of a weighted network, learned by the scheme of a given name."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.variables import Binned, Discrete, Variable
 
-# Schemes that weight each feature by itself: they require a network without arcs between features.
+# Schemes for naive Bayes: they require a network without arcs between features.
 STAR_SCHEMES = (*FILTERS, "tree_depth", "correlation", "selective", "fractional", "averaged")
 ALL_SCHEMES = (*SCHEMES, *STAR_SCHEMES)
 
 
 def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str) -> WeightedNetwork:
-    """Return a network of tables with exponents learned by one of the schemes.
+    """Return a fitted network with exponents of its tables, learned by one of the schemes.
 
     Parameters
     ----------
     network : BayesianNetwork
-        A network of table CPDs in which the class has no parents; for schemes other than
-        "variable", "class" and "mixed", without arcs between features.
+        A network of table CPDs in which the class has no parents. For schemes other than
+        "variable", "class" and "mixed" it has no arcs between features.
     source : TableSource
         The rows to which the network was fitted, with the class as target.
     scheme : str
@@ -98,7 +98,10 @@ def _exponents(
     source: TableSource,
     target: Discrete,
 ) -> Exponents:
-    """Return the exponents of the features, each with more than one state, in their order."""
+    """Return the exponents of the features, in their order, learned by one scheme.
+
+    `terms` and `features` are restricted to features with more than one state.
+    """
     if scheme in SCHEMES:
         return conditional_exponents(terms, scheme)
     if scheme == "tree_depth":
@@ -116,10 +119,11 @@ def _exponents(
 
 
 def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> LogTerms:
-    """Return the log probabilities that a network gives to the feature values of each row.
+    """Return the log probabilities that a network's CPDs give to the feature values of each row.
 
-    The states of a feature with feature parents are the joint configurations of these parents and
-    the feature; it is missing where the feature or one of these parents is missing.
+    For a feature with parents among the features, the "states" in the terms returned are the joint
+    configurations of these parents and the feature; such a state is missing where the feature or
+    one of these parents is missing.
     """
     table = source.table
     codes, tables = [], []
@@ -145,7 +149,7 @@ def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> Lo
 
 
 def _by_class(cpd: TableCPD, target: Discrete) -> Floats:
-    """Return the logs of a table, shape (n_configs, n_classes): the class last, the rest flat."""
+    """Return the logs of a table with other axes than the class flattened, (n, n_classes)."""
     with np.errstate(divide="ignore"):
         logs = np.log(cpd.values)
     if target not in cpd.parents:

@@ -1,4 +1,4 @@
-"""Selective naive Bayes: an average over subsets of features, weighted by compression."""
+"""Selective naive Bayes: an average over feature subsets, weighted by compression."""
 
 from __future__ import annotations
 
@@ -24,23 +24,27 @@ _ROUNDS = 2
 _ROUNDING = 1e-10
 
 
-def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
+def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None = None) -> Floats:
     """Return the exponents of a selective naive Bayes (Boullé 2007), shape (d,), in [0, 1].
 
-    A subset M of m among d features costs ``l(M) + l(D | M) = ln(d + 1) + ln C(d + m - 1, m) -
-    sum_n ln P_M(y_n | x_n)`` nats. Fast forward and backward passes over the features in random
-    order search for subsets, from the empty subset in each of ``ceil(log2(d n))`` restarts, where n
-    is the total weight of the rows. The exponent of a feature is the weighted share of the
-    evaluated different subsets that contain it. The weight of a subset is its compression ``1 -
-    cost / null cost`` if that is positive, else 0. Features without information about the class
-    have exponent 0.
+    The exponent of a feature is the weighted share of the evaluated subsets that contain it. A
+    subset M of m among d features has the description length ``l(M) + l(D | M) = ln(d + 1) + ln C(d
+    + m - 1, m) - sum_n ln P_M(y_n | x_n)`` in nats, its cost. Its weight is the compression ``1 -
+    cost / null cost`` if that is positive, else 0, with the null cost of the empty subset; a subset
+    that is evaluated several times counts once. Features without information about the class have
+    exponent 0.
 
+    Fast forward and backward passes over the features in random order search for subsets, from the
+    empty subset in each of ``ceil(log2(d n))`` restarts, where n is the total weight of the rows.
     One change of a subset takes time O(n_rows K).
 
     Parameters
     ----------
     terms : LogTerms
     seed : int
+        Seed of the random orders.
+    restarts : int, optional
+        Number of restarts instead of ``ceil(log2(d n))``.
 
     Examples
     --------
@@ -50,7 +54,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     >>> selective_naive_bayes(terms)
     array([1., 0.])
     """
-    search, evaluations = search_subsets(terms, seed)
+    search, evaluations = search_subsets(terms, seed, restarts)
     keys = np.concatenate([subset_keys(found, terms.n_features) for found in evaluations])
     costs = np.concatenate([found.costs for found in evaluations])
     search.restart()
@@ -63,8 +67,8 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     membership = np.zeros(terms.n_features)
     ends = np.cumsum([len(found.costs) for found in evaluations])[:-1]
     for found, mass in zip(evaluations, np.split(weights, ends), strict=True):
-        # A feature that is added belongs to all later subsets of the restart; where it is removed
-        # again, later subsets are subtracted.
+        # A feature belongs to all subsets after its addition; after its removal they are
+        # subtracted.
         later = mass.sum() - np.cumsum(mass)
         own = np.sign(found.changes) * (np.where(found.taken, later, 0.0) + mass)
         membership += np.bincount(found.features, own, minlength=len(membership))
@@ -72,16 +76,18 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1) -> Floats:
     return np.clip(safe_divide(membership, total), 0.0, 1.0)
 
 
-def search_subsets(terms: LogTerms, seed: int) -> tuple[ExponentSearch, list[Sweep]]:
-    """Return the search, and the subsets that it evaluated in each restart."""
+def search_subsets(
+    terms: LogTerms, seed: int, restarts: int | None = None
+) -> tuple[ExponentSearch, list[Sweep]]:
+    """Search for subsets; return the search, and a record of the subsets of each restart."""
     d = terms.n_features
     sizes = np.arange(d + 1)
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
     search = ExponentSearch(terms, Objective(lengths, np.zeros(d)))
     features, random = informative(terms), np.random.default_rng(seed)
-    restarts = max(1, math.ceil(math.log2(max(2.0, d * float(terms.weights.sum())))))
+    usual = math.ceil(math.log2(max(2.0, d * float(terms.weights.sum()))))
     found = []
-    for _ in range(restarts):
+    for _ in range(usual if restarts is None else restarts):
         search.restart()
         sweeps: list[Sweep] = []
         for _ in range(_ROUNDS):
@@ -96,10 +102,17 @@ def search_subsets(terms: LogTerms, seed: int) -> tuple[ExponentSearch, list[Swe
 
 
 def subset_keys(found: Sweep, n_features: int) -> NDArray[np.uint64]:
-    """Return a hash key of the subset of each evaluation in a restart; equal subsets, equal keys.
+    """Return a hash key of each subset that was tried in one restart; equal subsets, equal keys.
 
-    The key is the exclusive or of one random number per feature (Zobrist 1970), and 0 for the empty
-    subset. Among a million different subsets, two share a key with a probability of 3e-8.
+    The key is the exclusive or of one random number per feature of the subset (Zobrist 1970), and 0
+    for the empty subset. Among a million different subsets, two share a key with a probability of
+    3e-8.
+
+    Parameters
+    ----------
+    found : Sweep
+        Record of the changes of the restart, which starts from the empty subset.
+    n_features : int
     """
     random = np.random.default_rng(0)
     own = random.integers(2**64, size=n_features, dtype=np.uint64)[found.features]

@@ -1,4 +1,4 @@
-"""Log-linear models of the class: Bayesian networks trained by conditional likelihood."""
+"""Log-linear class models: Bayesian networks whose tables are trained by conditional likelihood."""
 
 from bayesgraph.learning.loglinear.cross_validation import Candidate, Choice
 from bayesgraph.learning.loglinear.learner import Discriminative, train_network

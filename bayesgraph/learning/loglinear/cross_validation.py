@@ -40,14 +40,15 @@ _MIN_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class Candidate:
-    """A structure and penalties that cross-validation compares with others.
+    """A structure and penalties, compared with other candidates by cross-validation.
 
     Attributes
     ----------
     structure : {"star", "information", "residual", "given"}
-        No pairs of features, the pairs of a spanning tree over one of two measures, or given pairs.
+        Pairs of features that interact: none, those of a spanning tree over one of two measures
+        (see `trees_of`), or given pairs.
     single, paired : float
-        Penalties of the parameters of features and of pairs, in nats.
+        Penalty of the parameters of features and of pairs, in nats.
     """
 
     structure: str
@@ -55,7 +56,7 @@ class Candidate:
     paired: float = 0.0
 
     def penalty(self, terms: Terms) -> Floats:
-        """Return the penalty of each parameter."""
+        """Return the penalty of each parameter of the tables, shape (n_parameters,)."""
         found = np.full(terms.n_parameters, self.paired)
         found[: terms.n_single] = self.single
         return found
@@ -63,13 +64,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """A structure, and the weight of each of its candidates in the mixture.
+    """The structure chosen, and the weight of each candidate in the mixture of models.
 
     Attributes
     ----------
     structure : str
     shares : mapping from Candidate to float
-        Weights of the candidates' scores in the mixture; they need not sum to one.
+        Weights of the candidates' scores (log probabilities) in the mixture; they need not sum to
+        one.
     losses : mapping from Candidate to float
         Held-out -log P(label), in nats per row.
     """
@@ -80,7 +82,7 @@ class Choice:
 
 
 class Folded:
-    """Rows in folds: candidates are trained without a fold and predict the rows of that fold.
+    """Rows in cross-validation folds: candidates are trained without a fold and predict its rows.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ class Folded:
 
     @cached_property
     def held_out(self) -> Sample:
-        """The rows of all folds, one fold after the other; a row in two folds occurs twice."""
+        """The held-out rows of all folds; a row with weight in two folds occurs twice."""
         parts: Any = {
             name: np.concatenate([getattr(part, name) for part in self._unseen])
             for name in ("codes", "labels", "weights")
@@ -116,12 +118,12 @@ class Folded:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be compared: fewer than two classes, or than two folds with rows."""
+        """Whether nothing can be compared: fewer than two classes, or non-empty folds."""
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
     def structures(self) -> tuple[str, ...]:
-        """Names of the structures with pairs that are compared with the star."""
+        """Names of the structures with interacting pairs, to be compared with the star."""
         if len(self.sample.views) < 2 or self._pairs == ():
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
@@ -134,9 +136,11 @@ class Folded:
         return [same[p] for p in pairs]
 
     def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
-        """Return the scores of held-out rows by each candidate, each trained from the one before.
+        """Return the scores of the held-out rows under each candidate of one structure.
 
-        Stops early if weaker penalties increase the loss by more than `_PATIENCE`.
+        The candidates have ever weaker penalties; the training of each starts from the parameters
+        of the one before. Stops early if weaker penalties increase the loss by more than
+        `_PATIENCE`.
         """
         prior = self.sample.prior
         terms = self._terms(structure)
@@ -151,7 +155,8 @@ class Folded:
             for at in range(len(terms)):
                 own, begin = terms[at], models[at]
                 if at and own is terms[at - 1]:
-                    # A weaker penalty changes the parameters in much the same way in all folds.
+                    # Extrapolated: a weaker penalty changes the parameters in much the same way in
+                    # all folds.
                     begin = begin + (models[at - 1] - before[at - 1])
                 models[at] = train(
                     own, seen_rows[at], prior, candidate.penalty(own), begin, _ROUGHLY
@@ -175,9 +180,9 @@ def choose(folded: Folded) -> Choice:
     """Return the structure and candidates of the highest held-out conditional likelihood.
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
-    best tree (if any improves) and the penalty of pairs. The shares are the weights of the
-    candidates' scores whose weighted sum predicts held-out rows best (stacking: Wolpert 1992; of
-    log probabilities here, so that the mixture is again a log-linear model).
+    best tree (if any improves) and the penalty of pairs. All candidates are finally mixed by
+    stacking (Wolpert 1992): the weights are those whose weighted sum of scores predicts held-out
+    rows best. As scores are log probabilities, the mixture is again a log-linear model.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -206,7 +211,10 @@ def choose(folded: Folded) -> Choice:
 def train_choice(
     sample: Sample, choice: Choice, pairs: tuple[Pair, ...] | None = None
 ) -> tuple[Terms, Effects]:
-    """Return the terms and the effects of a choice, trained on all rows."""
+    """Train the candidates of a choice on all rows; return the terms and effects of their mixture.
+
+    `pairs` has the interacting pairs of features if the structure was given.
+    """
     if pairs is None and choice.structure != "star":
         pairs = trees_of(sample)[choice.structure]
     terms = Terms.of(sample.views, pairs or ())
@@ -222,7 +230,10 @@ def train_choice(
 
 
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
-    """Return the non-negative weights of scores whose weighted sum has the lowest log loss."""
+    """Return the stacking weights of the candidates, not negative, with the lowest log loss.
+
+    `scores` has the scores of the rows of `sample` under each candidate.
+    """
     centred = np.stack([s - s.mean(axis=1, keepdims=True) for s in scores])
 
     def objective(shares: Floats) -> tuple[float, Floats]:

@@ -1,4 +1,4 @@
-"""Compiled loops of log-linear training: scores, residuals and gradients over rows."""
+"""Compiled (Numba) loops of log-linear training: scores, residuals and gradients over rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Codes = NDArray[np.int32]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, out: Array) -> None:
-    """Write the scores of rows begin to end: the bias plus the effects of the cells of the row."""
+    """Write the scores of rows begin to end: the bias plus the effects of the row's table cells."""
     n_classes = len(bias)
-    if n_classes == 2:  # in registers, and without a loop
+    if n_classes == 2:  # two sums in registers, without an inner loop
         for row in range(begin, end):
             first, second = bias[0], bias[1]
             for j in range(cells.shape[1]):
@@ -38,7 +38,7 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) -> float:
-    """Return the sum of -log P(label); turn scores into weighted residuals P - [label]."""
+    """Return the weighted sum of -log P(label); turn scores into weighted residuals P - [label]."""
     n_classes = scores.shape[1]
     loss = 0.0
     for row in range(len(scores)):
@@ -61,7 +61,7 @@ def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
-    """Add the residuals of each row to all cells that the row is in."""
+    """Add the residuals of each row to all table cells of the row: the gradient by effects."""
     n_classes = residuals.shape[1]
     if n_classes == 2:
         for row in range(len(cells)):
@@ -93,10 +93,21 @@ def pair_gains(
     ridge: float,
     out: Array,
 ) -> None:
-    """Write the score-test gain of every pair (i, j), first <= i < last, i < j.
+    """Write the score-test gain of every pair of features (i, j), first <= i < last, i < j.
 
-    The gain is the sum over cells and classes of (sum of residuals)^2 / (sum of P(1-P) + ridge):
-    twice the gain in log likelihood by one Newton step on each cell.
+    The gain is the sum over the pair's cells and the classes of (sum of residuals)^2 / (sum of
+    P(1-P) + ridge): twice the gain in log likelihood by one Newton step on each cell.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n_rows, n_features)
+        Group of each value in tables of pairs, -1 where missing.
+    cards : ndarray of int, shape (n_features,)
+        Number of groups.
+    residuals, spreads : ndarray, shape (n_rows, n_classes)
+        Weighted residuals P - [label], and weighted P(1-P), of the model without pairs.
+    ridge : float
+    out : ndarray, shape (n_features, n_features)
     """
     n_rows, n_features = groups.shape
     n_classes = residuals.shape[1]

@@ -1,4 +1,4 @@
-"""Training of a Bayesian network whose tables maximise conditional likelihood of the class."""
+"""Training of a Bayesian network whose tables maximise the conditional likelihood of the class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 2_000
 
 @dataclass(frozen=True)
 class Discriminative:
-    """A network trained to predict its class.
+    """A network trained to predict its class variable.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Discriminative:
 def train_network(
     source: TableSource, given: Structure | None = None, *, priors: Floats | None = None
 ) -> Discriminative:
-    """Return a naive Bayes or tree-augmented network whose tables predict the class best.
+    """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
 
     The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
     rows decides which pairs of features interact, if any, and how strong the penalties are; see

@@ -1,4 +1,4 @@
-"""Pairs of interacting features: spanning trees over two measures of interaction."""
+"""Pairs of interacting features: maximum spanning trees over two measures of interaction."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ _FIRST = 10.0
 
 
 def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
-    """Return the pairs of two spanning trees: by mutual information, and by a star's residuals.
+    """Return the feature pairs of two maximum spanning trees, by the name of the measure.
 
-    The trees maximise the sum of positive gains; ties go to the first pair. A pair whose table
-    would be too large (of identifiers, for instance) is left out.
+    The measures are the conditional mutual information ("information") and the score test against
+    the residuals of a model without pairs ("residual"). Only positive gains count, and ties go to
+    the first pair. A pair whose table would be too large (of identifiers, for instance) is left
+    out.
     """
     cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
@@ -47,7 +49,7 @@ def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
-    """Return the index of each value in the tables of pairs, shape of codes; -1 where missing."""
+    """Return the group of each value in tables of pairs, shape of codes; -1 where missing."""
     grouped = np.empty(sample.codes.shape, dtype=np.int32, order="F")
     for j, view in enumerate(sample.views):
         grouped[:, j] = np.append(view.paired, -1)[sample.codes[:, j]]
@@ -55,11 +57,11 @@ def _pair_codes(sample: Sample) -> NDArray[np.int32]:
 
 
 def residual_gains(sample: Sample) -> Floats:
-    """Return the gain of each pair of features over a star, shape (d, d).
+    """Return the score-test gain of each pair of features over a model without pairs, (d, d).
 
-    The score test of the pair's table against the residuals of a model without it (Rao 1948), as
-    in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are many
-    pairs, the test uses only a part of the rows.
+    It is the score test of the pair's table against the residuals of the model without it (Rao
+    1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are
+    many pairs, the test uses only a part of the rows.
     """
     d = len(sample.views)
     sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // (d * d * sample.n_classes)))
@@ -86,7 +88,7 @@ def residual_gains(sample: Sample) -> Floats:
 
 
 def information_gains(sample: Sample) -> Floats:
-    """Return the conditional mutual information of each pair given the class, shape (d, d)."""
+    """Return I(X_i; X_j | C) of each pair of features, with their values grouped, (d, d)."""
     grouped = _pair_codes(sample)
     target = Discrete("class", range(sample.n_classes))
     columns = tuple(Discrete(i, range(view.n_paired)) for i, view in enumerate(sample.views))

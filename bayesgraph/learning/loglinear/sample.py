@@ -27,7 +27,7 @@ _MIN_PORTIONS = 10
 
 @dataclass(frozen=True)
 class Canonical:
-    """Columns with canonical orders of states and classes, which do not depend on the order given.
+    """Columns with states and classes in canonical order, independent of the order given.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Canonical:
         -1 where missing.
     labels : ndarray of int, shape (n_rows,)
     given : mapping from name to (variable, positions)
-        Each variable as it was given, and the canonical index of each of its states.
+        Each variable with its original order of states, and the canonical index of each state.
     """
 
     features: tuple[Discrete, ...]
@@ -86,7 +86,7 @@ class Canonical:
         )
 
     def restored(self, cpd: TableCPD) -> TableCPD:
-        """Return a table with the variables and the order of states that were given."""
+        """Return a table re-indexed to the original variables and the original order of states."""
         own = [self.given[v.name] for v in (*cpd.parents, cpd.variable)]
         values = cpd.values[np.ix_(*(places for _, places in own))]
         *parents, child = [variable for variable, _ in own]
@@ -109,7 +109,7 @@ def fingerprints(codes: Codes) -> NDArray[np.uint64]:
 
 
 def _state_order(variable: Discrete) -> NDArray[np.intp]:
-    """Return the states ordered by type and spelling; intervals keep their order."""
+    """Return the order of states by type and `repr`; intervals keep their order."""
     if isinstance(variable, Binned):
         return np.arange(variable.cardinality)
     states = variable.states
@@ -118,7 +118,7 @@ def _state_order(variable: Discrete) -> NDArray[np.intp]:
 
 
 def _class_order(codes: Codes, labels: Codes, weights: Floats, n_classes: int) -> NDArray[np.intp]:
-    """Return the classes ordered by a number that depends only on the rows of each class."""
+    """Return the order of classes by a hash of the rows of each class, whatever their labels."""
     marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
     total = np.bincount(labels, marks * weights if len(weights) else marks, n_classes)
     return np.argsort(np.round(total, 9), kind="stable")
@@ -137,7 +137,7 @@ class Sample:
     Attributes
     ----------
     views : tuple of View
-        The features.
+        The features, with the groups in which their states share parameters.
     codes : ndarray of int, shape (n_rows, n_features)
         States, -1 where missing.
     labels : ndarray of int, shape (n_rows,)
@@ -206,16 +206,16 @@ class Sample:
 
     @property
     def share(self) -> Floats:
-        """Relative frequency of each class, or `prior` if a class has no rows."""
+        """Relative frequency of each class; smoothed like `prior` if a class has no rows."""
         counts = self._counts
         return counts / counts.sum() if counts.all() else self.prior
 
     def rows(self, terms: Terms) -> Rows:
-        """Return the cells, labels and weights of the rows in the tables of `terms`."""
+        """Return the rows as cells of the tables of a model's terms, with labels and weights."""
         return Rows(terms.rows(self.codes), self.labels, self.weights)
 
     def weighing(self, weights: Floats) -> Sample:
-        """Return the rows with new weights, without rows of weight zero."""
+        """Return the sample with new weights, without rows of weight zero."""
         return replace(self, weights=weights)._take(np.flatnonzero(weights > 0))
 
     def _take(self, rows: NDArray[np.intp]) -> Sample:
@@ -223,7 +223,7 @@ class Sample:
         return replace(self, **parts)
 
     def folds(self, n_folds: int) -> Floats:
-        """Return how much of each row's weight is in each fold, shape (n_folds, n_rows).
+        """Return the part of each row's weight that is in each fold, shape (n_folds, n_rows).
 
         Equal rows were merged: a row of weight three stands for three rows, and is distributed over
         three folds, so that they are not all held out together. Classes are spread evenly.

@@ -16,13 +16,13 @@ from bayesgraph.learning.loglinear.training import Effects
 from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.variables import Discrete
 
-# Search for the tilt: maximum number of steps, tolerance of the misfit, minimum and maximum
-# damping.
+# Search for the tilt: maximum number of steps, tolerance of the log class distribution, minimum and
+# maximum damping.
 _STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING = 60, 1e-12, 1e-10, 1e10
 
 
 def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
-    """Return the CPDs of a network with the class posterior of a log-linear model.
+    """Return the CPDs of a network that has the class posterior of a log-linear model.
 
     For each class, the model is a tree over the features: a product of ``exp(bias)``, of ``share(x
     | z) exp(effect(x, c))`` for each feature x with the parent z in the forest, and of
@@ -32,11 +32,13 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
     model.
 
     The log-linear model does not determine the distribution of the features. The network takes
-    their distribution regardless of the class, tilted so that each class has its share of the rows.
+    their distribution regardless of the class, multiplied by ``exp(tilt)`` factors (exponential
+    tilting) for which the class prior equals the class frequencies.
 
     Parameters
     ----------
     terms, model
+        Tables of the log-linear model, and their effects.
     target : Discrete
     sample : Sample
         The sample from which the terms were learned.
@@ -58,19 +60,21 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
 
 @dataclass(frozen=True)
 class _Forest:
-    """Factors over a forest of features for each class, and the direction of the tilt.
+    """Log factors over a forest of features for each class, and statistics to tilt them by.
 
     Attributes
     ----------
     parent : list of int or None
+        Index of each feature's parent in the forest.
     order : list of int
         Indices of the features, parents first.
     bias : ndarray, shape (n_classes,)
-    factors : list of ndarray, shape (n_states, n_classes) or (states of the parent, n_states, ...)
-        Log factor of each feature and its parent.
+    factors : list of ndarray, shape (n_states, n_classes) or (n_parent_states, n_states, n_classes)
+        Log factor of each feature given its parent.
     alone : list of ndarray, each of the shape of its factor
-        Posterior of the class given the feature alone, plus the posterior given the feature and its
-        parent. The tilt multiplies factors by ``exp(alone @ tilt)``.
+        Tilting statistic: posterior of the class given the feature alone, plus, if there is a
+        parent, the posterior given the feature and its parent. Factors are multiplied by
+        ``exp(alone @ tilt)``.
     """
 
     parent: list[int | None]
@@ -106,13 +110,13 @@ class _Forest:
         return cls(parent, order, model.bias, factors, alone)
 
     def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
-        """Return the log distribution of the class, and log tables of features given their parents.
+        """Sum the features out: return the log class distribution and the features' log CPTs.
 
         Parameters
         ----------
         tilt : ndarray, shape (n_classes,)
-            Weight of `alone` for each class: states with a high posterior of a class are made more
-            probable by a positive weight.
+            Coefficients of `alone`: a positive coefficient of a class makes feature states with a
+            high posterior of this class more probable.
         """
         up = [np.zeros(factor.shape[-2:]) for factor in self.factors]
         log_class = np.array(self.bias)
@@ -129,9 +133,10 @@ class _Forest:
         return log_class - log_sum_exp(log_class, 0), tables
 
     def slopes(self, tables: list[Floats]) -> Floats:
-        """Return the derivatives of each class's log mass by the tilt, shape (K, K).
+        """Return the derivatives of each class's unnormalised log mass by the tilt, shape (K, K).
 
-        They are the means, given the class, of the sum of `alone` over all features.
+        They are the means, given the class, of the sum of `alone` over all features. `tables` are
+        the log tables at the current tilt.
         """
         found = np.zeros((len(self.bias), len(self.bias)))
         marginal: list[Floats] = [np.empty(0)] * len(self.order)
@@ -144,7 +149,7 @@ class _Forest:
         return found
 
     def tilt_to(self, wanted: Floats) -> Floats:
-        """Return the tilt for which the class has the wanted distribution, at least nearly.
+        """Return the tilt at which the class has, as nearly as possible, the wanted distribution.
 
         Found by the method of Levenberg and Marquardt (Marquardt 1963). For two classes an exact
         tilt exists if, for each of them, some states have a posterior above the wanted share.
@@ -181,7 +186,8 @@ def _posterior(joint: Floats) -> Floats:
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:
     """Return the mean effect of each arc on the scores of the classes, in nats.
 
-    It is the mean, over the cells of the arc's table, of the range of the effects on the classes.
+    The range of an effect over the classes, averaged over the cells of the arc's table by their
+    share of the rows.
     """
     spread = terms.share * np.ptp(model.cells, axis=1)
     means = np.add.reduceat(spread, terms.starts[:-1])
@@ -197,7 +203,10 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
 
 
 def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each feature and an order, parents first; roots are first features."""
+    """Return each feature's parent in the forest of pairs (roots are first features), and an order.
+
+    Parents come before their children in the order.
+    """
     n_features = len(terms.views)
     return rooted_forest(n_features, terms.pairs, range(n_features))
 
@@ -205,8 +214,8 @@ def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
 def _conditional_shares(terms: Terms, sample: Sample, parent: list[int | None]) -> list[Floats]:
     """Return the distribution of each feature given its parent in the forest, for all classes.
 
-    Estimated for the groups in the table of the pair; the states of a group have their own shares
-    of its probability.
+    It is estimated for the groups of states in tables of pairs. Within a group, the probability is
+    divided in proportion to the frequencies of its states.
     """
     found: list[Floats] = []
     for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):

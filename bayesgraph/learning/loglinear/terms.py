@@ -1,4 +1,7 @@
-"""Terms of a log-linear model: tables of single features and of pairs of features."""
+"""Terms of a log-linear model: tables of single features and of pairs of features.
+
+States share parameters in groups. The cells of all tables are numbered consecutively.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ Pair: TypeAlias = tuple[int, int]
 _SINGLE, _PAIRED = 8, 5
 # Maximum number of groups of categories of a feature in the table of a pair.
 _MAX_PAIRED = 12
-# Maximum absolute position of an interval, in standard deviations.
+# Maximum absolute standardised position of an interval.
 _FURTHEST = 4.0
-# Number of decimals of positions: a change of units changes the last digits.
+# Number of decimals of positions, so that a change of units does not change them.
 _DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class View:
-    """The groups in which the states of a feature share parameters, and positions of intervals.
+    """A feature's groups of states that share parameters, and the positions of its intervals.
 
     Attributes
     ----------
@@ -36,9 +39,9 @@ class View:
     share : ndarray, shape (n_states,)
         Relative frequency of each state, smoothed so that none is zero.
     groups : ndarray of int, shape (n_states,)
-        Group of each state in the feature's own table.
+        Group of each state in the table of the single feature.
     paired : ndarray of int, shape (n_states,)
-        Row or column of each state in the table of a pair.
+        Group of each state in tables of pairs: the index of its row or column.
     position : ndarray, shape (n_states,), or None
         Standardised middle of each interval (mean 0 and variance 1 over the rows); None for
         categories.
@@ -52,7 +55,7 @@ class View:
 
     @property
     def n_paired(self) -> int:
-        """Number of rows of the feature in the table of a pair."""
+        """Number of groups of the feature in tables of pairs."""
         return int(self.paired.max()) + 1
 
 
@@ -72,7 +75,10 @@ def view_of(variable: Discrete, counts: Floats) -> View:
 
 
 def _merged(share: Floats, n_groups: int) -> Groups:
-    """Return the group of each interval: neighbours, with about equally many rows per group."""
+    """Return the group of each interval: neighbours, with about equally many rows per group.
+
+    `share` has the relative frequency of each interval; at most `n_groups` groups are formed.
+    """
     if len(share) <= n_groups:
         return np.arange(len(share))
     middle = np.cumsum(share) - share / 2
@@ -81,7 +87,7 @@ def _merged(share: Floats, n_groups: int) -> Groups:
 
 
 def _frequent(counts: Floats, maximum: int) -> Groups:
-    """Return the group of each category: frequent ones alone, all others together."""
+    """Return the group of each category: the most frequent ones alone, all others together."""
     if len(counts) <= maximum:
         return np.arange(len(counts))
     order = np.argsort(-counts, kind="stable")
@@ -106,7 +112,7 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
 
 @dataclass(frozen=True)
 class Terms:
-    """Tables of features and of pairs of features, with cells along rows and classes along columns.
+    """Concatenated tables of features and of pairs: cells along rows, classes along columns.
 
     The table of a feature has one cell per state: the parameter of the state's group plus, for
     intervals, a slope times the state's position. The table of a pair has one cell, and one
@@ -141,7 +147,7 @@ class Terms:
 
     @classmethod
     def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
-        """Return the terms of features and of pairs of features."""
+        """Return the terms of a model with the given features and pairs of features."""
         groups = [view.groups for view in views]
         groups += [np.arange(views[i].n_paired * views[j].n_paired) for i, j in pairs]
         live = _live(views, pairs)
@@ -188,7 +194,7 @@ class Terms:
 
 
 def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
-    """Return which tables have more than one cell, and for pairs more than one group per side."""
+    """Return which tables are informative: those with more than one cell, or group per side."""
     single = [len(view.share) > 1 for view in views]
     return np.array(single + [views[i].n_paired > 1 < views[j].n_paired for i, j in pairs], bool)
 
@@ -196,7 +202,10 @@ def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
 def _loadings(
     groups: Sequence[NDArray[np.intp]], live: NDArray[np.bool_], views: Sequence[View]
 ) -> Any:
-    """Return the sparse matrix of coefficients of parameters and slopes in each cell."""
+    """Return the sparse matrix of the coefficients of parameters and slopes in each cell.
+
+    `groups` has the parameter index of each cell of each table, `live` the informative tables.
+    """
     column = np.concatenate(groups)
     sizes = [len(g) for g in groups]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -214,5 +223,5 @@ def _loadings(
 
 
 def _grouped(view: View) -> Floats:
-    """Return the share of the rows in each group that the tables of pairs use."""
+    """Return the share of the rows in each of the groups that tables of pairs use."""
     return np.asarray(np.bincount(view.paired, view.share, view.n_paired), dtype=np.float64)

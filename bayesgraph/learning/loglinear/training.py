@@ -16,8 +16,7 @@ from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.parallel import at_once, over_rows
 
-# Penalty of slopes, in nats: a slope applies to all cells of a table, whose positions have variance
-# 1.
+# Penalty of slopes, in nats. A slope is multiplied by interval positions, which have variance 1.
 _SLOPE = 1.0
 _STEPS = 200
 _TOLERANCE = 1e-5
@@ -32,12 +31,12 @@ _MIN_ROWS = 4096
 
 @dataclass(frozen=True)
 class Effects:
-    """Effect of each cell on the score of each class, and the bias of each class.
+    """Effect of each table cell on the score (log P) of each class, and the bias of each class.
 
     For each table and class the factors ``exp(effect)`` have the mean 1 over the distribution of
     the cells regardless of the class. Leaving out the table of a missing feature is then the same
     as summing the feature out. This does not restrict the model: effects are defined only up to a
-    term per cell, which all classes share, and a term per class, which the bias absorbs.
+    constant per cell, added for all classes, and a constant per class, which the bias absorbs.
 
     Attributes
     ----------
@@ -52,7 +51,8 @@ class Effects:
     def mixed(cls, terms: Terms, parts: Sequence[tuple[float, Effects]]) -> Effects:
         """Return the model whose scores are the weighted sum of the scores of several models.
 
-        The cells of each model are the first cells of `terms`.
+        `parts` has the weight and the effects of each model. The cells of each model are the first
+        cells of `terms`.
         """
         cells = np.zeros((terms.n_cells, len(parts[0][1].bias)))
         for share, part in parts:
@@ -62,11 +62,11 @@ class Effects:
 
 @dataclass(frozen=True)
 class Normalised:
-    """Effects, and the distributions that their derivatives by the parameters need.
+    """Effects of parameters, and the distributions from which their derivatives are computed.
 
-    With sums of parameters ``phi``, class shares ``pi`` and cell shares ``p``: ``g = phi - log
-    sum_c pi_c exp(phi_c)``, and for each table ``Z_c = sum_cells p exp(g_c)``. The effects are ``g
-    - log Z``.
+    With phi the parameters summed in each cell, class shares ``pi`` and cell shares ``p``: ``g =
+    phi - log sum_c pi_c exp(phi_c)``, and for each table ``Z_c = sum_cells p exp(g_c)``. The
+    effects are ``g - log Z``.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Normalised:
 
     @classmethod
     def of(cls, terms: Terms, parameters: Floats, prior: Floats) -> Normalised:
-        """Return the effects of parameters, see `train`."""
+        """Return the effects of parameters, which have the layout of `begin` in `train`."""
         phi = terms.loadings @ parameters[:-1]
         log_prior = np.log(prior)
         g = phi - log_sum_exp(phi + log_prior, 1)[:, None]
@@ -95,7 +95,7 @@ class Normalised:
         return cls(Effects(cells, parameters[-1]), within, np.exp(g + log_prior))
 
     def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Floats:
-        """Return the derivatives by the parameters, given those by the effects and the bias."""
+        """Return the derivatives of a loss by the parameters, from those by effects and bias."""
         sums = np.add.reduceat(by_effects, terms.starts[:-1], axis=0)
         pulled = np.repeat(sums, np.diff(terms.starts), axis=0) * self.within
         by_g = by_effects - pulled
@@ -121,7 +121,7 @@ class Rows:
     weights: Floats
 
     def scores(self, model: Effects) -> Floats:
-        """Return the log of P(class | row) up to a constant of the row, (n_rows, n_classes)."""
+        """Return log P(class | row) up to a constant per row, shape (n_rows, n_classes)."""
         out = np.empty((len(self.cells), len(model.bias)))
 
         def part(begin: int, end: int) -> None:
@@ -151,12 +151,12 @@ class Rows:
 
 
 def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float:
-    """Return the weighted sum of -log P(label), in nats; turn scores into its derivatives."""
+    """Return the weighted sum of -log P(label), in nats; overwrite scores by its derivatives."""
     return float(kernels.loss_and_residuals(scores, labels, weights))
 
 
 def start(terms: Terms, prior: Floats) -> Floats:
-    """Return the parameters of the model without effects, whose bias is the log prior."""
+    """Return initial parameters: no effects, and the log prior as bias."""
     return np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
 
 
@@ -168,12 +168,13 @@ def train(
     begin: Floats,
     tolerance: float = _TOLERANCE,
 ) -> Floats:
-    """Return the parameters that maximise the penalised conditional likelihood.
+    """Return the parameters that maximise the penalised conditional likelihood of the class.
 
     Minimises ``sum_rows weight * -log P(label | row) + 1/2 sum penalty * table^2 + 1/2 sum
-    slope^2`` by L-BFGS: multinomial logistic regression (Hastie, Tibshirani, Friedman 2009, section
-    4.4) on indicators of cells, written as the discriminative training of the tables of a Bayesian
-    network (Greiner, Su, Shen, Zhou 2005).
+    slope^2`` by L-BFGS, over the parameters of the tables and the slopes of interval positions.
+    This is multinomial logistic regression (Hastie, Tibshirani, Friedman 2009, section 4.4) on
+    indicators of cells, written as the discriminative training of the tables of a Bayesian network
+    (Greiner, Su, Shen, Zhou 2005).
 
     Parameters
     ----------
@@ -216,7 +217,10 @@ def train(
 
 
 def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
-    """Return approximate roots of the second derivatives, by which parameters are scaled."""
+    """Return square roots of approximate second derivatives, by which the optimiser scales.
+
+    `price` has the penalty of each parameter and slope.
+    """
     mass = _CONFIDENT * rows.weights.sum()
     squares = (terms.loadings.power(2).T @ terms.share) * mass
     spread = np.maximum(prior * (1.0 - prior), _MIN_SPREAD)
@@ -224,11 +228,11 @@ def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
 
 
 def with_share(rows: Rows, model: Effects) -> Effects:
-    """Return the model with the bias for which each class is predicted as often as it occurs.
+    """Return the model with the bias at which predicted and observed class frequencies agree.
 
     This bias maximises the likelihood with the effects fixed; it is found by Newton's method with
     step halving. A model is returned unchanged if a class has no row. (A mixture of models with
-    this property does not have it in general.)
+    such biases does not have this property in general.)
     """
     n_classes = len(model.bias)
     if len(np.unique(rows.labels)) < n_classes or n_classes < 2:
@@ -254,7 +258,7 @@ def with_share(rows: Rows, model: Effects) -> Effects:
 
 
 def _curvature(rows: Rows, residuals: Floats) -> Floats:
-    """Return the second derivatives of the loss by the bias, computed from the residuals."""
+    """Return the Hessian of the loss by the bias, from the residuals P - [label], (K, K)."""
     mass = residuals.copy()
     mass[np.arange(len(mass)), rows.labels] += rows.weights
     return np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None])

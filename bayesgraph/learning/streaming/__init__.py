@@ -1,4 +1,4 @@
-"""Learning a naive Bayes star from a stream in one pass."""
+"""Learning a weighted naive Bayes model from a stream in one pass."""
 
 from bayesgraph.learning.streaming.densities import (
     Densities,

@@ -1,4 +1,4 @@
-"""Buffer of stream rows that wait to be added to the summaries together."""
+"""Buffer of stream rows, which are later added to the summaries together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = tuple[Floats, NDArray[np.int64], NDArray[np.int64], Floats]
 
 
 class Block:
-    """Buffer of rows.
+    """Buffer of the rows that are not yet in the summaries.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ class Block:
 
     @property
     def rows(self) -> Rows:
-        """Numbers and codes, shape (columns, filled), and classes and weights, shape (filled,)."""
+        """Numbers and codes, shape (n_columns, filled); classes and weights, shape (filled,)."""
         columns, codes, classes, weights = self._room
         n = self.filled
         return columns[:, :n], codes[:, :n], classes[:n], weights[:n]
 
     def add(self, *rows: NDArray[Any]) -> slice:
-        """Add rows, in the format of `rows`; return their slice in the buffer."""
+        """Add rows, given as the four arrays of `rows`; return their slice in the buffer."""
         here = slice(self.filled, self.filled + len(rows[-1]))
         for room, part in zip(self._room, rows, strict=True):
             room[..., here] = part
@@ -61,7 +61,7 @@ class Block:
         self.filled = 0
 
     def grow(self, n_numbers: int, n_states: int) -> None:
-        """Add columns after the others of their kind; rows in the buffer miss the new columns."""
+        """Add columns up to the given numbers, after existing ones, with missing values."""
         columns, codes, classes, weights = self._room
         room, old = len(classes), (len(columns), len(codes))
         columns = widened(columns, (n_numbers, room))
@@ -70,11 +70,11 @@ class Block:
         self._room = columns, codes, classes, weights
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the rows as named arrays."""
+        """Return the buffered rows as named arrays, for a file."""
         return dict(zip(_NAMES, self.rows, strict=True))
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n_classes: int) -> None:
-        """Replace the rows by those that `arrays` returned.
+        """Replace the buffered rows by those in the named arrays of `arrays`.
 
         Raises
         ------
@@ -95,5 +95,5 @@ class Block:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the buffer, whether filled or not."""
+        """Bytes of the buffer at full capacity."""
         return sum(array.nbytes for array in self._room)

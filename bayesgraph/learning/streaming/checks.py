@@ -1,13 +1,16 @@
-"""Checks of a star's state read from a file, as the kernels do not check their arguments."""
+"""Checks of a streaming model's state read from a file: compiled kernels do not check arguments."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, quoted
 from bayesgraph.learning.streaming.densities import (
     Densities,
     GaussianDensities,
@@ -16,17 +19,20 @@ from bayesgraph.learning.streaming.densities import (
 )
 from bayesgraph.statistics.sketches.base import state_array
 
+DensitiesT = TypeVar("DensitiesT", bound=Densities)
+
 
 def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float) -> None:
-    """Raise a DataError unless the parts of a star are consistent with each other.
+    """Raise a DataError unless the parts of a StreamingStar are consistent with each other.
 
     Parameters
     ----------
     star : StreamingStar
     absorbed, looked, waiting : int
-        Number of rows in the summaries, in the summaries at the last refresh, and in the buffer.
+        Number of rows in the summaries, in the summaries at the last refresh of the densities, and
+        in the buffer.
     held : float
-        Number of rows in the summaries after fading.
+        Number of rows in the summaries, with the decay factors as weights.
 
     Raises
     ------
@@ -49,6 +55,13 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
         and set(star.states.grouped.tolist()) <= set(counts.sketches),
         "densities of states that were counted",
     )
+
+
+def densities_of(kind: type[DensitiesT], arrays: Mapping[str, NDArray[Any]]) -> DensitiesT:
+    """Return densities of the kind that belongs to the summaries; refuse arrays of others."""
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    _require(arrays.keys() == known, f"densities with {quoted(sorted(known))}")
+    return kind(**arrays)
 
 
 def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
@@ -81,7 +94,10 @@ def check_densities(found: Densities, n_features: int, n_classes: int) -> None:
 
 
 def _check_groups(found: StateDensities, cells: Any) -> None:
-    """Raise a DataError unless groups of values are valid and in the order that searches need."""
+    """Raise a DataError unless the groups of values are valid and sorted for binary search.
+
+    `cells` has the number of cells of each feature.
+    """
     arrays, n = found.arrays(), len(found.grouped)
     state_array(arrays, "grouped", (n,), minimum=0, maximum=found.n_features - 1, whole=True)
     start = state_array(arrays, "key_start", (n + 1,), minimum=0, whole=True)

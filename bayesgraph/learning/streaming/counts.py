@@ -24,14 +24,14 @@ class StateCounts:
     max_categories : int
         Maximum number of states of a column that are counted individually.
     window : int or None
-        Number of last rows that count; by default all rows.
+        Length of the sliding window in rows; None for all rows.
 
     Attributes
     ----------
     tables : list of ndarray, shape (n_states, n_classes) each
     sketches : dict from int to FrequentValues
-        Sketches that replace the tables of columns in which a code of `FIRST_KEY` or more occurred:
-        a value in excess of those that are counted individually.
+        Sketches of frequent values, by column index. They replace the table of a column once it has
+        more values than are counted individually, which have codes of `FIRST_KEY` or more.
     panes : WindowCounts
     """
 
@@ -63,7 +63,8 @@ class StateCounts:
             Codes, -1 where missing.
         classes, weights : ndarray, shape (n,)
         ages : ndarray, shape (n,)
-            Decay factor of each row when the last of these rows arrives, contained in `weights`.
+            Decay factor of each row when the last of these rows arrives; `weights` already include
+            it.
         """
         fresh = [np.zeros((0, self.n_classes)) for _ in self.tables]
         for j, codes in enumerate(columns):
@@ -81,7 +82,7 @@ class StateCounts:
             self.panes.add(len(classes), np.array(parts), fresh)
 
     def turn(self) -> tuple[Floats, float]:
-        """Start a new pane of the window; return its class weights and its number of rows."""
+        """Start a new pane of the window; return the class weights and row count of its panes."""
         totals, self.tables = self.panes.turn()
         for j, sketch in self.sketches.items():
             # A sketch cannot subtract rows that left the window: its counts are scaled down
@@ -108,14 +109,14 @@ class StateCounts:
             sketch.grow(n_classes=n_classes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as named arrays."""
+        """Return the counts as named arrays, for a file."""
         state: dict[str, NDArray[Any]] = {f"table_{j}": t for j, t in enumerate(self.tables)}
         for j, sketch in self.sketches.items():
             state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
         return state | {f"panes.{name}": array for name, array in self.panes.arrays().items()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the state by that which `arrays` returned.
+        """Replace the counts by those in the named arrays of `arrays`.
 
         Raises
         ------
@@ -132,7 +133,7 @@ class StateCounts:
 
 
 def _sketched(table: Floats, maximum: int) -> FrequentValues:
-    """Return a sketch of the counts of a table."""
+    """Return a sketch with the counts of a table, for at most `maximum` frequent values."""
     n, k = table.shape
     sketch = FrequentValues(k, size=maximum)
     sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
@@ -142,7 +143,7 @@ def _sketched(table: Floats, maximum: int) -> FrequentValues:
 def _counted(
     table: Floats, codes: NDArray[np.int64], classes: NDArray[np.int64], weights: Floats
 ) -> Floats:
-    """Return a table of counts with rows added, and with more states if needed."""
+    """Return a table of counts with rows added, and with more states if their codes need them."""
     there = codes >= 0
     size, k = max(len(table), int(codes.max(initial=-1)) + 1), table.shape[1]
     at = codes[there] * k + classes[there]

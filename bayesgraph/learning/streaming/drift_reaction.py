@@ -38,7 +38,7 @@ REMAINING_WEIGHT = 50.0
 
 
 class DriftReaction:
-    """A drift detector, a buffer of errors, and the alarms that were raised.
+    """A drift detector, a buffer of prediction errors, and the alarms raised so far.
 
     Errors are those of predictions made before a row was learned. They are buffered like their
     rows, so that alarms do not depend on the batches in which rows arrive.
@@ -70,7 +70,7 @@ class DriftReaction:
         return self.detector is not None
 
     def note(self, at: slice, probabilities: Floats, classes: NDArray[np.int64]) -> None:
-        """Put the errors of rows into a slice of the buffer: 1 for a wrong class, else 0."""
+        """Write the errors of rows into a slice of the buffer: 1 for a wrong class, else 0."""
         self._errors[at] = probabilities.argmax(axis=1) != classes
 
     def alarmed(self, n: int, first: int) -> bool:
@@ -85,7 +85,7 @@ class DriftReaction:
         return len(found) > 0
 
     def arrays(self, n: int) -> dict[str, NDArray[Any]]:
-        """Return the state as named arrays, with n errors in the buffer."""
+        """Return the state as named arrays, for a file; the buffer has n errors."""
         found: dict[str, NDArray[Any]] = {"rows": np.array([*self.rows, self.begun])}
         if self.is_on:
             found["errors"] = self._errors[:n]
@@ -94,7 +94,7 @@ class DriftReaction:
         return found
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], n: int) -> None:
-        """Replace the state by that which `arrays` returned for n errors in the buffer.
+        """Replace the state by that in the named arrays of `arrays`, with n errors in the buffer.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Exponents and biases of a streaming star, learned by one gradient step per row."""
+"""Exponents and biases of a streaming weighted naive Bayes, with one gradient step per row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
 # Maximum ratio of the step size of class deviations to that of shared exponents. The ratio is one
 # over the root of the number of features if that is less, as noise adds up over the features.
 _OWN_SHARE = 0.2
-# Power of t by which step t is weighted in averages: half of the weight is in the last eighth.
+# Exponent a of the weight t^a of step t in averages: half of the weight is in the last eighth.
 _AVERAGE_POWER = 4.0
 
 # Initial value of each array of `Steps`, and whether the array has axes of classes and of features.
@@ -45,14 +45,16 @@ _INITIAL = {
     "bias_squares": (_FIRST_SQUARES, True, False),
     "mean_bias": (0.0, True, False),
 }
-# Arrays that determine the length of steps, with their minima: steps are divided by the roots of
-# squared gradients.
+# Arrays that determine step sizes, with their minimum valid values: steps are divided by the roots
+# of the sums of squared gradients.
 _PACE = dict.fromkeys(("squares", "own_squares", "bias_squares"), sys.float_info.min)
 _PACE |= dict.fromkeys(("ranges", "own_ranges", "observed"), 0.0)
 
 
 class StreamExponents:
-    """Exponents ``shared_i + own_ki`` and biases, their averages, and the state of their steps.
+    """Exponents and biases of a weighted naive Bayes, their averages, and the state of their steps.
+
+    The exponent of feature i in class k is ``shared_i + own_ki``.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class StreamExponents:
     state : kernels.Steps
         Exponents, biases, and the sums that determine steps.
     clock : ndarray, shape (2,)
-        Number of steps, and the power of t that weights step t in the averages.
+        Number t of steps, and the exponent a of the weight t^a of step t in the averages.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class StreamExponents:
         return tuple(length for length, there in axes if there)
 
     def _beginning(self) -> kernels.Steps:
-        """Return the initial state."""
+        """Return the initial exponents (all 1), biases (0) and step state."""
         return kernels.Steps(
             **{name: np.full(self._shape_of(name), value) for name, (value, *_) in _INITIAL.items()}
         )
@@ -111,7 +113,7 @@ class StreamExponents:
 
     @property
     def mean(self) -> Floats:
-        """Averaged exponents, shape (n_classes, n_features)."""
+        """Averaged exponents of each class and feature, shape (n_classes, n_features)."""
         return self.state.mean_shared + self.state.mean_own
 
     @property
@@ -128,7 +130,7 @@ class StreamExponents:
         totals: Floats,
         out: Floats,
     ) -> None:
-        """Predict rows and take one step after each; parameters as for `kernels.learn_rows`."""
+        """Predict rows, with a gradient step after each; arguments as for `kernels.learn_rows`."""
         kernels.learn_rows(
             logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
             self._minimum, self._smoothing, totals, self.clock, self.state, self._decay, out,
@@ -136,13 +138,13 @@ class StreamExponents:
 
     @property
     def _own_step(self) -> float:
-        """Step size of the class deviations; smaller if exponents also have a shared part."""
+        """Step size of class-specific exponents; smaller for deviations from shared exponents."""
         if not self._adaptive or self._mode != kernels.MIXED:
             return self._step
         return self._step * min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self._shape[1])))
 
     def shift(self, moved: Floats) -> None:
-        """Adjust the biases to a change of the means of log densities, (n_classes, n_features).
+        """Adjust the biases to changes of the mean log densities (`moved`, by class and feature).
 
         Finer intervals have lower probabilities. With exponents other than 1 this would change the
         scores of the classes, which the biases compensate.
@@ -156,7 +158,7 @@ class StreamExponents:
         self._reset(_INITIAL.keys() - _PACE.keys())
 
     def quicken(self) -> None:
-        """Reset the lengths of steps to their initial values, after drift."""
+        """Reset the adaptive step sizes to their (larger) initial values, after drift."""
         self._reset(_PACE)
         self.clock[0] = 0.0
 
@@ -165,7 +167,10 @@ class StreamExponents:
             getattr(self.state, name)[:] = _INITIAL[name][0]
 
     def grow(self, n_classes: int, n_features: int, at: int, n_inserted: int) -> None:
-        """Add classes and features at the end, but `n_inserted` of the features at index `at`."""
+        """Add classes and features up to the given numbers.
+
+        Of the new features, `n_inserted` are inserted at index `at`, the others added at the end.
+        """
         before, self._shape = self.state, (n_classes, n_features)
         self.state = self._beginning()
         width = len(before.shared) + n_inserted
@@ -177,11 +182,11 @@ class StreamExponents:
             part[..., columns if by_feature else slice(None)] = old
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as named arrays."""
+        """Return the state as named arrays, for a file."""
         return {"clock": self.clock} | self.state._asdict()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the state by that which `arrays` returned.
+        """Replace the state by that in the named arrays of `arrays`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Compiled loops of streaming exponents: one gradient step per row."""
+"""Compiled (Numba) loops of streaming exponents: one gradient step per row."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from bayesgraph.factors.algebra import Floats
 
 # Modes: which exponents are learned.
 FIXED, VARIABLE, CLASS, MIXED = -1, 0, 1, 2
-# Range of log densities, in nats, above which adaptive steps become shorter.
+# Root mean square range of log densities, in nats, above which adaptive steps become shorter.
 _RANGE = 2.0
 
 
 class Steps(NamedTuple):
-    """Arrays that gradient steps modify.
+    """Arrays that gradient steps modify: exponents and biases, their averages, and step sizes.
 
     Attributes
     ----------
     shared, squares, mean_shared : ndarray, shape (n_features,)
-        Exponents that the classes share, sums of their squared gradients, and their averages.
+        Exponents that the classes share, sums of their squared gradients, and averaged exponents.
     own, own_squares, mean_own : ndarray, shape (n_classes, n_features)
         The same for the deviations of each class.
     bias, bias_squares, mean_bias : ndarray, shape (n_classes,)
         The same for the biases.
     ranges, own_ranges : ndarray, shape (n_features,)
-        Sums over rows of two squares: of the range of a row's log densities over the classes, and
-        of their maximum distance from their means.
+        Sums over rows of squares: of the range of a row's log densities over the classes, and of
+        the maximum distance of a row's log densities from their means.
     observed : ndarray, shape (n_features,)
         Number of rows that observe each feature.
     """
@@ -51,7 +51,7 @@ class Steps(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def _posterior(scores: Floats) -> None:
-    """Turn log scores into probabilities, in place."""
+    """Replace log scores by normalised probabilities, in place."""
     maximum = scores.max()
     total = 0.0
     for k in range(len(scores)):
@@ -89,9 +89,10 @@ def _add_ranges(
     away: Floats,
     scratch: Floats,
 ) -> None:
-    """Add the squared ranges of a row's log densities to the sums; see `learn_rows`.
+    """Add the squared ranges of one row's log densities to the sums in `steps`; see `learn_rows`.
 
-    Also writes `away`: log densities minus their means, 0 where a value is missing.
+    Also writes `away`: log densities minus their means, 0 where a value is missing. `scratch` is
+    working memory.
     """
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
@@ -116,7 +117,8 @@ def _add_ranges(
             steps.own_ranges[f] += high[f] * high[f]
 
 
-# Without Python's check for zero divisors, which prevents vectorised divisions and roots.
+# `error_model="numpy"` omits checks for zero divisors, which prevent vectorised divisions and
+# roots.
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _move(
     logs: Floats,
@@ -131,9 +133,10 @@ def _move(
     away: Floats,
     scratch: Floats,
 ) -> None:
-    """Take one gradient step; see `learn_rows`.
+    """Take one gradient step for one row; see `learn_rows`.
 
-    `away` holds log densities minus their means: the bias absorbs the means.
+    `error` holds P - T of each class, `away` log densities minus their means: the bias absorbs the
+    means. `scratch` is working memory.
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
@@ -206,11 +209,12 @@ def learn_rows(
 ) -> None:
     """Take one gradient step on the negative log likelihood of each row, in the order of the rows.
 
-    With e_k = P_k - T_k, the gradients are sum_k e_k log p_k for an exponent that the classes
-    share, e_k log p_k for an exponent of a class, and e_k for a bias. Adaptive steps are those of
-    AdaGrad, divided by the root mean square of the feature's ranges if that is above 2 nats: a step
-    then changes scores by a similar amount for all units of the densities (the normalised updates
-    of Ross, Mineiro, Langford 2013 divide by the maximum value).
+    With the posterior P_k, the indicator T_k of the true class and e_k = P_k - T_k, the gradients
+    are sum_k e_k log p_k for an exponent that the classes share, e_k log p_k for an exponent of a
+    class, and e_k for a bias. Adaptive steps are those of AdaGrad, divided by the root mean square
+    of the feature's ranges if that is above 2 nats: a step then changes scores by a similar amount
+    for all units of the densities (the normalised updates of Ross, Mineiro, Langford 2013 divide by
+    the maximum value).
 
     Parameters
     ----------
@@ -220,10 +224,10 @@ def learn_rows(
     centre : ndarray, shape (n_classes, n_features)
         Approximate means of the log densities.
     mode : int
-        Which exponents are learned.
+        Which exponents are learned: FIXED, VARIABLE, CLASS or MIXED.
     step, own_step : float
-        Step sizes of shared exponents and biases, and of deviations; if `adaptive`, divided by the
-        root of the sum of squared gradients.
+        Step sizes of shared exponents and biases, and of class-specific exponents; if `adaptive`,
+        divided by the root of the sum of squared gradients.
     adaptive : bool
     minimum : float
         Minimum of the exponents.
@@ -232,7 +236,8 @@ def learn_rows(
     totals : ndarray, shape (n_classes,)
         Total weight of each class so far, modified in place.
     clock : ndarray, shape (2,)
-        Number of steps, and the power of t that weights step t in averages; modified in place.
+        Number t of steps, and the exponent a of the weight t^a of step t in averages; modified in
+        place.
     steps : Steps
         Modified in place.
     decay : float
@@ -285,7 +290,10 @@ def learn_rows(
 
 @numba.njit(cache=True, nogil=True)
 def score_rows(logs: Floats, prior: Floats, shared: Floats, own: Floats, out: Floats) -> None:
-    """Write the log score of each class for each row, shape (n, n_classes); see `learn_rows`."""
+    """Write the log scores (unnormalised log posterior) of the classes for rows, (n, n_classes).
+
+    `prior` holds log priors plus biases; see `add_scores` for the other arguments.
+    """
     for row in range(len(logs)):
         for k in range(len(prior)):
             out[row, k] = prior[k]

@@ -1,4 +1,4 @@
-"""Settings of a star that learns from a stream."""
+"""Settings of a weighted naive Bayes that learns from a stream."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from bayesgraph.learning.streaming.exponents import DOMAINS, MODES
 from bayesgraph.statistics.sketches.base import checked_size
 from bayesgraph.variables import plain
 
-# Name of the method that estimates densities smooth in the ranks, instead of a discretiser.
+# Name of the method that estimates densities as smooth functions of ranks, not by a discretiser.
 SMOOTH = "smooth"
+DISCRETIZERS = (SMOOTH, *CELL_METHODS)
 REACTIONS = ("forget", "quicken", "note")
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """Settings with which a star learns from a stream.
+    """Settings with which a StreamingStar learns from a stream.
 
     Attributes
     ----------
     exponents : {None, "variable", "class", "mixed"}
-        Which exponents are learned; None keeps all exponents at 1.
+        Which exponents are learned: none (all stay 1), one per feature, one per feature and class,
+        or shared ones plus class deviations.
     step : float, optional
         Fixed step size; by default steps adapt to the gradients of each exponent (AdaGrad).
     domain : {"free", "nonnegative"}
+        Values that exponents may take.
     discretizer : "smooth" or key of `bayesgraph.discretize.cells.CELL_METHODS`
         Method that derives intervals from summaries.
     bins : int
@@ -43,12 +46,12 @@ class StreamSettings:
     max_categories : int
         Maximum number of states of a column that are counted individually.
     window : int, optional
-        Number of last rows that summaries cover; by default all rows.
+        Length of the sliding window in rows; by default the summaries cover all rows.
     detector : str, detector or None
         Drift detector, fed with the errors of predictions made before each row is learned.
     on_drift : {"forget", "quicken", "note"}
         Reaction to an alarm: "forget" reduces the weight of earlier rows and resets exponents,
-        "quicken" only resets the lengths of steps, "note" only records the alarm.
+        "quicken" only resets the adaptive step sizes, "note" only records the alarm.
     """
 
     exponents: str | None = "mixed"
@@ -69,7 +72,7 @@ class StreamSettings:
         for name, known in (
             ("exponents", MODES),
             ("domain", DOMAINS),
-            ("discretizer", (SMOOTH, *CELL_METHODS)),
+            ("discretizer", DISCRETIZERS),
             ("on_drift", REACTIONS),
         ):
             value = getattr(self, name)

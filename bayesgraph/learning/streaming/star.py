@@ -1,4 +1,4 @@
-"""A star that learns from a stream in one pass: summaries, densities and exponents."""
+"""A weighted naive Bayes (star) that learns from a stream in one pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
 from bayesgraph.learning.streaming.block import Block
-from bayesgraph.learning.streaming.checks import check_star
+from bayesgraph.learning.streaming.checks import check_star, densities_of
 from bayesgraph.learning.streaming.counts import StateCounts
 from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
 from bayesgraph.learning.streaming.drift_reaction import REMAINING_WEIGHT, DriftReaction
@@ -20,23 +20,24 @@ from bayesgraph.learning.streaming.settings import StreamSettings
 from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
 from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 
-# Maximum and minimum number of rows that enter the summaries together.
+# Maximum and minimum number of rows of a block, which enter the summaries together.
 _BLOCK, _FIRST_BLOCK = 256, 8
 # Maximum number of rows that are predicted together: their log densities stay in the cache.
 _STRETCH = 64
-# Share of new rows in the summaries at which the densities are refreshed.
+# Number of new rows after which the densities are refreshed, as a share of the rows in the
+# summaries.
 _GROWTH = 0.25
 
 
 class StreamingStar:
-    """Class counts, summaries of all columns, the current densities, and the exponents.
+    """A streaming weighted naive Bayes: counts and summaries, current densities, and exponents.
 
     Each row passes three stages. First the row is predicted, and the exponents take one gradient
-    step, with the densities estimated before. The row then waits in a block, and enters the
-    summaries when the block is full. The densities are refreshed from the summaries when a quarter
-    of the rows in them is new, and sooner after a new feature or class. Blocks end and densities
-    are refreshed after fixed numbers of rows, so that the model does not depend on the batches in
-    which rows arrive.
+    step, with the densities estimated before. The row then waits in a buffer (block), and enters
+    the summaries when the block is full. The densities are refreshed from the summaries when the
+    rows added since the last refresh are a quarter of the rows in them, and sooner after a new
+    feature or class. Blocks end and densities are refreshed after fixed numbers of rows, so that
+    the model does not depend on the batches in which rows arrive.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class StreamingStar:
         self.totals = np.zeros(n_classes)
         self.n_seen = 0
         self._absorbed, self._looked, self._due, self._grown = 0, 0, False, 0
-        # Faded number of rows in the summaries: the schedule depends on rows, not on their weights.
+        # Number of rows in the summaries, with decay: the schedule depends on rows, not on weights.
         self._held = 0.0
         self._waiting = Block(summaries.n_features, n_states, _BLOCK)
         self._centre = np.zeros((n_classes, self.n_features))
@@ -96,7 +97,7 @@ class StreamingStar:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of both kinds."""
+        """Number of columns, numeric and of states."""
         return self.summaries.n_features + len(self.counts)
 
     # ------------------------------------------------------------------------------- learning
@@ -141,7 +142,7 @@ class StreamingStar:
                     self._look()
 
     def _patience(self) -> float:
-        """Return the number of rows between two refreshes of the densities.
+        """Return the number of new rows after which the densities are refreshed.
 
         It is a quarter of the rows in the summaries, and less while the newest feature or class has
         few rows.
@@ -169,18 +170,18 @@ class StreamingStar:
         self.exponents.step(logs, classes, weights, self._centre, self.totals, out)
 
     def log_densities(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
-        """Return log densities of rows, shape (n, n_classes, n_features), 0 where missing."""
+        """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
         logs = np.empty((columns.shape[1], self.n_classes, self.n_features))
         self.numbers.write(columns, logs, 0)
         self.states.write(codes, logs, self.summaries.n_features)
         return logs
 
     def _absorb(self) -> None:
-        """Add the waiting block to the summaries."""
+        """Add the buffered rows to the summaries, after any reaction to drift."""
         block, decay = self._waiting, self.settings.decay
         n = block.filled
         columns, codes, classes, weights = block.rows
-        # Class totals have faded row by row, and already include the rows of the block.
+        # Class totals have decayed row by row, and already include the rows of the block.
         ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
         weights = weights * ages
         waiting = np.bincount(classes, weights, self.n_classes).astype(np.float64)
@@ -204,14 +205,21 @@ class StreamingStar:
             self._held *= factor
 
     def _turn(self, waiting: Floats, factor: float) -> None:
-        """Start a new pane of the window and drop the oldest."""
+        """Start a new pane (sub-window) of the sliding window and drop the oldest.
+
+        `waiting` has the class weights of the buffered rows; `factor` is their decay of earlier
+        rows.
+        """
         assert isinstance(self.summaries, WindowedSummaries)  # the settings have a window
         self.summaries.turn()
         totals, self._held = self.counts.turn()
         self.totals = totals * factor + waiting
 
     def _react(self, waiting: Floats) -> None:
-        """React to an alarm, before the block that raised it enters the summaries."""
+        """React to an alarm, before the block that raised it enters the summaries.
+
+        `waiting` has the class weights of the rows of this block.
+        """
         if self.settings.on_drift == "note":
             return
         self.exponents.quicken()
@@ -238,12 +246,12 @@ class StreamingStar:
         self._looked, self._due = self._absorbed, False
 
     def _centre_now(self) -> Floats:
-        """Return the means of the log densities, shape (n_classes, n_features)."""
+        """Return the means of the current log densities, shape (n_classes, n_features)."""
         both = [self.numbers.centre, self.states.centre]
         return np.ascontiguousarray(np.concatenate(both, axis=1))
 
     def refresh(self) -> None:
-        """Add waiting rows to the summaries and refresh the densities, whatever the schedule."""
+        """Add the buffered rows to the summaries, and refresh the densities ahead of schedule."""
         if self._waiting.filled:
             self._absorb()
         self._look()
@@ -251,7 +259,7 @@ class StreamingStar:
     # ----------------------------------------------------------------------------- prediction
 
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
-        """Return the log scores of rows, shape (n, n_classes), with the averaged exponents."""
+        """Return unnormalised log posteriors of rows, with averaged exponents, (n, n_classes)."""
         out = np.empty((columns.shape[1], self.n_classes))
         learned = self.exponents.state
         prior = self.log_prior + learned.mean_bias
@@ -263,16 +271,16 @@ class StreamingStar:
 
     @property
     def log_prior(self) -> Floats:
-        """Log prior of each class, without its bias."""
+        """Log prior of each class, without the learned bias."""
         held = self.totals + self.settings.smoothing.alpha
         return np.asarray(np.log(held / held.sum()))
 
     def is_sketched(self, column: int) -> bool:
-        """Return whether a column has had too many states to count them individually."""
+        """Return whether a column of states is counted by a sketch, as it had too many states."""
         return column in self.counts.sketches
 
     def keys_in_use(self, column: int) -> set[int]:
-        """Return the codes of a column's states that the model may still need."""
+        """Return the codes of a column's states to which buffer, sketch or densities refer."""
         found = set(self._waiting.rows[1][column].tolist())
         if self.is_sketched(column):
             found.update(self.counts.sketches[column].listed()[0].tolist())
@@ -282,10 +290,10 @@ class StreamingStar:
     # --------------------------------------------------------------------------------- growth
 
     def grow(self, *, n_classes: int | None = None, n_numbers: int = 0, n_states: int = 0) -> None:
-        """Add classes, and add columns after the others of their kind.
+        """Add classes up to `n_classes`, and `n_numbers` numeric columns and `n_states` of states.
 
-        Densities are widened without a refresh: waiting rows continue to wait, and many classes may
-        be added one after the other.
+        Densities are widened without a refresh: buffered rows stay in the buffer, and many classes
+        may be added one after the other.
         """
         held = self.totals + self.settings.smoothing.alpha
         shares = held / held.sum()
@@ -330,7 +338,7 @@ class StreamingStar:
         summaries: type[ColumnSummaries],
         settings: StreamSettings,
     ) -> StreamingStar:
-        """Return a star with the state that `arrays` returned.
+        """Return a star with the state in the named arrays of `arrays`.
 
         Raises
         ------
@@ -352,16 +360,16 @@ class StreamingStar:
         made.exponents.restore(arrays)
         made._waiting.restore(arrays, held.n_classes)
         made.watch.restore(part_of(arrays, "watch."), made._waiting.filled)
-        made.numbers = DENSITIES[summaries.densities](**part_of(arrays, "numbers."))
-        made.states = StateDensities(**part_of(arrays, "states."))
+        made.numbers = densities_of(DENSITIES[summaries.densities], part_of(arrays, "numbers."))
+        made.states = densities_of(StateDensities, part_of(arrays, "states."))
         check_star(made, made._absorbed, made._looked, made._waiting.filled, made._held)
         made._centre = made._centre_now()
-        if made._waiting.filled >= made._block_size():  # only in a manipulated file
+        if made._waiting.filled >= made._block_size():  # possible only if the file was manipulated
             made._absorb()
         return made
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the state, including the capacity of the waiting block."""
+        """Bytes of the state, including the full capacity of the buffer."""
         own = sum(a.nbytes for name, a in self.arrays().items() if not name.startswith("waiting"))
         return own + self._waiting.nbytes

@@ -1,4 +1,4 @@
-"""Counts of the last rows of a stream, in panes that together form a sliding window."""
+"""Counts over a sliding window of a stream, kept for each pane (sub-window) of the window."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from bayesgraph.statistics.sketches.base import widened
 
 
 class WindowCounts:
-    """Class totals and state tables of each pane of a window, oldest pane first.
+    """Class totals and state tables of each pane (sub-window) of a sliding window, oldest first.
 
-    Class totals have two rows: total weights, and (faded) numbers of rows.
+    Class totals have two rows: total weights, and numbers of rows (with decay).
 
     Parameters
     ----------
     window : int or None
-        Number of rows, rounded up to a multiple of the number of panes; None for no window.
+        Length of the window in rows, rounded up to a multiple of the number of panes; None for no
+        window.
     n_classes, n_states : int
         Number of classes, and of columns of states.
 
@@ -57,20 +58,20 @@ class WindowCounts:
         return self.is_on and self.rows >= self._size
 
     def room(self, maximum: int) -> int:
-        """Return how many rows can be added to one pane, at most `maximum`."""
+        """Return how many rows, at most `maximum`, fit into the newest or, if full, a new pane."""
         if not self.is_on:
             return maximum
         return min(maximum, self._size if self.is_full else self._size - self.rows)
 
     def add(self, n: int, totals: Floats, tables: Sequence[Floats]) -> None:
-        """Add n rows to the newest pane."""
+        """Add the class totals and the state tables of n rows to the newest pane."""
         self.rows += n
         self._panes[-1] = [
             _sum(old, new) for old, new in zip(self._panes[-1], [totals, *tables], strict=True)
         ]
 
     def turn(self) -> tuple[Floats, list[Floats]]:
-        """Start a new pane; return the class totals and the tables of the panes that remain."""
+        """Start a new pane; return summed class totals and state tables of the panes kept."""
         _, n_classes = self._panes[-1][0].shape
         empty = self._empty(n_classes, len(self._panes[-1]) - 1)
         self._panes = [*self._panes, empty][-PANES:]
@@ -92,7 +93,7 @@ class WindowCounts:
             pane[:] = [widened(counts, (len(counts), n_classes)) for counts in pane]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as named arrays."""
+        """Return the panes as named arrays, for a file."""
         state: dict[str, NDArray[Any]] = {"rows": np.array([self.rows, len(self._panes)])}
         if self.is_on:
             for i, pane in enumerate(self._panes):
@@ -100,7 +101,7 @@ class WindowCounts:
         return state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the state by that which `arrays` returned.
+        """Replace the panes by those in the named arrays of `arrays`.
 
         Raises
         ------
@@ -123,6 +124,6 @@ class WindowCounts:
 
 
 def _sum(*parts: Floats) -> Floats:
-    """Return the sum of tables; missing states of shorter tables count as zeros."""
+    """Return the sum of tables of counts; states that a shorter table lacks have zero counts."""
     shape = (max(len(part) for part in parts), parts[0].shape[1])
     return np.asarray(sum(widened(part, shape) for part in parts))

@@ -27,12 +27,13 @@ class Cells:
     Attributes
     ----------
     start : ndarray of int, shape (n_features + 1,)
-        Offset of the cells of each feature, and the number of cells.
+        Offset of the cells of each feature; the last entry is the number of cells.
     counts : ndarray, shape (number of cells of all features, n_classes)
-        Weight of each class in each cell, which is positive in total. Cells of a feature ascend.
+        Weight of each class in each cell; the sum over classes is positive. Cells of a feature
+        ascend.
     cuts : ndarray, shape (number of cells of all features,)
-        A number between a cell and the next cell, inclusive for the first; infinite for the last
-        cell of a feature.
+        Cut point between a cell and the next cell, at least the maximum of the cell; infinite for
+        the last cell of a feature.
     low, high : ndarray, shape (number of cells of all features,)
         Minimum and maximum value of each cell.
     """
@@ -44,7 +45,7 @@ class Cells:
     high: Floats
 
     def of(self, feature: int) -> tuple[Floats, Floats]:
-        """Return the counts of a feature's cells, and the cut points between them."""
+        """Return the class weights of a feature's cells, and the cut points between the cells."""
         a, b = self.start[feature], self.start[feature + 1]
         return self.counts[a:b], self.cuts[a : max(a, b - 1)]
 
@@ -56,7 +57,7 @@ class Cells:
 
         A cell with less than 1e-12 of its feature's weight is merged into the next cell with more,
         or, if there is none, the last cell with more. The cut point is then the middle of the
-        merged range, whose values are forgotten.
+        merged range, because the values in the range are no longer known.
         """
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -81,12 +82,12 @@ class Cells:
 
 
 class ColumnSummaries(ABC):
-    """Summaries of bounded size of several numeric columns, with class counts.
+    """Base class of class-conditional summaries of several numeric columns, in bounded memory.
 
     Summaries are modified in place; `copy` keeps a state.
 
-    The class attributes of a subclass are its card, which describes it to everything that lists or
-    chooses summaries: `name` (in ``summary=`` and in files), `options` (the classifier's parameters
+    The class attributes of a subclass are its card, the description by which other modules list and
+    choose summaries: `name` (in ``summary=`` and in files), `options` (the classifier's parameters
     that it takes: "size", "epsilon"), and `densities` (the densities estimated from it: a key of
     `bayesgraph.learning.streaming.densities.DENSITIES`).
 
@@ -106,7 +107,7 @@ class ColumnSummaries(ABC):
     def update(
         self, values: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
     ) -> Self:
-        """Add rows.
+        """Add rows: the values of all features, and the classes.
 
         Parameters
         ----------
@@ -191,7 +192,7 @@ class ColumnSummaries(ABC):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one read-only summary of the rows of several summaries.
+        """Return one summary, for reading only, of the rows of several summaries.
 
         It has the information of all summaries: its size is at most the sum of their sizes, and its
         error the sum of their errors.
@@ -205,11 +206,11 @@ class ColumnSummaries(ABC):
 
     @property
     def kind(self) -> type[ColumnSummaries]:
-        """The class of the summary, or of the panes of a window."""
+        """The class of the summary; for a sliding window, the class of its panes (sub-windows)."""
         return type(self)
 
     def together(self) -> ColumnSummaries:
-        """Return this summary, or one that unites the panes of a window, for density estimates."""
+        """Return this summary; for a sliding window, one summary that unites its panes."""
         return self
 
     def copy(self) -> Self:
@@ -229,11 +230,11 @@ class ColumnSummaries(ABC):
 
 
 class CutSummaries(ColumnSummaries):
-    """Summaries that know the class weights up to certain values of each column."""
+    """Base class of summaries that know cumulative class weights at certain values of columns."""
 
     @abstractmethod
     def cells(self) -> Cells:
-        """Return the cells between these values."""
+        """Return the ranges between these values, with the weight of each class."""
 
 
 def checked_rows(

@@ -29,7 +29,7 @@ Keys = NDArray[np.int64]
 
 
 def key_of(value: State) -> int:
-    """Return a hash key in [2^62, 2^63) of a value: BLAKE2b of its type and repr.
+    """Return the hash key of a value, an integer in [2^62, 2^63): BLAKE2b of its type and repr.
 
     It is the same in every process, whatever the hash seed; `True`, `1`, `1.0` and `"1"` differ.
     """
@@ -94,7 +94,7 @@ class FrequentValues:
         self._credit = np.zeros(0)
 
     def absorb(self, keys: Keys, classes: NDArray[np.signedinteger], weights: Floats) -> None:
-        """Add rows.
+        """Add rows: values of the column and their classes.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class FrequentValues:
             self._select(self._credit > 0)
 
     def _select(self, chosen: NDArray[np.bool_]) -> None:
-        """Keep only some of the values in the list."""
+        """Keep only the listed values for which the mask `chosen` is true."""
         self._keys, self._seen = self._keys[chosen], self._seen[chosen]
         self._credit = self._credit[chosen]
 

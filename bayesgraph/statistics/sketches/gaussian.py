@@ -47,13 +47,13 @@ class GaussianSummary(ColumnSummaries):
         self.moments = GroupMoments(np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
-        """See ColumnSummaries."""
+        """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
         found = GroupMoments.collect(columns.T, classes, self.n_classes, weights)
         self.moments = self.moments + found
 
     @property
     def counts(self) -> Floats:
-        """See ColumnSummaries."""
+        """Weight of the observed values of each feature and class, (n_features, n_classes)."""
         return np.ascontiguousarray(self.moments.count.T)
 
     @property
@@ -69,20 +69,20 @@ class GaussianSummary(ColumnSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """See ColumnSummaries; exact up to rounding errors."""
+        """Return one summary of the rows of several summaries, exact up to rounding errors."""
         made = cls(summaries[0].n_features, summaries[0].n_classes)
         made.moments = functools.reduce(operator.add, (s.moments for s in summaries))
         return made
 
     def _fade(self, factor: float) -> None:
-        """See ColumnSummaries."""
+        """Multiply all weights by a factor that has been checked."""
         m = self.moments
         there = m.count * factor >= NOTHING
         faded = (m.count * factor, m.mean, m.square * factor)
         self.moments = GroupMoments(*(np.where(there, array, 0.0) for array in faded))
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """See ColumnSummaries."""
+        """Add features or classes after the existing ones, up to the given numbers."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
         shape = (self.n_classes, self.n_features)
@@ -90,13 +90,13 @@ class GaussianSummary(ColumnSummaries):
         self.moments = GroupMoments(*(widened(a, shape) for a in (m.count, m.mean, m.square)))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See ColumnSummaries."""
+        """Return the complete state as named arrays."""
         m = self.moments
         return {"count": m.count, "mean": m.mean, "square": m.square}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """See ColumnSummaries."""
+        """Return summaries with the state that `arrays` returned."""
         count = state_array(arrays, "count", (None, None), minimum=0.0)
         mean = state_array(arrays, "mean", count.shape)
         square = state_array(arrays, "square", count.shape, minimum=0.0)

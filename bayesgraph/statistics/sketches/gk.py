@@ -91,7 +91,7 @@ class GKSummary(CutSummaries):
     --------
     >>> summary = GKSummary(1, 2, size=20)
     >>> summary.update(np.arange(1000.0), np.arange(1000) % 2)
-    GKSummary of 1 features and 2 classes, weight 1000, 992 bytes
+    GKSummary of 1 features and 2 classes, weight 1000, 976 bytes
     >>> bool(abs(summary.quantile(0.5)[0] - 500) <= summary.rank_error[0])
     True
     """
@@ -119,7 +119,7 @@ class GKSummary(CutSummaries):
         self._tuples = np.zeros((n_features, room, kernels.GAPS + n_classes))
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
-        """See ColumnSummaries."""
+        """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
         if not columns.size:
             return
         share = 0.0
@@ -153,8 +153,13 @@ class GKSummary(CutSummaries):
         return np.asarray(self._tuples[..., kernels.GAPS :] * self._is_used[..., None])
 
     @property
-    def counts(self) -> Floats:
+    def nbytes(self) -> int:
         """See ColumnSummaries."""
+        return self._tuples.nbytes + self._used.nbytes + self._merged.nbytes
+
+    @property
+    def counts(self) -> Floats:
+        """Weight of the observed values of each feature and class, (n_features, n_classes)."""
         return np.asarray(self._weights.sum(axis=1))
 
     @property
@@ -168,7 +173,11 @@ class GKSummary(CutSummaries):
 
     @property
     def _spread(self) -> Floats:
-        """Weight that may be on either side of a number just below each tuple's value."""
+        """Uncertainty of the rank just below each tuple's value, in units of weight.
+
+        It is g + delta without the weight of the rows that equal the tuple's value; 0 for unused
+        tuples.
+        """
         own, delta = self._tuples[..., kernels.OWN], self._tuples[..., kernels.DELTA]
         return np.asarray((self._weights.sum(axis=2) - own + delta) * self._is_used)
 
@@ -191,7 +200,7 @@ class GKSummary(CutSummaries):
         return found
 
     def rank(self, values: ArrayLike) -> Floats:
-        """Return the approximate weight up to one number for each feature.
+        """Return the approximate weight of the values up to ``values[f]`` for each feature f.
 
         It is off by at most `rank_error`.
         """
@@ -213,10 +222,10 @@ class GKSummary(CutSummaries):
         return found[:, kernels.VALUE], found[:, kernels.GAPS :], found[:, kernels.DELTA]
 
     def cells(self) -> Cells:
-        """See CutSummaries; each tuple is a cell.
+        """Return the tuples as cells: ranges of values with the weight of each class.
 
-        The cut point is about halfway to the minimum of the next tuple, as for the rows themselves,
-        or the tuple's own value if the next tuple also counts smaller values.
+        The cut point after a tuple is about halfway to the minimum of the next tuple, or the
+        tuple's own value if that minimum is not larger.
         """
         used = self._is_used
         low, value = self._tuples[..., kernels.LOW], self._tuples[..., kernels.VALUE]
@@ -228,10 +237,10 @@ class GKSummary(CutSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """See ColumnSummaries; takes all tuples in order (Greenwald and Khanna, PODS 2004).
+        """Return one summary with the tuples of all, ordered (Greenwald and Khanna, PODS 2004).
 
-        If there are more than 2 `size` tuples, neighbours are joined up to a weight of 1 / `size`,
-        which adds half of that to the error.
+        If there are more than 2 `size` tuples, neighbours are joined up to a share 1 / `size` of
+        the weight, which adds half of this share to the relative error.
         """
         first = summaries[0]
         room = max(summary._tuples.shape[1] for summary in summaries)
@@ -250,11 +259,11 @@ class GKSummary(CutSummaries):
         return made
 
     def _fade(self, factor: float) -> None:
-        """See ColumnSummaries."""
+        """Multiply all weights by a factor that has been checked."""
         kernels.fade_quantiles(factor, LIGHT, NOTHING, self._used, self._tuples)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """See ColumnSummaries."""
+        """Add features or classes after the existing ones, up to the given numbers."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
         shape = (self.n_features, self._tuples.shape[1], kernels.GAPS + self.n_classes)
@@ -264,19 +273,18 @@ class GKSummary(CutSummaries):
         self._merged = np.concatenate([self._merged, fresh])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See ColumnSummaries."""
-        columns = np.moveaxis(self._tuples, -1, 0)
+        """Return the complete state as named arrays."""
         return {
             "limits": np.array([self.size, self.epsilon or 0.0]),
             "used": self._used,
             "merged": self._merged,
-            **dict(zip(_COLUMNS, columns.copy(), strict=False)),
+            **{name: self._tuples[..., i].copy() for i, name in enumerate(_COLUMNS)},
             "gap": self._tuples[..., kernels.GAPS :].copy(),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """See ColumnSummaries."""
+        """Return summaries with the state that `arrays` returned."""
         size, epsilon = arrays["limits"].tolist()
         gap = state_array(arrays, "gap", (None, None, None), minimum=0.0)
         n_features, room, n_classes = gap.shape

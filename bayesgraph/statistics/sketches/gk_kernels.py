@@ -44,10 +44,19 @@ def _merge_in(
     new: Floats,
     total: Floats,
 ) -> int:
-    """Write the tuples of a feature merged with new values; return the number of tuples.
+    """Write a feature's tuples, merged with new values, to `new`; return the number of tuples.
 
     A value that equals a tuple's value is added to that tuple, which leaves all uncertainties
-    unchanged. `total` receives the weight of each tuple.
+    unchanged.
+
+    Parameters
+    ----------
+    column, order, classes, weights
+        The new values of the feature; see `absorb_quantiles`.
+    size : int
+        Number of tuples in `tuples`, the feature's summary.
+    new, total : ndarray
+        Receive the tuples and the total weight of each tuple.
     """
     old, count = 0, 0
     for place in range(len(order) + 1):
@@ -82,7 +91,11 @@ def _merge_in(
 
 @numba.njit(cache=True, nogil=True)
 def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> int:
-    """Return how many tuples remain if neighbours are merged up to a sum of g and delta."""
+    """Return how many of `count` tuples remain after merging neighbours.
+
+    Tuples are merged while their weight g and the delta of the last sum to at most `maximum`.
+    `total` holds the weight of each tuple.
+    """
     if count <= 2:
         return count
     left = 2  # the first and the last
@@ -99,7 +112,10 @@ def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> in
 
 @numba.njit(cache=True, nogil=True)
 def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
-    """Write the tuples that remain after merging up to a sum of g and delta; return how many."""
+    """Merge neighbours as in `_left_after`, write the tuples to `tuples`, and return their number.
+
+    `new` and `total` hold the tuples before merging and their weights.
+    """
     # Written from the last tuple to the first at the end of the array, then moved to its start.
     room = len(tuples)
     at, g = room, 0.0
@@ -138,7 +154,8 @@ def absorb_quantiles(
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
     share : float
-        Tuples are merged up to this share of the total weight; 0 to merge only as far as needed.
+        Tuples are merged while g + delta is at most this share of the total weight; 0 to merge only
+        as far as the room for tuples needs.
     guess : ndarray, shape (n_features,)
         Share of the total weight up to which tuples were merged the last time; modified in place.
     size : ndarray, shape (n_features,)
@@ -165,7 +182,10 @@ def absorb_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: float) -> float:
-    """Return approximately the smallest sum up to which merging leaves at most `room` tuples."""
+    """Return about the smallest bound of g + delta that leaves at most `room` of `count` tuples.
+
+    `guess` is the start of the search. For `total` and `tuples` see `_left_after`.
+    """
     # The share of the weight that was right the last time is nearly right again.
     maximum, bottom = guess, 0.0
     left = _left_after(total, tuples, count, maximum)
@@ -218,7 +238,10 @@ def fade_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _join_light(n: int, minimum: float, tuples: Floats) -> int:
-    """Join tuples lighter than `minimum` to the next heavier one; return the remaining number."""
+    """Join tuples lighter than `minimum` to the next heavier tuple; return how many tuples remain.
+
+    `n` is the number of tuples before.
+    """
     carry = np.zeros(tuples.shape[1] - GAPS)
     left, last = 0, 0
     for i in range(n):
@@ -257,6 +280,7 @@ def unite_quantiles(
     used : ndarray, shape (n_summaries, n_features)
     summaries : ndarray, shape (n_summaries, n_features, room, 4 + n_classes)
     share : float
+        Maximum share of the total weight in a joined tuple.
     size : ndarray, shape (n_features,)
         Receives the number of tuples of each feature.
     out : ndarray, shape (n_features, n_summaries * room, 4 + n_classes)
@@ -297,7 +321,10 @@ def unite_quantiles(
 
 @numba.njit(cache=True, nogil=True)
 def _join_neighbours(n: int, maximum: float, tuples: Floats) -> int:
-    """Join tuples to those before them up to a weight; return the remaining number of tuples."""
+    """Join each of n tuples to the tuple before it while their joint weight is at most `maximum`.
+
+    Return the number of remaining tuples.
+    """
     last, held = -1, np.inf
     for i in range(n):
         weight = _weight(tuples, i)

@@ -22,7 +22,7 @@ def faded(weight: float, factor: float, nothing: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def round_midpoints(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
-    """Write rounded midpoints of pairs of numbers, or the lower number if none is between.
+    """Write rounded midpoints of pairs of numbers, or the lower number if no float is between.
 
     Parameters
     ----------

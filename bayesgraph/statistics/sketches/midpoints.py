@@ -22,9 +22,9 @@ _UP[np.abs(_PLACES) > _EXACT] = np.nan
 def halfway(below: Floats, above: Floats) -> Floats:
     """Return rounded midpoints of pairs of numbers, to serve as cut points.
 
-    The midpoint is rounded to a decimal of at most a hundredth of the distance: 0.145, not
-    0.14500000000000002, is between 0.14 and 0.15. It is not rounded if no such decimal lies within
-    the range, or if powers of ten are not exact.
+    The midpoint is rounded to decimals whose spacing is at most a hundredth of the distance: the
+    result for 0.14 and 0.15 is 0.145, not 0.14500000000000002. It is not rounded if no such decimal
+    lies within the range, or if powers of ten are not exact.
 
     Parameters
     ----------

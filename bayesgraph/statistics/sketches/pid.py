@@ -26,7 +26,7 @@ _THREAD = 1 << 12
 
 
 class PiDSummary(CutSummaries):
-    """Histograms whose bins split as they grow, of constant size.
+    """Histograms of at most `size` bins, of which heavy bins are split and light ones merged.
 
     A feature starts with one bin. A value outside the range extends the first or the last bin. A
     bin that holds more than 2 / `size` of the total weight is split in the middle, and half of its
@@ -68,7 +68,7 @@ class PiDSummary(CutSummaries):
         self._count = np.zeros((n_features, size + 1, n_classes))
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
-        """See ColumnSummaries."""
+        """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
         if not columns.size:
             return
         over_rows(
@@ -81,7 +81,7 @@ class PiDSummary(CutSummaries):
 
     @property
     def counts(self) -> Floats:
-        """See ColumnSummaries."""
+        """Weight of the observed values of each feature and class, (n_features, n_classes)."""
         return np.asarray((self._count * self._is_used[..., None]).sum(axis=1))
 
     @property
@@ -94,7 +94,7 @@ class PiDSummary(CutSummaries):
         return self._edge[feature, : n + 1].copy(), self._count[feature, :n].copy()
 
     def cells(self) -> Cells:
-        """See CutSummaries; each bin is a cell, merged with empty bins beside it."""
+        """Return the bins as cells, after merging empty bins into their neighbours."""
         used = self._is_used
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
         low, high = self._edge[:, :-1][used], self._edge[:, 1:][used]
@@ -104,7 +104,10 @@ class PiDSummary(CutSummaries):
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:
-        """See ColumnSummaries; the bins lie between all edges, and share the given bins evenly."""
+        """Return one summary whose bins lie between the edges of all summaries' bins.
+
+        The weight of a given bin is divided among its parts in proportion to their width.
+        """
         n = summaries[0].n_features
         found = [_united_bins([s.bins(f) for s in summaries]) for f in range(n)]
         size = max([2, *(len(counts) for _, counts in found)])
@@ -116,13 +119,13 @@ class PiDSummary(CutSummaries):
         return made
 
     def _fade(self, factor: float) -> None:
-        """See ColumnSummaries."""
+        """Multiply all weights by a factor that has been checked."""
         kernels.fade_histograms(
             factor, LIGHT, NOTHING, self._used, self._edge, self._count, self._total
         )
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """See ColumnSummaries."""
+        """Add features or classes after the existing ones, up to the given numbers."""
         self.n_features = n_features or self.n_features
         self.n_classes = n_classes or self.n_classes
         self._used = widened(self._used, (self.n_features,))
@@ -131,7 +134,7 @@ class PiDSummary(CutSummaries):
         self._count = widened(self._count, (self.n_features, self.size + 1, self.n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See ColumnSummaries."""
+        """Return the complete state as named arrays."""
         return {
             "used": self._used,
             "total": self._total,
@@ -141,7 +144,7 @@ class PiDSummary(CutSummaries):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """See ColumnSummaries."""
+        """Return summaries with the state that `arrays` returned."""
         count = state_array(arrays, "count", (None, None, None), minimum=0.0)
         n_features, room, n_classes = count.shape
         made = cls(n_features, n_classes, size=room - 1)
@@ -157,7 +160,7 @@ class PiDSummary(CutSummaries):
 
 
 def _united_bins(histograms: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return the edges and class weights of the bins that unite several histograms."""
+    """Unite histograms, each a pair (edges, class weights of the bins), in one such pair."""
     known = [(edges, counts) for edges, counts in histograms if len(counts)]
     if not known:
         return histograms[0][0][:0], histograms[0][1]

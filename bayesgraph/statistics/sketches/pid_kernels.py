@@ -25,7 +25,10 @@ def _bin_of(edge: Floats, size: int, x: float) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
-    """Split a bin and its counts in halves; return False if no float lies inside the bin."""
+    """Split the bin `at` and its counts in halves; return False if no float lies inside the bin.
+
+    `size` is the number of bins.
+    """
     middle = edge[at] + (edge[at + 1] - edge[at]) / 2
     if not edge[at] < middle < edge[at + 1]:
         return False
@@ -42,7 +45,7 @@ def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
 
 @numba.njit(cache=True, nogil=True)
 def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
-    """Merge the two neighbouring bins with the smallest sum."""
+    """Merge the two neighbouring bins with the smallest sum of weights; there are `size` bins."""
     minimum, at = np.inf, 0
     before = 0.0
     for k in range(count.shape[1]):
@@ -85,8 +88,11 @@ def absorb_histograms(
     size : ndarray, shape (n_features,)
         Number of bins, 0 before the first value.
     edge : ndarray, shape (n_features, room + 2)
+        Edges of the bins, ascending.
     count : ndarray, shape (n_features, room + 1, n_classes)
+        Class weights of the bins.
     total : ndarray, shape (n_features,)
+        Weight of all values.
     start, stop : int
         Range of the features.
     """

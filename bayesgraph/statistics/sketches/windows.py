@@ -1,4 +1,4 @@
-"""Summaries of a sliding window of a stream, in panes of which the oldest is dropped."""
+"""Summaries of a sliding window of a stream, divided into panes (sub-windows)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PANES = 8
 
 
 class WindowedSummaries(ColumnSummaries):
-    """Summaries of a sliding window: a list of panes, each a summary of consecutive rows.
+    """Summaries of a sliding window: a list of panes (sub-windows of consecutive rows).
 
     Rows enter the newest pane. `turn` starts a new pane, and drops the oldest if there are more
     than `n_panes`. Memory is that of `n_panes` summaries. `together` unites the panes: exactly for
-    Gaussians, and with the sum of the panes' errors for quantiles and histograms. That is the same
-    relative error as of a single summary of the window's rows.
+    Gaussians, and with an error that is the sum of the panes' errors for quantiles and histograms.
+    The relative error is then that of a single summary of the window's rows.
 
     Parameters
     ----------
@@ -47,48 +47,48 @@ class WindowedSummaries(ColumnSummaries):
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
-        """See ColumnSummaries."""
+        """Number of features."""
         return self._empty.n_features
 
     @property
     def n_classes(self) -> int:  # type: ignore[override]
-        """See ColumnSummaries."""
+        """Number of classes."""
         return self._empty.n_classes
 
     @property
     def kind(self) -> type[ColumnSummaries]:
-        """See ColumnSummaries."""
+        """The class of the panes."""
         return type(self._empty)
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
-        """See ColumnSummaries."""
+        """Add rows to the newest pane; see `ColumnSummaries.absorb`."""
         self.panes[-1].absorb(columns, classes, weights)
 
     def turn(self) -> None:
-        """Start a new pane."""
+        """Start a new pane, and drop the oldest if there are more than `n_panes`."""
         self.panes = [*self.panes, self._empty.copy()][-self.n_panes :]
 
     @property
     def counts(self) -> Floats:
-        """See ColumnSummaries."""
+        """Weight of the window's observed values by feature and class, (n_features, n_classes)."""
         return np.asarray(sum(pane.counts for pane in self.panes))
 
     def together(self) -> ColumnSummaries:
-        """See ColumnSummaries."""
+        """Return one summary that unites the panes."""
         return self.kind.united(self.panes)
 
     def _fade(self, factor: float) -> None:
-        """See ColumnSummaries."""
+        """Multiply the weights of all panes by a factor."""
         for pane in self.panes:
             pane.fade(factor)
 
     def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """See ColumnSummaries."""
+        """Add features or classes to all panes; see `ColumnSummaries.grow`."""
         for pane in (self._empty, *self.panes):
             pane.grow(n_features=n_features, n_classes=n_classes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See ColumnSummaries."""
+        """Return the complete state as named arrays."""
         state = {"shape": np.array([self.n_panes, len(self.panes)])}
         for i, pane in enumerate((self._empty, *self.panes)):
             state |= {f"pane_{i}_{name}": array for name, array in pane.arrays().items()}
@@ -99,7 +99,7 @@ class WindowedSummaries(ColumnSummaries):
         """Return a window of summaries of class `kind` with the state that `arrays` returned."""
         # Files of 0.1.0 have two more values: the number of panes started so far, and the kind.
         shape = state_array(arrays, "shape", (None,), minimum=0, whole=True)
-        n_panes, n = shape[:2].tolist()
+        n_panes, n = (*shape.tolist(), 0, 0)[:2]
         if not 1 <= n <= n_panes:
             raise DataError(f"A saved state has 1 to {n_panes} panes; got {n}.")
         empty, *panes = (kind.from_arrays(part_of(arrays, f"pane_{i}_")) for i in range(n + 1))

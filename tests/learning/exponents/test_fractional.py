@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from exponent_samples import fitted, label_cost, random_rows, sample
 
+from bayesgraph.learning.exponents import fractional
 from bayesgraph.learning.exponents.code_lengths import partition_costs, universal_code
+from bayesgraph.learning.exponents.coordinate_search import ExponentSearch
 from bayesgraph.learning.exponents.fractional import fractional_naive_bayes
 from bayesgraph.learning.exponents.log_terms import LogTerms
 
@@ -16,6 +18,29 @@ def objective(terms, w, costs, weight=0.1, power=0.95):
     size = universal_code(m) - sum(np.log(j) for j in range(1, m + 1)) if m else 0.0
     n = terms.weights.sum()
     return label_cost(terms, w, 0.5 / n) + weight * (size + w**power @ costs)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cost_and_its_descent(seed, monkeypatch):
+    trace, tolerance = [], []
+
+    class Traced(ExponentSearch):
+        def sweep(self, order, step, threshold):
+            found = super().sweep(order, step, threshold)
+            trace.append(self.cost)
+            tolerance.append(abs(threshold))
+            return found
+
+    monkeypatch.setattr(fractional, "ExponentSearch", Traced)
+    terms = sample(seed, n=100, d=6, k=2 + seed % 2, weighted=seed > 3)
+    costs = np.random.default_rng(seed).random(6) * 20
+    found = fractional_naive_bayes(terms, costs, seed)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert trace[-1] == pytest.approx(objective(terms, found, costs), rel=1e-9)
+    descent = np.diff([objective(terms, np.zeros(6), costs), *trace])
+    assert (descent <= 6 * np.array(tolerance) + 1e-9).all()
+    # Passes that raise exponents only ever lower the cost.
+    assert (descent[::2] <= 1e-9).all()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -23,6 +23,12 @@ def test_without_features():
     assert terms.counts == ()
 
 
+@pytest.mark.parametrize(("code", "label"), [(2, 0), (-2, 0), (0, 2), (0, -1)])
+def test_codes_and_labels_without_a_cell_are_refused(code, label):
+    with pytest.raises(DataError, match=r"states from 0 to below \[2\]; labels are"):
+        LogTerms.build([[code]], [np.log([[0.8, 0.4], [0.2, 0.6]])], PRIOR, [label])
+
+
 def test_impossible_values_are_refused():
     table = np.array([[0.0, -1.0], [-np.inf, -1.0]])
     with pytest.raises(DataError, match="must be finite: an exponent"):

@@ -301,6 +301,16 @@ def test_forged_states_are_refused(name, value):
         StreamingStar.from_arrays(arrays | {name: value}, GKSummary, star.settings)
 
 
+def test_densities_of_another_kind_than_the_summaries_are_refused():
+    X, y = turned(301)
+    model = bg.StreamingNaiveBayesClassifier
+    star, other = (model(summary=s).partial_fit(X, y).star_ for s in ("gk", "gaussian"))
+    theirs = {n: a for n, a in other.arrays().items() if n.startswith("numbers.")}
+    own = {n: a for n, a in star.arrays().items() if not n.startswith("numbers.")}
+    with pytest.raises(DataError, match="has densities with"):
+        StreamingStar.from_arrays(own | theirs, GKSummary, star.settings)
+
+
 def test_a_window_and_an_epsilon():
     X, y = turned(900)
     window = bg.StreamingNaiveBayesClassifier(window=400, epsilon=0.02).fit(X, y)

@@ -176,9 +176,11 @@ def test_state_round_trip(kind):
         summaries.update(*rows(25, 1))
     for name, array in window.arrays().items():
         np.testing.assert_array_equal(array, again.arrays()[name])
-    for shape in ([2, 3], [2, 0]):
+    for shape in ([2, 3], [2, 0], [2], []):
         with pytest.raises(DataError, match="panes"):
-            WindowedSummaries.restored(window.kind, window.arrays() | {"shape": np.array(shape)})
+            WindowedSummaries.restored(
+                window.kind, window.arrays() | {"shape": np.array(shape, dtype=np.int64)}
+            )
 
 
 @pytest.mark.parametrize("kind", KINDS)

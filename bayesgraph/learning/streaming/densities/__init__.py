@@ -5,7 +5,7 @@ from bayesgraph.learning.streaming.densities.gaussians import GaussianDensities
 from bayesgraph.learning.streaming.densities.intervals import IntervalDensities
 from bayesgraph.learning.streaming.densities.states import StateDensities
 
-# Class of numeric densities by the `densities` entry of a summary's card (its description).
+# Python class of the densities of numeric columns, by the `densities` attribute of summaries.
 DENSITIES: dict[str, type[NumericDensities]] = {
     "intervals": IntervalDensities,
     "gaussians": GaussianDensities,

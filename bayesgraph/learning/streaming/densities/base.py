@@ -22,12 +22,12 @@ THREAD = 1 << 13
 
 
 class Densities(ABC):
-    """Log densities of columns in each class, constant between two refreshes from the summaries.
+    """Log densities p(x_i | y) of columns, constant between two refreshes from the summaries.
 
     Attributes
     ----------
     centre : ndarray, shape (n_classes, n_features)
-        Means of the log densities over the rows learned so far, of all classes.
+        Means of the log densities of each class over all rows learned so far, whatever their class.
     """
 
     centre: Floats
@@ -39,14 +39,14 @@ class Densities(ABC):
 
     @abstractmethod
     def write(self, columns: Any, out: Floats, first: int) -> None:
-        """Write log densities, 0 where a value is missing.
+        """Write the log densities of rows into `out`, 0 where a value is missing.
 
         Parameters
         ----------
         columns : ndarray, shape (n_features, n)
-        out : ndarray, shape (n, n_classes, n_features of all)
+        out : ndarray, shape (n, n_classes, total number of features)
         first : int
-            Index of the first of these features in `out`.
+            Index in `out` of the first of these columns.
         """
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Densities(ABC):
         """
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the densities as named arrays, which are the arguments of the class."""
+        """Return the densities as named arrays, the arguments of the constructor."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
@@ -75,7 +75,7 @@ class TableDensities(Densities):
     Attributes
     ----------
     start : ndarray of int, shape (n_features + 1,)
-        Offset of the first cell of each feature, and the number of cells.
+        Offset of the first cell of each feature, and the total number of cells.
     logs : ndarray, shape (number of cells of all features, n_classes)
     centre : ndarray, shape (n_classes, n_features)
     """
@@ -86,15 +86,15 @@ class TableDensities(Densities):
 
     @property
     def n_features(self) -> int:
-        """See Densities."""
+        """Number of columns; see Densities."""
         return len(self.start) - 1
 
 
 class NumericDensities(Densities):
-    """Log densities of numeric columns."""
+    """Base class of the log densities of numeric columns."""
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
-        """See Densities."""
+        """Write the log densities of rows, with several threads; see Densities."""
         over_rows(
             lambda a, b: self._write(columns, out[:, :, first:], a, b),
             self.n_features,
@@ -113,7 +113,7 @@ class NumericDensities(Densities):
 
     @abstractmethod
     def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
-        """Return the variables of a network whose leaves are these densities."""
+        """Return the variables by which a network represents these columns."""
 
     @abstractmethod
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
@@ -123,14 +123,14 @@ class NumericDensities(Densities):
 def smoothed_logs(
     start: NDArray[np.int64], counts: Floats, smoothing: float | Floats
 ) -> tuple[Floats, Floats]:
-    """Return logs of (n_j + a_j) / (n + sum a), and their means over all counted rows.
+    """Return log probabilities of cells, log (n_j + a_j) / (n + sum a), and their means over rows.
 
     Parameters
     ----------
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
     smoothing : float or ndarray, shape (n_cells, 1)
-        Pseudo-count of each cell in each class.
+        Pseudo-count of each cell in each class; `start` and `centre` are as in TableDensities.
 
     Returns
     -------
@@ -157,7 +157,9 @@ def smoothed_logs(
 def grown_logs(
     start: NDArray[np.int64], logs: Floats, centre: Floats, shares: Floats, n_classes: int
 ) -> tuple[Floats, Floats]:
-    """Return logs and their means with additional classes, which have the shares of all rows.
+    """Return log probabilities of cells, and their means, with additional classes.
+
+    A new class has the log probabilities of the mixture of all classes with weights `shares`.
 
     Parameters
     ----------
@@ -181,7 +183,7 @@ def grown_logs(
 def table_plate(
     variables: Sequence[Variable], start: NDArray[np.int64], logs: Floats, target: Discrete
 ) -> TablePlate:
-    """Return the plate of tables of log probabilities given the class."""
+    """Return table CPDs given the class (a plate) from the log probabilities of cells."""
     values = np.exp(logs.T)
     sums = np.add.reduceat(values, start[:-1], axis=1)
     values = values / np.repeat(sums, np.diff(start), axis=1)

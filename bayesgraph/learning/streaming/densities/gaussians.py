@@ -1,4 +1,4 @@
-"""Class-conditional Gaussians of numeric columns, estimated from the summaries."""
+"""Class-conditional Gaussians of numeric columns, estimated from stream summaries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GaussianDensities(NumericDensities):
     Attributes
     ----------
     mean, variance : ndarray, shape (n_features, n_classes)
-        The variance is 0 for features without values.
+        The variance is 0 for features without values. `centre` is described in Densities.
     centre : ndarray, shape (n_classes, n_features)
     """
 
@@ -35,7 +35,7 @@ class GaussianDensities(NumericDensities):
 
     @property
     def n_features(self) -> int:
-        """See Densities."""
+        """Number of columns; see Densities."""
         return len(self.mean)
 
     @classmethod
@@ -74,13 +74,13 @@ class GaussianDensities(NumericDensities):
     def from_summaries(
         cls, summaries: ColumnSummaries, settings: StreamSettings
     ) -> GaussianDensities:
-        """See NumericDensities."""
-        assert isinstance(summaries, GaussianSummary)  # by the card of the summary
+        """Return Gaussians with the shrinkage of the settings; see NumericDensities."""
+        assert isinstance(summaries, GaussianSummary)  # the summary's `densities` attribute says so
         smoothing = settings.smoothing
         return cls.of(summaries, smoothing.shrinkage, smoothing.var_smoothing)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> GaussianDensities:
-        """See Densities."""
+        """Return the Gaussians with additional features and classes; see Densities."""
         mean, variance, centre = self.mean, self.variance, self.centre
         more = n_classes - len(centre)
         if more:
@@ -104,17 +104,21 @@ class GaussianDensities(NumericDensities):
         kernels.log_gaussians(columns, self.mean, self.variance, out, start, stop)
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
-        """See NumericDensities."""
+        """Return continuous variables with the given names; see NumericDensities."""
         return tuple(Continuous(name) for name in names)
 
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """See NumericDensities; a feature without values is a standard Gaussian."""
+        """Return Gaussian CPDs given the class; a feature without values is standard normal."""
         variance = np.where(self.variance > 0, self.variance, 1.0)
         return GaussianPlate(variables, self.mean.T, variance.T, [target])  # type: ignore[arg-type]
 
 
 def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return E log N(x; mean, variance) under the moments of all rows, (n_classes, n)."""
+    """Return the mean log density of each class's Gaussian over all rows, (n_classes, n).
+
+    In closed form from the mean (`centre`) and the variance (`whole`) of all rows; `mean` and
+    `variance` are those of the classes.
+    """
     known = variance > 0
     safe = np.where(known, variance, 1.0)
     logs = -0.5 * np.log(2 * np.pi * safe) - (whole + (centre - mean) ** 2) / (2 * safe)

@@ -1,4 +1,4 @@
-"""Class-conditional probabilities of the intervals of numeric columns, from the summaries."""
+"""Class-conditional probabilities of intervals of numeric columns, from stream summaries."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import Cells, ColumnSummaries, CutSummaries
 from bayesgraph.variables import Binned, Discrete, Name, Variable
 
-# Number of degrees that are kept, with shrinkage, if their gain is below the penalty: 1 stands for
-# location, 2 for spread.
+# Number of polynomial degrees that are kept, with shrinkage, if their gain is below the penalty:
+# degree 1 stands for location, 2 for spread.
 _BELIEVED = 2
 # Minimum excess of the mean of gains below the penalty over chance, in standard deviations.
 _DEVIATIONS = 2.0
@@ -59,7 +59,7 @@ class IntervalDensities(TableDensities, NumericDensities):
         ----------
         summaries : CutSummaries
         discretizer : "smooth" or key of `bayesgraph.discretize.cells.CELL_METHODS`
-            Method that merges cells into intervals.
+            Method that merges the cells of the summaries into intervals.
         bins : int
             Number of intervals, for methods that do not choose it.
         smoothing : float
@@ -88,12 +88,12 @@ class IntervalDensities(TableDensities, NumericDensities):
     def from_summaries(
         cls, summaries: ColumnSummaries, settings: StreamSettings
     ) -> IntervalDensities:
-        """See NumericDensities."""
-        assert isinstance(summaries, CutSummaries)  # by the card of the summaries
+        """Return densities with the discretiser of the settings; see NumericDensities."""
+        assert isinstance(summaries, CutSummaries)  # the summaries' `densities` attribute says so
         return cls.of(summaries, settings.discretizer, settings.bins, settings.smoothing.alpha)
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> IntervalDensities:
-        """See Densities."""
+        """Return the densities with additional features and classes; see Densities."""
         logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
         return IntervalDensities(
             np.append(self.start, self.start[-1] + np.arange(1, n_more + 1)),
@@ -106,7 +106,7 @@ class IntervalDensities(TableDensities, NumericDensities):
         kernels.log_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
-        """See NumericDensities; the variables are numbers observed as intervals."""
+        """Return Binned variables: numbers observed as intervals; see NumericDensities."""
         cuts = self.cuts.tolist()
         ends = pairwise(self.start.tolist())
         return tuple(
@@ -114,12 +114,12 @@ class IntervalDensities(TableDensities, NumericDensities):
         )
 
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """See NumericDensities."""
+        """Return tables over the intervals given the class; see NumericDensities."""
         return table_plate(variables, self.start, self.logs, target)
 
 
 def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return smoothed class weights of cells, and which cells begin an interval."""
+    """Return smoothed class weights of cells, and a mask of the first cells of intervals."""
     start, counts = cells.start, cells.counts
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     factorial, belief = cell_factorials(start, counts), _belief(start, counts)
@@ -133,10 +133,11 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Floats:
-    """Return the pseudo-count of each interval, proportional to its total, (n_intervals, 1).
+    """Return the pseudo-count of each interval, proportional to its total weight, (n_intervals, 1).
 
-    They shrink the shares of each class towards those of all classes. Equal pseudo-counts would
-    shrink towards equal shares, and move classes of fewer rows further from those of all classes.
+    Such pseudo-counts shrink the interval probabilities of each class towards those of all classes
+    together. Equal pseudo-counts would shrink towards equal probabilities, and move small classes
+    away from the others.
     """
     size = np.repeat(np.diff(start), np.diff(start))
     pooled = counts.sum(axis=1)
@@ -147,14 +148,15 @@ def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Float
 
 
 def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
-    """Return the shrinkage factor of coefficients whose gain is below the penalty, by degree.
+    """Return the shrinkage factors of polynomial coefficients with gains below the penalty.
 
-    Twice the gain of a degree by chance is chi-square with n_classes - 1 degrees of freedom; the
-    features with a gain below the penalty are a truncated sample of it. If their mean is higher
-    than by chance by a factor of 1 + r, the variance of the effects is r times the variance of
-    their estimates, and the best linear estimate is r / (1 + r) of each (empirical Bayes; Efron,
-    Morris 1973). If the excess may be due to chance, the factor is 0: features without information
-    stay one interval. There is one factor for each of the first `_BELIEVED` degrees.
+    There is one (empirical-Bayes, James-Stein type) factor for each of the first `_BELIEVED`
+    degrees of `smooth_cells`, shared by all features. Twice the gain of a degree by chance is
+    chi-squared with n_classes - 1 degrees of freedom; the features with a gain below the penalty
+    are a truncated sample of it. If their mean is higher than by chance by a factor of 1 + r, the
+    variance of the true coefficients is r times the variance of their estimates, and the best
+    linear estimate is r / (1 + r) times the estimate (Efron, Morris 1973). If the excess may be due
+    to chance, the factor is 0: features without information stay one interval.
     """
     gains = np.empty((len(start) - 1, _BELIEVED))
     free = counts.shape[1] - 1

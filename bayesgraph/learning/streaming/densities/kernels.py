@@ -1,4 +1,4 @@
-"""Compiled loops of densities: intervals from summaries, and log densities of values."""
+"""Compiled (Numba) loops of densities: intervals from summaries, and log densities of values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _MIN_LOG = -1e100
 
 # Maximum degree of the polynomials.
 _MAX_DEGREES = 8
-# Maximum span of an interval in standard deviations of the log ratio: if the gain of some degree
-# exceeds the penalty, and otherwise.
+# Maximum span of an interval in standard deviations of the log ratio, if the gain of some degree
+# exceeds the penalty, and if no gain does.
 _SPAN, _FAINT = 0.3, 1.0
 # Penalty per parameter, in nats of log likelihood.
 PRICE = 2.0
-# Misfit of the smooth shares, in standard deviations, above which intervals of MODL are tried.
+# Misfit of the smooth distribution, in standard deviations of the likelihood-ratio statistic, above
+# which the intervals of MODL are tried.
 _DEVIATIONS = 3.0
 
 
@@ -52,7 +53,10 @@ def _normal_quantile(u: float) -> float:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
-    """Write polynomials orthonormal under the shares, from degree 1 on; return their number."""
+    """Write polynomials in `place`, orthonormal under the weights `share`; return their number.
+
+    They have the degrees 1, 2, ..., along the first axis of `out`.
+    """
     n = len(share)
     before, now = np.zeros(n), np.ones(n)
     norm = 0.0
@@ -75,10 +79,20 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
-    """Write the shares ``p_j exp(b . T_j) / Z`` for which the basis has the given means.
+    """Write the distribution ``p_j exp(b . T_j) / Z`` in which the basis T has given means.
 
-    Newton's method maximises the log likelihood of a class of the given weight minus b^2 / 2. This
-    penalty keeps a class of few rows near all classes. Returns the gain in log likelihood per row.
+    Newton's method finds b by maximising the log likelihood, per row, of a class of the given
+    weight, minus b^2 / (2 weight). This penalty keeps a class with few rows near p. Returns the
+    maximum, the gain in log likelihood per row.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (degree,)
+    weight : float
+    share : ndarray, shape (n,)
+        Probabilities p of the cells.
+    basis : ndarray, shape (degree, n)
+    out : ndarray, shape (n,)
     """
     degree, n = basis.shape
     beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
@@ -125,14 +139,13 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
                     both += ridge + 1e-9
                 curvature[d, e], curvature[e, d] = both, both
         change[:] = np.linalg.solve(curvature, gradient)
-        # Near the maximum this is twice the remaining gain.
+        # Newton decrement: near the maximum it is twice the remaining gain.
         still = 0.0
         for d in range(degree):
             still += gradient[d] * change[d]
         if still < 1e-8:
             break
-        # Far from the maximum a step may be thousands long, and ten halvings not be enough: it is
-        # cut.
+        # Far from the maximum a step may have a length of thousands, too long for ten halvings.
         change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
         for d in range(degree):
             beta[d] += change[d]
@@ -141,7 +154,10 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats) -> float:
-    """Write class totals, shares of cells, and normal scores of their ranks; return the weight."""
+    """Write class totals, shares of cells, and normal scores of their ranks; return total weight.
+
+    The normal score (`place`) is the standard normal quantile of a cell's mean relative rank.
+    """
     n, n_classes = counts.shape
     totals[:], share[:] = 0.0, 0.0
     for j in range(n):
@@ -164,8 +180,8 @@ def first_gains(
 ) -> None:
     """Write the gain by each of the first degrees of `smooth_cells`, estimated by the score test.
 
-    In nats, shape (n_features, n_degrees); NaN for degrees that a feature of few cells does not
-    have.
+    The gain in log likelihood of the classes, in nats, shape (n_features, n_degrees); NaN for
+    degrees that a feature of few cells does not have.
     """
     n_classes = counts.shape[1]
     totals = np.empty(n_classes)
@@ -200,13 +216,13 @@ def smooth_cells(
     """Smooth the class weights of the cells of features, and mark the first cell of each interval.
 
     The distribution of a class is that of all classes times the exponential of a polynomial in the
-    normal score of the rank (Neyman's smooth alternatives). The degree maximises the gain in
-    likelihood, estimated by the score test, minus a penalty per parameter. Beyond this degree, the
-    first coefficients are kept, multiplied by the shrinkage factors `belief`. Neighbouring cells
-    form one interval if their log ratios differ by less than a fraction of their standard
-    deviation. If the smooth shares do not fit the cells (likelihood ratio test), the intervals of
-    MODL replace them, provided that their gain is higher after the same penalty and a penalty for
-    the choice of their cut points.
+    normal score of the rank (Neyman's smooth alternatives). The degree of the polynomial maximises
+    the gain in log likelihood, estimated by the score test, minus a penalty per parameter. Of the
+    coefficients beyond this degree, the first few are kept, multiplied by the shrinkage factors
+    `belief`. Neighbouring cells form one interval if the log ratio of each class to all classes
+    varies in it by less than a fraction of the ratio's standard deviation. If the smooth shares do
+    not fit the cells (likelihood-ratio test), the intervals of MODL replace them, provided that
+    their gain is higher after the same penalty and a penalty for the choice of their cut points.
 
     Parameters
     ----------
@@ -219,9 +235,10 @@ def smooth_cells(
     factorial : ndarray
         See `bayesgraph.discretize.kernels.modl_cells`.
     belief : ndarray, shape (n_degrees,)
-        Shrinkage factors of the coefficients beyond the chosen degree.
+        Shrinkage factors of the coefficients of the first degrees, see `intervals._belief`.
     first, last : int
-        Range of the features.
+        Range of the features to process; feature f has the cells from ``start[f]`` to ``start[f +
+        1]``.
     """
     n_classes = counts.shape[1]
     for f in range(first, last):
@@ -268,13 +285,13 @@ def smooth_cells(
             _mark_intervals(tilted, share, totals, _SPAN if degree else _FAINT, begins[a:b])
         steps = np.ones(n, dtype=np.bool_)
         sums = np.rint(class_sums(counts[a:b]))
-        # Twice the gain by separate cells is about chi-square if the smooth shares are right.
+        # Twice the gain by separate cells is about chi-squared if the smooth distribution is right.
         free = max((n - 1 - degree) * (n_classes - 1), 0)
         lack = 2.0 * (_gain_of_steps(sums, steps) - gain)
         if lack <= free + _DEVIATIONS * math.sqrt(2.0 * free):
             continue
         most_probable_cuts(sums, factorial, steps)
-        # A cut also takes the choice of one of the n ends of cells.
+        # The penalty of a cut point includes ln n for its choice among n cell bounds.
         cost = (price + math.log(n)) * (steps.sum() - 1)
         if _gain_of_steps(sums, steps) - cost > gain - price * degree:
             begins[a:b] = steps
@@ -283,7 +300,10 @@ def smooth_cells(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
-    """Return the log likelihood of intervals given the class minus that of the pooled intervals."""
+    """Return the gain in log likelihood by interval probabilities of each class over pooled ones.
+
+    `sums` has cumulative class weights of the cells, `begins` marks the first cells of intervals.
+    """
     n, n_classes = len(begins), sums.shape[1]
     gain, weight = 0.0, sums[n].sum()
     i = 0
@@ -306,9 +326,10 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
 def _mark_intervals(
     tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
-    """Mark the first cell of each interval: where a log ratio leaves the span of the last interval.
+    """Mark the first cell of each interval: where a log ratio leaves the maximum span.
 
-    The log ratio is that of a class to all classes; the span is `width` of its standard deviations.
+    The log ratio is that of a class to all classes (`tilted` to `share`); the maximum span is
+    `width` times its standard deviation.
     """
     n_classes, n = tilted.shape
     logs = np.zeros((n_classes, n))
@@ -320,7 +341,7 @@ def _mark_intervals(
         mean, square = 0.0, 0.0
         for j in range(n):
             if share[j] > 0.0:
-                # A lower bound, below which cells that a class does not reach are all alike.
+                # Lower bound: cells with hardly any rows of a class count as equal.
                 logs[k, j] = max(math.log(max(tilted[k, j], 1e-300) / share[j]), -30.0)
             mean += share[j] * logs[k, j]
             square += share[j] * logs[k, j] * logs[k, j]
@@ -364,6 +385,7 @@ def log_intervals(
     start : ndarray of int, shape (n_features + 1,)
     cuts : ndarray, shape (n_intervals,)
         Upper bound of each interval, inclusive; infinite for the last interval of a feature.
+        Feature f has the intervals from ``start[f]`` to ``start[f + 1]``.
     logs : ndarray, shape (n_intervals, n_classes)
     out : ndarray, shape (n, n_classes, >= n_features)
     first, last : int
@@ -432,7 +454,7 @@ def log_states(
     logs : ndarray, shape (n_states, n_classes)
     out : ndarray, shape (n, n_classes, first + n_features)
     first : int
-        Index of the first of these features in `out`.
+        Index in `out` of the first of these features.
     """
     for f in range(codes.shape[0]):
         n_states = start[f + 1] - start[f]

@@ -1,4 +1,4 @@
-"""Class-conditional probabilities of columns of states in a stream, or of groups of states."""
+"""Class-conditional probabilities of the states, or merged states, of a stream's columns."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ class StateDensities(TableDensities):
     start, logs, centre : ndarray
         See TableDensities.
     grouped : ndarray of int, shape (n_grouped,)
-        Features whose cells are groups of values; the last group holds all values not listed.
+        Indices of the features that have groups of values as cells; the last group of a feature
+        holds all values not listed.
     key_start : ndarray of int, shape (n_grouped + 1,)
-        Offset of the keys of each of these features, and the number of keys.
+        Offset of the keys of each grouped feature, and the number of keys.
     keys, places : ndarray of int, shape (number of keys,)
-        Keys of values, ascending within each feature, and the group of each value.
+        Keys (codes) of the listed values, ascending within each feature, and the group of each
+        value.
     """
 
     grouped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -54,7 +56,7 @@ class StateDensities(TableDensities):
     ) -> StateDensities:
         """Return the densities of tables of counts, each of shape (n_states, n_classes).
 
-        For a feature with a sketch, the densities are of groups of values.
+        A feature with a sketch in `sketches` has densities of groups of values instead.
         """
         found = {j: value_groups(sketch) for j, sketch in (sketches or {}).items()}
         tables = [found[j][2] if j in found else table for j, table in enumerate(counts)]
@@ -69,7 +71,7 @@ class StateDensities(TableDensities):
         return cls(start, logs, centre, np.array(order), key_start.astype(np.int64), keys, places)
 
     def groups(self, feature: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return the keys of a feature's values and their groups; None if it has no groups."""
+        """Return the keys of a feature's listed values and their groups; None without groups."""
         if feature not in self.grouped:
             return None
         at = int(np.searchsorted(self.grouped, feature))
@@ -77,14 +79,14 @@ class StateDensities(TableDensities):
         return self.keys[part], self.places[part]
 
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> StateDensities:
-        """See Densities."""
+        """Return the densities with additional features and classes; see Densities."""
         logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
         start = np.append(self.start, np.full(n_more, self.start[-1]))
         wide = np.concatenate([centre, np.zeros((n_classes, n_more))], axis=1)
         return replace(self, start=start, logs=logs, centre=wide)
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
-        """See Densities."""
+        """Write the log probabilities of state codes; see Densities."""
         if len(self.grouped):
             columns = columns.copy()
             for j in self.grouped.tolist():
@@ -104,9 +106,9 @@ class StateDensities(TableDensities):
     def plate(
         self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
     ) -> TablePlate:
-        """Return tables given the class; a column without states gets a single one.
+        """Return tables given the class; a column without states gets a single state.
 
-        `order` has the index in `logs` of each state of the tables.
+        `order` has, for each state of the tables, its index in `logs`.
         """
         sizes = np.diff(self.start)
         logs = np.insert(self.logs[list(order)], self.start[:-1][sizes == 0], 0.0, axis=0)
@@ -117,7 +119,7 @@ class StateDensities(TableDensities):
 def value_groups(
     sketch: FrequentValues,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Return groups of the frequent values of a column (MODL, Boulle 2005), and one for all others.
+    """Return groups of a column's frequent values (MODL, Boulle 2005), and one for all others.
 
     Returns
     -------
