@@ -11,6 +11,14 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable
+from itertools import islice
+
+# Finding the nearest name takes the product of lengths: words that are longer, and names after the
+# first ones, are not compared.
+_COMPARED_CHARACTERS = 100
+_COMPARED_NAMES = 5000
+# Longer names are cut in messages.
+_SHOWN_CHARACTERS = 200
 
 # Packages whose stack frames lie between the user's code and the place of a warning.
 _BETWEEN = ("bayesgraph", "sklearn", "joblib")
@@ -114,8 +122,12 @@ def warn(message: str, category: type[Warning]) -> None:
 def quoted(values: Iterable[object], *, maximum: int = 8) -> str:
     """Return values as text: the `repr` of at most `maximum` of them, and how many more."""
     items = list(values)
-    shown = ", ".join(repr(item) for item in items[:maximum])
+    shown = ", ".join(_cut(repr(item)) for item in items[:maximum])
     return shown if len(items) <= maximum else f"{shown} and {len(items) - maximum} more"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def suggestion(wrong: object, known: Iterable[object]) -> str:
@@ -127,15 +139,15 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
     " Did you mean 'smoker'?"
     """
     by_text = {str(item): item for item in known}
-    lowered = {text.lower(): item for text, item in by_text.items()}
     text = str(wrong)
     if text in by_text:
-        near = by_text[text]
-    elif found := difflib.get_close_matches(text.lower(), lowered, n=1):
-        near = lowered[found[0]]
-    else:
+        return f" Did you mean {by_text[text]!r}?"
+    if len(text) > _COMPARED_CHARACTERS:
         return ""
-    return f" Did you mean {near!r}?"
+    short = ((t.lower(), item) for t, item in by_text.items() if len(t) <= _COMPARED_CHARACTERS)
+    lowered = dict(islice(short, _COMPARED_NAMES))
+    found = difflib.get_close_matches(text.lower(), lowered, n=1)
+    return f" Did you mean {lowered[found[0]]!r}?" if found else ""
 
 
 def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:

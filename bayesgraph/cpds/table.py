@@ -60,11 +60,23 @@ class TableCPD(CPD):
         check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
         self.variable = variable
         self.parents = discrete_only(variable, checked, family="TableCPD")
-        table = checked_table(values, self._axes, what=self.title)
-        check_sums(table, self.parents, what=self.title)
+        title = self.title
+        table = checked_table(values, self._axes, what=title)
+        check_sums(table, self.parents, what=title)
         table.flags.writeable = False
         self.values = table
         self._log_values: Floats | None = None
+
+    @classmethod
+    def from_checked(
+        cls, variable: Discrete, values: Floats, parents: Iterable[Discrete] = ()
+    ) -> TableCPD:
+        """Return the CPD of an array that readers have checked; it is not copied."""
+        cpd = cls.__new__(cls)
+        cpd.variable, cpd.parents = variable, tuple(parents)
+        values.flags.writeable = False
+        cpd.values, cpd._log_values = values, None
+        return cpd
 
     @property
     def _axes(self) -> tuple[Discrete, ...]:

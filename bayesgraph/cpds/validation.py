@@ -98,9 +98,9 @@ def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> Non
     The message names the row: the configuration of `parents`, which are the other axes.
     """
     sums = values.sum(axis=-1)
-    wrong = np.argwhere(np.abs(sums - 1.0) > SUM_TOLERANCE)
-    if len(wrong):
-        at = tuple(wrong[0].tolist())
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0].tolist())
         states = zip(parents, at, strict=True)
         row = ", ".join(f"{parent.name}={parent.states[code]!r}" for parent, code in states)
         raise CPDError(

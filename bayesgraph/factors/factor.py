@@ -155,9 +155,8 @@ def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: str) ->
             f"{what} takes an array of shape {shape}, one axis for each of {names} in this order; "
             f"got shape {table.shape}."
         )
-    bad = ~(np.isfinite(table) & (table >= 0))
-    if bad.any():
-        where = np.argwhere(bad)[0]
+    if not (table.min(initial=0.0) >= 0.0 and table.max(initial=0.0) < np.inf):  # or NaN
+        where = np.argwhere(~(np.isfinite(table) & (table >= 0)))[0]
         cell = ", ".join(
             f"{v.name!r}={v.states[code]!r}" for v, code in zip(scope, where, strict=True)
         )

@@ -20,6 +20,8 @@ import json
 import math
 import struct
 import zipfile
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -27,6 +29,7 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import FileFormatError
+from bayesgraph.io.budget import MAX_AXES, Budget, cause
 
 FORMAT = "bayesgraph"
 VERSION = 1
@@ -39,19 +42,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER = 30  # bytes before a member's name, which is followed by an extra field
 _NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
 _NOT_OURS = "is not a file of bayesgraph's native format; other formats have other suffixes."
-# Exceptions that reading content may raise if the content violates the format.
-INVALID = (
-    zipfile.BadZipFile,
-    struct.error,
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+# Arrays of a file are copied, as floats, and models keep a second form of many.
+_BYTES_OF_NUMBER = 24
 _DAMAGED = "is truncated or was altered: its checksum does not match. Get the file again."
 
 
@@ -97,10 +89,13 @@ class ArrayReader:
     ----------
     groups : dict from str to ndarray, shape (n,)
         Concatenated values of the arrays of each group.
+    budget : Budget
+        What the arrays may take: several references may be to the same numbers.
     """
 
-    def __init__(self, groups: dict[str, NDArray[Any]]) -> None:
+    def __init__(self, groups: dict[str, NDArray[Any]], budget: Budget) -> None:
         self._groups = groups
+        self.budget = budget
 
     def view(self, reference: Any) -> NDArray[Any]:
         """Return an array as a view of the file's bytes: read-only and perhaps not aligned.
@@ -124,6 +119,9 @@ class ArrayReader:
                 f"{_member(reference['array'])!r} has {group.size} numbers; a reference goes to "
                 f"{at + size}"
             )
+        if len(shape) > MAX_AXES + 1:
+            raise ValueError(f"an array has {len(shape)} axes; at most {MAX_AXES + 1} are possible")
+        self.budget.take(_BYTES_OF_NUMBER * size, "the arrays of the model")
         return group[at : at + size].reshape(shape)
 
     def take(self, reference: Any) -> NDArray[Any]:
@@ -184,7 +182,7 @@ def _member(group: object) -> str:
     return f"{group}.npy"
 
 
-def read_archive(data: bytes, source: str) -> tuple[str, Any, ArrayReader]:
+def read_archive(data: bytes, budget: Budget) -> tuple[str, Any, ArrayReader]:
     """Return the kind, the model and the arrays in the bytes of a file.
 
     Raises
@@ -192,23 +190,50 @@ def read_archive(data: bytes, source: str) -> tuple[str, Any, ArrayReader]:
     FileFormatError
         If the file is not of this format, truncated, altered or of a newer version.
     """
+    source = budget.source
     if not data.startswith(b"PK"):
         raise FileFormatError(f"{source} {_NOT_OURS}" if data else f"{source} is empty.")
     content = memoryview(data)[:-_DIGITS]
     if hashlib.sha256(content).hexdigest().encode() != data[-_DIGITS:]:
-        _diagnose(data, source)
+        _diagnose(data, budget)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {info.filename: _stored(data, info) for info in archive.infolist()}
-        header = json.loads(bytes(members.pop(_HEADER)))
+            members = without_repeats((i.filename, _stored(data, i)) for i in archive.infolist())
+        header = _json(bytes(members.pop(_HEADER)))
         _check_header(header, source)
         groups = {name.removesuffix(".npy"): _array(part) for name, part in members.items()}
-        return header["kind"], header["model"], ArrayReader(groups)
+        return header["kind"], header["model"], ArrayReader(groups, budget)
     except FileFormatError:
         raise
-    except INVALID as error:
-        # The checksum matches, but the content that was written violates the format.
-        raise FileFormatError(f"{source} {_NOT_OURS} ({error})") from error
+    except Exception as error:
+        # The checksum matches, but the content that was written violates the format: any exception
+        # may be raised.
+        raise FileFormatError(f"{source} {_NOT_OURS} ({cause(error)})") from error
+
+
+def without_repeats(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a dict of pairs with different keys: other programs may read the first of two.
+
+    Raises
+    ------
+    ValueError
+        If a key is there twice.
+    """
+    items = list(pairs)
+    found = dict(items)
+    if len(found) < len(items):
+        twice = Counter(key for key, _ in items).most_common(1)[0][0]
+        raise ValueError(f"{twice!r:.80} is there twice")
+    return found
+
+
+def _json(text: bytes) -> Any:
+    """Return a JSON value with finite numbers, of which no object has a key twice."""
+
+    def refused(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, object_pairs_hook=without_repeats, parse_constant=refused)
 
 
 def _check_header(header: Any, source: str) -> None:
@@ -226,12 +251,13 @@ def _check_header(header: Any, source: str) -> None:
         raise ValueError(f"its kind is {header['kind']!r:.80}")
 
 
-def _diagnose(data: bytes, source: str) -> NoReturn:
+def _diagnose(data: bytes, budget: Budget) -> NoReturn:
     """Raise the error for a file with a wrong checksum: damaged, newer, or of another format."""
+    source = budget.source
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_HEADER) as member:
-            # The limit prevents decompression bombs: no valid header is larger.
-            header = json.loads(member.read(64 * len(data)))
+            # Valid headers are not compressed.
+            header = json.loads(member.read(min(len(data), budget.limit)))
         _check_header(header, source)
     except FileFormatError:
         raise

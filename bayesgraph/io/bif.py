@@ -15,8 +15,10 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import FileFormatError, LossyExportError
 from bayesgraph.io import FileFormat
 from bayesgraph.io.bif_parser import parse
+from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.lossy import check_lossless, tables_of
+from bayesgraph.io.row_sums import Normalize
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, plain
 
@@ -35,7 +37,11 @@ _KEYWORDS = {
 
 
 def read_bif(
-    path: PathLike, *, normalize: bool = True, encoding: str = "utf-8-sig"
+    path: PathLike,
+    *,
+    normalize: Normalize = True,
+    encoding: str = "utf-8-sig",
+    limit: int | None = None,
 ) -> BayesianNetwork:
     """Read a BIF file; gzip is recognised by its content.
 
@@ -46,34 +52,43 @@ def read_bif(
     Parameters
     ----------
     path : str or path
-    normalize : bool
+    normalize : bool or "always"
         Whether rows whose sum is off by up to 0.02 (printed with few digits) are divided by their
         sum, with one warning that names the tables and the deviation; if false, they are refused.
-        Rows off by at most 1e-6 are never changed; rows off by more than 0.02 are always refused.
+        "always" divides all rows, such as counts, of which only a row of zeros is refused. Rows off
+        by at most 1e-6 are never changed.
     encoding : str
         Encoding of the text.
+    limit : int, optional
+        Bytes that reading the file may allocate beyond its text, such as for a table of which the
+        file has only a ``default``; by default 64 MB and 40 times the file's bytes. It also limits
+        what a gzip file inflates to, by default 100 times its bytes.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        If the file is not valid BIF; the message has the line and the expected text.
+        If the file is not valid BIF, or beyond the limit; the message has the line and the expected
+        text, or the size.
     """
     source = path_text(path)
-    data = read_unzipped(path)
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FileFormatError(
-            f"{source}, line {line}: expected {encoding} text; got the byte "
-            f"{data[error.start]:#04x}. Name the encoding, such as encoding='latin-1'."
-        ) from error
-    return parse(text, source=source, normalize=normalize)
+    with reading(source, "BIF"):
+        data, budget = read_unzipped(path, limit)
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise FileFormatError(
+                f"{source}, line {line}: expected {encoding} text; got the byte "
+                f"{data[error.start]:#04x}. Name the encoding, such as encoding='latin-1'."
+            ) from error
+        return parse(text, budget=budget, normalize=normalize)
 
 
-def parse_bif(text: str, *, normalize: bool = True) -> BayesianNetwork:
+def parse_bif(
+    text: str, *, normalize: Normalize = True, limit: int | None = None
+) -> BayesianNetwork:
     """Return the network that a BIF text describes; see `read_bif`.
 
     Raises
@@ -90,7 +105,8 @@ def parse_bif(text: str, *, normalize: bool = True) -> BayesianNetwork:
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    return parse(text, source="BIF text", normalize=normalize)
+    with reading("BIF text", "BIF"):
+        return parse(text, budget=Budget("BIF text", len(text), limit), normalize=normalize)
 
 
 def write_bif(model: Any, path: PathLike, *, strict: bool = True, name: str = "unknown") -> None:

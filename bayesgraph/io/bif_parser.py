@@ -16,53 +16,60 @@ import numpy as np
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.row_sums import RoundedRows, first_bad_row, network_of, sum_to_one
+from bayesgraph.io.budget import BYTES_OF_CELL, MAX_AXES, Budget
+from bayesgraph.io.row_sums import (
+    Normalize,
+    RoundedRows,
+    first_bad_row,
+    network_of,
+    sum_to_one,
+)
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Discrete, Name
 
-# Pattern of text without braces outside quotes. It is possessive: without backtracking, the time is
-# linear.
+# All repetitions are possessive: without backtracking, the time is linear.
+# Pattern of text without braces outside quotes.
 _FLAT = r'[^"{}]*+(?:"[^"]*+"[^"{}]*+)*+'
 _BLOCK = re.compile(
-    rf"\s*(?P<kind>network|variable|probability)\b(?P<head>{_FLAT})"
-    rf"\{{(?P<body>{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+)\}}\s*;?"
+    rf"\s*+(?P<kind>network|variable|probability)\b(?P<head>{_FLAT})"
+    rf"\{{(?P<body>{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+)\}}\s*+;?+"
 )
 _KIND = re.compile(r"(?:network|variable|probability)\b")
 _COMMENT = re.compile(r'"[^"]*+"|//[^\n]*+|/\*.*?\*/|/\*', re.DOTALL)
 _NOT_NEWLINE = re.compile(r"[^\n]")
-_BLANK = re.compile(r"\s*")
+_BLANK = re.compile(r"\s*+")
 _WORD = re.compile(r'"([^"]*+)"|([|])|([^\s,|"]++)')
 _PROPERTY = r'property\b[^;"]*+(?:"[^"]*+"[^;"]*+)*+;'
 _TYPE = re.compile(
-    rf"\s*(?:type\s+(?P<type>\w+)\s*(?:\[\s*(?P<count>\d{{1,9}})\s*\])?\s*"
-    rf"\{{(?P<states>{_FLAT})\}}\s*;|{_PROPERTY})"
+    rf"\s*+(?:type\s++(?P<type>\w++)\s*+(?:\[\s*+(?P<count>\d{{1,9}}+)\s*+\]\s*+)?+=?+\s*+"
+    rf"\{{(?P<states>{_FLAT})\}}\s*+;|{_PROPERTY})"
 )
 _NUMBERS = r"([-+.0-9eE,\s]*+)"
 _ENTRY = re.compile(
-    r'\s*(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)\s*'
+    r'\s*+(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)'
     + _NUMBERS
-    + r";|\b(table|default)\b\s*"
+    + r";|\b(table|default)\b"
     + _NUMBERS
     + rf";|{_PROPERTY})"
 )
 
 
-def parse(text: str, *, source: str, normalize: bool) -> BayesianNetwork:
+def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork:
     """Return the network of a BIF text.
 
     Parameters
     ----------
     text : str
-    source : str
-        Path for messages.
-    normalize : bool
-        Whether rows whose sum is off by at most 0.02 are divided by it, with a warning, or refused.
+    budget : Budget
+        What reading may allocate; it has the path for messages.
+    normalize : bool or "always"
+        Which rows are divided by their sums, with a warning; see `RoundedRows`.
 
     Raises
     ------
     FileFormatError
     """
-    return _Parser(text, source).network(normalize=normalize)
+    return _Parser(text, budget).network(normalize=normalize)
 
 
 @dataclass
@@ -96,9 +103,12 @@ class _Entries:
 
 
 class _Parser:
-    def __init__(self, text: str, source: str) -> None:
-        self.source = source
+    def __init__(self, text: str, budget: Budget) -> None:
+        self.source = budget.source
         self.text = text
+        self._budget = budget
+        # From the states of each variable that is a parent to their codes.
+        self._codes: dict[Name, dict[str, int]] = {}
         if "//" in text or "/*" in text:
             self.text = _COMMENT.sub(self._blanked, text)
 
@@ -126,17 +136,20 @@ class _Parser:
         line = self.text[self._after_blanks(at) : end].split("\n", 1)[0].strip()
         return repr(line[:40]) if line else "the end"
 
-    def network(self, *, normalize: bool) -> BayesianNetwork:
+    def network(self, *, normalize: Normalize) -> BayesianNetwork:
         blocks = self._blocks()
         variables = self._variables(blocks["variable"])
         rounded = RoundedRows(normalize=normalize)
         cpds: dict[str, TableCPD] = {}
-        for block in blocks["probability"]:
-            child, parents = self._family(block, variables)
-            if child.name in cpds:
-                raise self._error(block.start, f"{child.name!r} has a second probability block.")
-            assert isinstance(child.name, str)  # as all names of a BIF file
-            cpds[child.name] = self._cpd(block, child, parents, rounded)
+        # Rows whose sum overflows are refused like all rows that do not sum to one.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in blocks["probability"]:
+                child, parents = self._family(block, variables)
+                if child.name in cpds:
+                    text = f"{child.name!r} has a second probability block."
+                    raise self._error(block.start, text)
+                assert isinstance(child.name, str)  # as all names of a BIF file
+                cpds[child.name] = self._cpd(block, child, parents, rounded)
         without = [name for name in variables if name not in cpds]
         if without:
             raise self._error(
@@ -247,6 +260,12 @@ class _Parser:
             raise self._error(block.start, "expected the name of a variable after 'probability ('.")
         # Without a bar the first name is the child and the others are its parents (older files).
         family = [variables[name] for name in children + parents]
+        if len(family) > MAX_AXES:
+            raise self._error(
+                block.start,
+                f"expected at most {MAX_AXES - 1} parents of {family[0].name!r}, as a table has at "
+                f"most {MAX_AXES} axes; got {len(family) - 1}.",
+            )
         return family[0], family[1:]
 
     def _known(self, text: str, variables: dict[str, Discrete], block: _Block) -> list[str]:
@@ -262,19 +281,16 @@ class _Parser:
         self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
     ) -> TableCPD:
         entries = self._entries(block, child, parents)
-        # Rows whose sum overflows are refused like all rows that do not sum to one.
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = rounded.repaired(child.name, self._table(block, entries, child, parents))
+        values = rounded.repaired(child.name, self._table(block, entries, child, parents))
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return TableCPD(child, values, parents)
+            return TableCPD(child, values, parents)
         except BayesGraphError as error:
             at = entries.rows.get(first_bad_row(values), block.start)
             raise self._error(at, _explained(error, entries, values)) from error
 
     def _entries(self, block: _Block, child: Discrete, parents: list[Discrete]) -> _Entries:
         entries = _Entries()
-        codes = [{str(state): code for code, state in enumerate(p.states)} for p in parents]
+        codes = [self._codes_of(parent) for parent in parents]
         n = child.cardinality
         at, end = block.body
         while match := _ENTRY.match(self.text, at, end):
@@ -288,6 +304,8 @@ class _Parser:
                 entries.rows[index] = at
                 entries.numbers.extend(self._floats(row, n, child, at))
             elif word == "default":
+                if entries.default is not None:
+                    raise self._error(at, f"{child.name!r} has a second 'default'.")
                 entries.default = self._floats(values, n, child, at)
             elif word == "table":
                 if entries.whole is not None:
@@ -306,6 +324,12 @@ class _Parser:
                 block.start, f"expected one 'table' or rows for {child.name!r}; got both."
             )
         return entries
+
+    def _codes_of(self, variable: Discrete) -> dict[str, int]:
+        if variable.name not in self._codes:
+            codes = {str(state): code for code, state in enumerate(variable.states)}
+            self._codes[variable.name] = codes
+        return self._codes[variable.name]
 
     def _floats(self, text: str, count: int, child: Discrete, at: int) -> list[float]:
         words = text.replace(",", " ").split()
@@ -378,6 +402,10 @@ class _Parser:
                 f"expected {what} for {child.name!r}: {n_rows - len(entries.rows)} of {n_rows} "
                 "rows are missing and there is no 'default'.",
             )
+        if entries.default is not None:
+            # No text confirms the size of the table.
+            cells = n_rows * child.cardinality
+            self._budget.take(BYTES_OF_CELL * cells, f"the table of {child.name!r}")
         table = np.empty((n_rows, child.cardinality))
         if entries.default is not None:
             table[:] = entries.default

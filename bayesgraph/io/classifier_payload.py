@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph import classifiers
 from bayesgraph.classifiers.decision_trees import DecisionTreeNetworkRegressor
@@ -17,10 +18,10 @@ from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
 from bayesgraph.errors import LossyExportError
-from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
 from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.models_payload import MODELS
-from bayesgraph.io.payloads import Kind
+from bayesgraph.io.payloads import Kind, variable_at
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.loglinear import Candidate, Choice
@@ -96,19 +97,20 @@ def _decode(item: Any, arrays: ArrayReader) -> Any:
     model = _estimator(item.get("estimator", _REGRESSOR), parameters)
     model.network_ = MODELS[item.get("model", "network")].decode(item["network"], arrays)
     variables = model.network_.variables
-    model.target_ = target = variables[item["target"]]
-    model.features_ = tuple(variables[at] for at in item["features"])
+    model.target_ = target = variable_at(variables, item["target"])
+    model.features_ = tuple(variable_at(variables, at) for at in item["features"])
+    if len({target, *model.features_}) <= len(model.features_):
+        raise ValueError("the class and the features are not different variables")
     decode_columns(model, item)
     if "label_type" in item:
         if not isinstance(target, Discrete):
             raise ValueError(f"the class {target.name!r} is not discrete")
-        model.classes_ = np.empty(target.cardinality, dtype=np.dtype(item["label_type"]))
-        model.classes_[:] = target.states
+        model.classes_ = decode_labels(target.states, item["label_type"], arrays)
     others = {"leaf_": item["leaf"]} if "leaf" in item else item.get("variables", {})  # 0.1.0
-    found = {
-        **{name: decode_value(value) for name, value in item["numbers"].items()},
+    found: dict[str, Any] = {
+        **{name: _number(value) for name, value in item["numbers"].items()},
         **{name: arrays.take(value) for name, value in item.get("arrays", {}).items()},
-        **{name: variables[at] for name, at in others.items()},
+        **{name: variable_at(variables, at) for name, at in others.items()},
     }
     if "choice" in item:
         found["choice_"] = _decode_choice(item["choice"])
@@ -122,6 +124,33 @@ def _decode(item: Any, arrays: ArrayReader) -> Any:
     if "statistics" in item:
         model.statistics_ = decode_statistics(item["statistics"], variables, arrays)
     return model
+
+
+def decode_labels(states: Sequence[Any], label_type: Any, arrays: ArrayReader) -> NDArray[Any]:
+    """Return classes as an array of a type that holds each of them as it is.
+
+    Raises
+    ------
+    ValueError
+        If the type is none that `encode` writes, or changes a label, as one of short texts would.
+    """
+    dtype = np.dtype(label_type)
+    if dtype.str != label_type:
+        raise ValueError(f"{label_type!r:.80} is not the type of labels")
+    arrays.budget.take(dtype.itemsize * len(states), f"{len(states)} labels of the type {dtype}")
+    labels = np.empty(len(states), dtype=dtype)
+    labels[:] = states
+    held = labels.tolist()
+    if [(type(label), label) for label in held] != [(type(state), state) for state in states]:
+        raise ValueError(f"labels of the type {label_type!r:.80} cannot be {list(states)!r:.80}")
+    return labels
+
+
+def _number(item: Any) -> int | float:
+    found = decode_value(item)
+    if isinstance(found, (int, float)):
+        return found
+    raise ValueError(f"expected a number; got {found!r:.80}")
 
 
 def _estimator(name: str, parameters: dict[str, Any]) -> Any:
@@ -141,11 +170,20 @@ def _estimator(name: str, parameters: dict[str, Any]) -> Any:
     if given := {key: parameters.pop(key) for key in _OF_SMOOTHING & parameters.keys()}:
         scheme = parameters.get("smoothing", "dirichlet")
         parameters["smoothing"] = Smoothing(scheme=scheme, **given)
-    return getattr(classifiers, name)(**parameters)
+    model = getattr(classifiers, name)(**parameters)
+    check_parameters(model)
+    return model
+
+
+def check_parameters(model: Any) -> None:
+    """Raise the error of `fit` if the smoothing or the settings of a stream are not valid."""
+    for check in ("_smoothing", "_settings"):
+        getattr(model, check, lambda: None)()
 
 
 def encode_estimator(model: Any) -> dict[str, Any]:
     """Return an estimator's class, parameters and column layout as JSON."""
+    check_parameters(model)
     parameters = model.get_params(deep=False).items()
     return {
         "estimator": type(model).__name__,
@@ -176,13 +214,12 @@ def _encode_layout(layout: Layout) -> dict[str, Any]:
 
 
 def _decode_layout(layout: Any) -> Layout:
+    columns = without_repeats((decode_value(name), None) for name in layout["columns"])
+    groups = ((name, tuple(map(decode_value, items))) for name, items in layout["groups"])
     return Layout(
-        tuple(decode_value(name) for name in layout["columns"]),
-        {decode_value(name): str(family) for name, family in layout["families"]},
-        {
-            decode_value(name): tuple(decode_value(item) for item in items)
-            for name, items in layout["groups"]
-        },
+        tuple(columns),
+        without_repeats((decode_value(name), str(family)) for name, family in layout["families"]),
+        without_repeats((decode_value(name), items) for name, items in groups),
         frozenset(decode_value(name) for name in layout["categorical"]),
     )
 
@@ -272,9 +309,11 @@ def decode_parameter(item: Any) -> Any:
         graph.add_edges_from(decode_parameter(item["arcs"]))
         return graph
     if "mapping" in item:
-        return {decode_parameter(key): decode_parameter(v) for key, v in item["mapping"]}
+        return without_repeats(
+            (decode_parameter(k), decode_parameter(v)) for k, v in item["mapping"]
+        )
     if "set" in item:
-        return {decode_parameter(value) for value in item["set"]}
+        return set(without_repeats((decode_parameter(value), None) for value in item["set"]))
     if "list" in item:
         return [decode_parameter(value) for value in item["list"]]
     return decode_value(item["value"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import io
 import os
 import secrets
 import stat
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -15,10 +17,16 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from bayesgraph.errors import FileFormatError
+from bayesgraph.io.budget import Budget, inflation_limit
+
+if sys.platform != "win32":
+    import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # zlib's number for the largest window in a gzip file
+_TEMPORARY = ".bayesgraph-"
 
 
 def path_text(path: PathLike) -> str:
@@ -36,40 +44,87 @@ def path_text(path: PathLike) -> str:
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """Return the content of a file.
+    """Return the content of a regular file.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
+    IsADirectoryError
+        If it is a directory.
+    FileFormatError
+        If it is a pipe, a device, a socket or a loop of symbolic links.
+    """
+    text = path_text(path)
+    mode = _mode(text)
+    if mode is None:
+        raise FileNotFoundError(errno.ENOENT, "There is no such file; check the path", text)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", text)
+    if not stat.S_ISREG(mode):
+        # A pipe without a writer blocks for ever, and a device may have no end.
+        raise FileFormatError(
+            f"{text}: expected a regular file; got a pipe, a device or a socket. Copy what it "
+            "gives to a file."
+        )
+    return Path(text).read_bytes()
+
+
+def _mode(path: str) -> int | None:
+    """Return type and permissions of the file that a path leads to, None if there is none.
+
+    Raises
+    ------
+    FileFormatError
+        If the path is a loop of symbolic links.
     """
     try:
-        return Path(path_text(path)).read_bytes()
+        return os.stat(path).st_mode
     except FileNotFoundError:
-        raise FileNotFoundError(
-            errno.ENOENT, "There is no such file; check the path", path_text(path)
+        return None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise FileFormatError(
+            f"{path}: expected the path of a file; got symbolic links that lead in a loop. Remove "
+            "them."
         ) from None
 
 
-def read_unzipped(path: PathLike) -> bytes:
-    """Return the content of a file, decompressed if its first bytes are those of gzip.
+def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budget]:
+    """Return the content of a file, decompressed if it is gzipped, and what reading it may take.
+
+    Parameters
+    ----------
+    path : str or path
+    limit : int, optional
+        Bytes that reading the file may allocate; see `Budget`.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        If the gzip file is truncated or altered.
+        If the gzip file is truncated or altered, or inflates beyond the limit.
     """
-    data = read_bytes(path)
+    data, source = read_bytes(path), path_text(path)
+    budget = Budget(source, len(data), limit)
     if not data.startswith(_GZIP_MAGIC):
-        return data
+        return data, budget
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            content = stream.read(budget.inflated + 1)
     except (EOFError, OSError, zlib.error) as error:
         raise FileFormatError(
-            f"{path_text(path)}: the gzip file is truncated or altered ({error}); get it again."
+            f"{source}: the gzip file is truncated or altered ({error}); get it again."
         ) from error
+    if len(content) > budget.inflated:
+        raise FileFormatError(
+            f"{source}: the gzip file of {len(data):,} bytes inflates to more than "
+            f"{budget.inflated:,}. If you trust the file, allow more by limit=, in bytes."
+        )
+    budget.take(len(content), "the inflated content")
+    return content, budget
 
 
 @contextlib.contextmanager
@@ -78,37 +133,80 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
     The temporary file is in the same directory and has the same suffix. It replaces the old file in
     one step, after it has been flushed to disk. If anything fails before that, the old file is
-    unchanged and the temporary file is removed. A file that is replaced keeps its permission bits,
-    and a symbolic link keeps pointing to it.
+    unchanged and the temporary file is removed; what a killed process left behind is removed by the
+    next save to the directory. A file that is replaced keeps its permission bits, which the
+    temporary file has from its first byte, and a symbolic link keeps pointing to it. A hard link
+    keeps the old content.
 
     Raises
     ------
     FileNotFoundError
         If there is no such directory.
+    IsADirectoryError
+        If the path is that of a directory.
     PermissionError
         If the file may not be written.
+    FileFormatError
+        If the path is a loop of symbolic links.
     """
+    mode = _mode(path_text(path))
     target = Path(os.path.realpath(path_text(path)))
     _check_target(target)
     # A device or a pipe cannot be replaced: its content is written at the end.
-    special = target.exists() and not target.is_file()
+    special = mode is not None and not stat.S_ISREG(mode)
     directory = Path(tempfile.gettempdir()) if special else target.parent
-    temporary = directory / f".bayesgraph-{secrets.token_hex(8)}{target.suffix}"
-    # Unlike tempfile's 0600, this mode is subject to the umask, as that of any new file is.
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    try:
+    _remove_abandoned(directory)
+    with _temporary(directory, target.suffix, 0o600 if special else mode) as temporary:
         yield temporary
         if special:
             target.write_bytes(temporary.read_bytes())
             return
         with temporary.open("rb+") as stream:
             os.fsync(stream.fileno())
-        if target.exists():
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
     _sync_directory(target.parent)
+
+
+@contextlib.contextmanager
+def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]:
+    """Yield the path of a new file with a mode (by default that of any new file), then remove it.
+
+    It is locked as long as it is in use, so that other processes do not take it for abandoned.
+    """
+    while True:
+        path = directory / f"{_TEMPORARY}{secrets.token_hex(8)}{suffix}"
+        permissions = 0o666 if mode is None else stat.S_IMODE(mode)
+        # With O_EXCL no file that others prepared is written; the umask applies to new files.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, permissions)
+        try:
+            if sys.platform == "win32":
+                os.close(descriptor)  # an open file could not be renamed
+            else:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if mode is not None:
+                    os.fchmod(descriptor, permissions)
+            if not path.exists():
+                continue  # removed as abandoned before it was locked
+            yield path
+            return
+        finally:
+            path.unlink(missing_ok=True)
+            if sys.platform != "win32":
+                os.close(descriptor)
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Remove the temporary files of killed processes: those that nobody has locked."""
+    if sys.platform == "win32":
+        return
+    for path in directory.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}*"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -127,10 +225,18 @@ def write_bytes(path: PathLike, data: bytes) -> None:
 def write_text(path: PathLike, text: str) -> None:
     """Write a text as a whole or not at all, gzipped if the path ends in ``.gz``."""
     data = text.encode()
-    if path_text(path).lower().endswith(".gz"):
-        # Without the time in the header, the same text gives the same bytes.
-        data = gzip.compress(data, mtime=0)
-    write_bytes(path, data)
+    write_bytes(path, _zipped(data) if path_text(path).lower().endswith(".gz") else data)
+
+
+def _zipped(data: bytes) -> bytes:
+    """Return bytes as a gzip file that inflates no more than readers allow."""
+    # Without the time in the header, the same text gives the same bytes.
+    packed = gzip.compress(data, mtime=0)
+    if len(data) <= inflation_limit(len(packed)):
+        return packed
+    # Text that repeats itself: Huffman codes alone inflate at most eight times.
+    coder = zlib.compressobj(9, zlib.DEFLATED, _GZIP_WINDOW, strategy=zlib.Z_HUFFMAN_ONLY)
+    return coder.compress(data) + coder.flush()
 
 
 def _check_target(target: Path) -> None:

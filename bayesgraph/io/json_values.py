@@ -6,7 +6,9 @@ one entry, from the tag of the type to a text (for a tuple, a list) that reads b
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -19,12 +21,20 @@ Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 # Magnitude from which JSON readers other than Python's may round an integer.
 _SAFE_INTEGER = 2**53
+_FRACTION = re.compile(r"-?\d++(?:/\d++)?")
 
 
 class _Codec(NamedTuple):
     tag: str
     encode: Callable[[Any], str]
     decode: Callable[[str], Any]
+
+
+def _decode_fraction(text: str) -> Fraction:
+    # Fraction("1e99999999") would compute the power.
+    if not _FRACTION.fullmatch(text):
+        raise ValueError(f"expected a fraction such as '1/3'; got {text!r:.80}")
+    return Fraction(text)
 
 
 def _decode_timedelta(text: str) -> datetime.timedelta:
@@ -37,7 +47,7 @@ _CODECS: dict[type, _Codec] = {
     float: _Codec("float", repr, float),
     bytes: _Codec("bytes", bytes.hex, bytes.fromhex),
     Decimal: _Codec("decimal", str, Decimal),
-    Fraction: _Codec("fraction", str, Fraction),
+    Fraction: _Codec("fraction", str, _decode_fraction),
     datetime.date: _Codec("date", datetime.date.isoformat, datetime.date.fromisoformat),
     datetime.time: _Codec("time", datetime.time.isoformat, datetime.time.fromisoformat),
     datetime.datetime: _Codec(
@@ -81,16 +91,28 @@ def encode_value(value: object, what: str = "value", owner: object = None) -> Js
         # Python limits the decimal digits of an integer, but not the hexadecimal ones.
         return value if abs(value) < _SAFE_INTEGER else {"int": hex(value)}
     codec = _CODECS.get(kind)
-    text = "" if codec is None else codec.encode(value)
-    if codec is not None and repr(back := codec.decode(text)) == repr(value) and back == value:
-        return {codec.tag: text}
     fault = f"is of the type {kind.__module__}.{kind.__qualname__}"
     if codec is not None:
-        fault = f"would read back as {back!r}"
+        try:
+            text = codec.encode(value)
+            back = codec.decode(text)
+            if repr(back) == repr(value) and back == value:
+                return {codec.tag: text}
+            fault = f"would read back as {back!r}"
+        except (ArithmeticError, ValueError) as error:  # a signaling NaN, too many digits
+            fault = f"cannot be written as text ({error})"
+    title = f"{what} {_shown(value)}" + ("" if owner is None else f" of {owner!r}")
     raise LossyExportError(
-        f"The {what} {value!r}{'' if owner is None else f' of {owner!r}'} {fault}: the native "
-        f"format cannot hold it. It holds {_HELD}; use one of these."
+        f"The {title} {fault}: the native format cannot hold it. It holds {_HELD}; use one of "
+        "these."
     )
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python limits the decimal digits of an integer
+        return f"of the type {type(value).__name__} with very many digits"
 
 
 def decode_value(value: Json) -> Any:
@@ -101,12 +123,18 @@ def decode_value(value: Json) -> Any:
     ValueError
         If `encode_value` never returns such a value.
     """
-    if value is None or isinstance(value, (str, bool, int)):
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int) and abs(value) < _SAFE_INTEGER:
         return value
     if isinstance(value, dict) and len(value) == 1:
         ((tag, content),) = value.items()
         if tag == "tuple" and isinstance(content, list):
             return tuple(decode_value(item) for item in content)
         if tag in _DECODERS and isinstance(content, str):
-            return _DECODERS[tag](content)
+            found = _DECODERS[tag](content)
+            # Any other text that reads as the value, such as "1.50", was not written by `encode`.
+            with contextlib.suppress(LossyExportError):  # of NaN, which is no state
+                if encode_value(found) == value:
+                    return found
     raise ValueError(f"expected a name or a state; got {value!r:.80}")

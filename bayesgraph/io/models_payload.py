@@ -17,6 +17,7 @@ from bayesgraph.io.payloads import (
     FACTOR_GRAPH,
     NETWORK,
     Kind,
+    decode_arcs,
     decode_cpd,
     decode_variable,
     decode_variables,
@@ -74,8 +75,7 @@ def _decode_mixture(item: Any, arrays: ArrayReader) -> NetworkMixture:
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
 
     def arcs(part: Any) -> dict[tuple[Name, Name], float]:
-        named = [tuple(variable_at(variables, i).name for i in arc) for arc in part["arcs"]]
-        return dict(zip(named, arrays.view(part["values"]).tolist(), strict=True))  # type: ignore[arg-type]
+        return decode_arcs(part["arcs"], part["values"], variables, arrays)
 
     networks = []
     for network in item["networks"]:
@@ -114,6 +114,8 @@ def _decode_weighted(item: Any, arrays: ArrayReader) -> WeightedNetwork:
     by_class = item["by_class"]
     names = [v.name for v in network.variables if v != target]
     sizes = [len(bias) if each else 1 for each in by_class]
+    if not all(type(each) is bool for each in by_class) or bias.ndim != 1 or values.ndim != 1:
+        raise ValueError("the exponents are no list of numbers, with a bias for each class")
     if len(names) != len(by_class) or sum(sizes) != len(values):
         raise ValueError("the exponents do not fit the features")
     parts = np.split(values, np.cumsum(sizes)[:-1]) if sizes else []

@@ -10,9 +10,16 @@ from __future__ import annotations
 import pkgutil
 from typing import Any
 
-from bayesgraph.errors import BayesGraphError, FileFormatError, LossyExportError, quoted
+from bayesgraph.errors import (
+    BayesGraphError,
+    FileFormatError,
+    LossyExportError,
+    MissingDependencyError,
+    quoted,
+)
 from bayesgraph.io import FileFormat
-from bayesgraph.io.archive import INVALID, ArrayWriter, read_archive, write_archive
+from bayesgraph.io.archive import ArrayReader, ArrayWriter, read_archive, write_archive
+from bayesgraph.io.budget import Budget, cause, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
 from bayesgraph.io.payloads import Kind, RemovedKind
 
@@ -76,7 +83,7 @@ def write_native(model: Any, path: PathLike) -> None:
         ) from error
 
 
-def read_native(path: PathLike) -> Any:
+def read_native(path: PathLike, *, limit: int | None = None) -> Any:
     """Read a file that `write_native` wrote.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
@@ -84,6 +91,9 @@ def read_native(path: PathLike) -> Any:
     Parameters
     ----------
     path : str or path
+    limit : int, optional
+        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes,
+        which every file that was saved needs less than.
 
     Returns
     -------
@@ -95,10 +105,17 @@ def read_native(path: PathLike) -> Any:
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        If the file is not of this format, truncated, altered, or of a newer bayesgraph.
+        If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
+        limit.
     """
     source = path_text(path)
-    name, payload, arrays = read_archive(read_bytes(path), source)
+    with reading(source, "the native format"):
+        data = read_bytes(path)
+        return _decoded(*read_archive(data, Budget(source, len(data), limit)))
+
+
+def _decoded(name: str, payload: Any, arrays: ArrayReader) -> Any:
+    source = arrays.budget.source
     if name in REMOVED:
         raise FileFormatError(
             f"{source} holds a model of the kind {name!r}; bayesgraph {REMOVED[name]} was the last "
@@ -114,10 +131,13 @@ def read_native(path: PathLike) -> Any:
         return kind.decode(payload, arrays)
     except RemovedKind as error:
         raise FileFormatError(f"{source} holds {error}") from None
-    except (BayesGraphError, *INVALID) as error:
+    except (FileFormatError, MissingDependencyError, Warning):
+        raise
+    except Exception as error:
         # As in read_archive: the checksum matches, but the content violates the format.
+        text = str(error) if isinstance(error, (BayesGraphError, ValueError)) else cause(error)
         raise FileFormatError(
-            f"{source} does not hold a valid model of the kind {name!r}: {error}"
+            f"{source} does not hold a valid model of the kind {name!r}: {text}"
         ) from error
 
 

@@ -16,7 +16,7 @@ from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, TreeCPD
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.families import FAMILIES
-from bayesgraph.io.archive import ArrayReader, ArrayWriter
+from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
 from bayesgraph.io.json_values import Json, decode_value, encode_value
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
@@ -211,12 +211,19 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
 def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
     variables = decode_variables(item, item["cpds"])
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
-    arcs = [
-        (variable_at(variables, i).name, variable_at(variables, j).name)
-        for i, j in item["scored_arcs"]
-    ]
-    scores = arrays.view(item["arc_scores"]).tolist()
-    return BayesianNetwork(cpds, arc_scores=dict(zip(arcs, scores, strict=True)), order=variables)
+    scores = decode_arcs(item["scored_arcs"], item["arc_scores"], variables, arrays)
+    return BayesianNetwork(cpds, arc_scores=scores, order=variables)
+
+
+def decode_arcs(
+    arcs: Any, numbers: Any, variables: Sequence[Variable], arrays: ArrayReader
+) -> dict[tuple[Name, Name], float]:
+    """Return the number of each arc, given pairs of positions and the reference to an array."""
+    named = [(variable_at(variables, i).name, variable_at(variables, j).name) for i, j in arcs]
+    values = arrays.view(numbers)
+    if values.ndim != 1:
+        raise ValueError(f"the scores of arcs have the shape {values.shape}")
+    return without_repeats(zip(named, values.tolist(), strict=True))
 
 
 # --------------------------------------------------------------------------------- factor graphs
@@ -258,7 +265,8 @@ def _decode_source(item: Any, variables: list[Variable], arrays: ArrayReader) ->
     discrete = [variable for variable in scope if isinstance(variable, Discrete)]
     log_values = arrays.take(item["log_values"])
     shape = tuple(variable.cardinality for variable in discrete)
-    if len(discrete) < len(scope) or log_values.shape[1:] != shape:
+    rows = log_values.shape[:1]
+    if len(discrete) < len(scope) or log_values.shape != (*rows, *shape) or not sum(rows):
         raise ValueError(f"a factor of the shape {log_values.shape} does not fit its variables")
     if np.isnan(log_values).any() or np.isposinf(log_values).any():
         raise ValueError("a factor has NaN or infinity")

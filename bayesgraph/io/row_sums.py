@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
-from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted, warn
+from bayesgraph.errors import (
+    BayesGraphError,
+    BayesGraphWarning,
+    DataError,
+    FileFormatError,
+    quoted,
+    warn,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name
 
+# Which rows are divided by their sums.
+Normalize: TypeAlias = bool | Literal["always"]
 # Maximum deviation of a sum from 1 that two printed digits of a few states explain.
 ROUNDING_LIMIT = 0.02
 
@@ -21,23 +31,35 @@ class RoundedRows:
     """Normalises rows of rounded probabilities, and warns of them once at the end.
 
     Rows whose sum is off by at most 1e-6, which TableCPD accepts, are kept exactly. Rows off by at
-    most 0.02 are divided by their sum, unless `normalize` is false. Other rows are kept, and
-    TableCPD refuses them.
+    most 0.02 are divided by their sum, unless `normalize` is false; if it is "always", so are all
+    rows with a positive sum. Other rows are kept, and TableCPD refuses them.
 
     Parameters
     ----------
-    normalize : bool
+    normalize : bool or "always"
+
+    Raises
+    ------
+    DataError
+        If `normalize` is something else.
     """
 
-    def __init__(self, *, normalize: bool) -> None:
+    def __init__(self, *, normalize: Normalize) -> None:
+        if not isinstance(normalize, bool) and normalize != "always":
+            raise DataError(f"normalize= is True, False or 'always'; got {normalize!r}.")
         self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
+        if normalize == "always":
+            self.limit = np.inf
         self._changed: dict[Name, float] = {}
 
     def repaired(self, name: Name, values: Floats) -> Floats:
         """Return the table of a variable (child on the last axis) with rounded rows normalised."""
         sums = values.sum(axis=-1, keepdims=True)
         deviation = np.abs(sums - 1.0)
-        rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit)
+        if deviation.max() <= SUM_TOLERANCE:
+            return values
+        rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit) & (sums > 0)
+        rounded &= np.isfinite(sums)
         if not rounded.any():
             return values
         self._changed[name] = float(deviation[rounded].max())
@@ -81,9 +103,9 @@ def first_bad_row(values: Floats) -> int:
     return int(np.argmin(good))
 
 
-def sum_to_one(rows: Floats) -> bool:
+def sum_to_one(rows: Floats, tolerance: float = ROUNDING_LIMIT) -> bool:
     """Return whether all rows sum to one up to the rounding of printed probabilities.
 
     On a refused table with its axes swapped, true means that the file has the axes in that order.
     """
-    return np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING_LIMIT)
+    return bool(np.abs(rows.sum(axis=1) - 1.0).max() <= tolerance)

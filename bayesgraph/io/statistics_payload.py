@@ -70,6 +70,7 @@ class _Reader:
     def __init__(self, variables: Sequence[Variable], arrays: ArrayReader) -> None:
         self._variables = variables
         self._arrays = arrays
+        self.budget = arrays.budget
 
     def variable(self, place: Any, kind: type[Any]) -> Any:
         found = variable_at(self._variables, place)
@@ -264,6 +265,7 @@ def _decode_totals(item: Any, read: _Reader) -> TotalsSummary:
     known = read.weights(item["lengths"])
     if known.shape[:-1] != (n_groups,) or known.shape[-1] > len(LENGTHS):
         raise ValueError(f"lengths have the shape {known.shape}")
+    read.budget.take(8 * n_groups * len(LENGTHS), "the lengths of rows")
     lengths = np.zeros((n_groups, len(LENGTHS)))
     lengths[:, : known.shape[-1]] = known
     return TotalsSummary(

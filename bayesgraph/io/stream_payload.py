@@ -13,7 +13,9 @@ from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
+    check_parameters,
     decode_columns,
+    decode_labels,
     decode_parameter,
     encode_estimator,
     encode_parameter,
@@ -81,6 +83,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
         )
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = CLASSES[item["estimator"]](**_renamed(parameters))
+    check_parameters(model)
     decode_columns(model, item)
     columns = model.layout_.columns
     if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
@@ -92,7 +95,10 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
         [_vocabulary(states, star.settings.max_categories) for states in item["vocabularies"]],
     )
     model._is_open = item["open"] is True
-    model.classes_ = _labels(item["classes"], item["label_type"])
+    classes = [decode_value(value) for value in item["classes"]]
+    model.classes_ = decode_labels(classes, item["label_type"], arrays)
+    if len(set(classes)) < len(classes):
+        raise ValueError(f"{classes!r:.80} are not the classes of a model")
     model.target_name_ = decode_value(item["target"])
     model.star_ = star
     _check_fit(model)
@@ -133,15 +139,6 @@ def _vocabulary(items: Any, max_exact: int) -> dict[Any, int]:
     if len(found) < len(states):
         raise ValueError(f"a state is there twice in {states!r:.80}")
     return found
-
-
-def _labels(items: Any, label_type: Any) -> Any:
-    values = [decode_value(value) for value in items]
-    labels = np.empty(len(values), dtype=np.dtype(label_type))
-    labels[:] = values
-    if len(set(labels.tolist())) < len(values) or labels.tolist() != values:
-        raise ValueError(f"{values!r:.80} are not the classes of a model")
-    return labels
 
 
 def _check_fit(model: StreamingNaiveBayesClassifier) -> None:

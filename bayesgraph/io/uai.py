@@ -4,7 +4,7 @@ A model file has a word for its kind, the numbers of states, the scopes and the 
 names of variables or states. The last variable of a scope varies fastest, and in a Bayesian network
 it is the child. Line breaks count as blanks. The formats are described at
 https://uaicompetition.github.io/uci-2022/file-formats/; lines that start with the word ``c`` are
-comments, as in 2016.
+comments, as in 2016, and so is what follows a ``#`` in a line, as pyAgrum writes.
 """
 
 from __future__ import annotations
@@ -17,19 +17,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
+from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import (
     BayesGraphError,
+    BayesGraphWarning,
     FileFormatError,
     LossyExportError,
     ModelError,
     quoted,
+    warn,
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io import FileFormat
+from bayesgraph.io.budget import BYTES_OF_STATE, MAX_AXES, Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.lossy import check_lossless, no_table, tables_of
-from bayesgraph.io.row_sums import RoundedRows, first_bad_row, network_of, sum_to_one
+from bayesgraph.io.row_sums import (
+    Normalize,
+    RoundedRows,
+    first_bad_row,
+    network_of,
+    sum_to_one,
+)
 from bayesgraph.io.uai_answers import (
     UAIResult,
     read_uai_evidence,
@@ -43,16 +53,17 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
 _KINDS = ("MARKOV", "BAYES")
-# Maximum number of variables in a scope: NumPy arrays have at most 64 axes, and a factor uses one
-# of them for the rows of a batch.
-_MAX_VARIABLES = 63
-# Maximum number of states of a variable that is in no scope, so that no table confirms the number.
-_MAX_FREE_STATES = 10**6
+# A variable that is in no scope, and the factor of ones that it gets.
+_BYTES_OF_FREE = 2000
 _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
 
 def read_uai(
-    path: PathLike, *, variables: Sequence[Discrete] | None = None, normalize: bool = True
+    path: PathLike,
+    *,
+    variables: Sequence[Discrete] | None = None,
+    normalize: Normalize = True,
+    limit: int | None = None,
 ) -> BayesianNetwork | FactorGraph:
     """Read a UAI model file; gzip is recognised by its content.
 
@@ -66,35 +77,45 @@ def read_uai(
     variables : sequence of Discrete, optional
         The variables in the order of their indices, such as ``model.variables`` of the model that
         was written. By default ``"x0"``, ``"x1"``, ... with the states 0, 1, ...
-    normalize : bool
+    normalize : bool or "always"
         Whether rows of a ``BAYES`` file whose sum is off by up to 0.02 (printed with few digits)
-        are divided by their sum, with one warning that names the tables and the deviation; if
-        false, they are refused. Rows off by at most 1e-6 are never changed; rows off by more than
-        0.02 are always refused.
+        are divided by their sum, with one warning that names the tables and the deviation. A file
+        with rows that are further off, or zero, is read as a FactorGraph, with a warning. "always"
+        divides all rows, such as counts, and refuses rows of zeros; if false, all rows that do not
+        sum to one are refused. Rows off by at most 1e-6 are never changed.
+    limit : int, optional
+        Bytes that reading the file may allocate beyond its numbers, such as for variables in no
+        scope; by default 64 MB and 40 times the file's bytes. It also limits what a gzip file
+        inflates to, by default 100 times its bytes.
 
     Returns
     -------
     FactorGraph
-        Of a file that starts with ``MARKOV``.
+        Of a file that starts with ``MARKOV``, or has tables that are no conditional probabilities.
     BayesianNetwork
-        Of a file that starts with ``BAYES``.
+        Of other files, which start with ``BAYES``.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     FileFormatError
-        If the file is invalid; the message has the line, the expected text and the text there.
+        If the file is invalid, or beyond the limit; the message has the line, the expected text and
+        the text there, or the size.
     ModelError
         If `variables` do not match the file.
     """
-    return _parse(
-        read_unzipped(path), source=path_text(path), variables=variables, normalize=normalize
-    )
+    with reading(path_text(path), "UAI"):
+        data, budget = read_unzipped(path, limit)
+        return _parse(data, budget, variables, normalize)
 
 
 def parse_uai(
-    text: str, *, variables: Sequence[Discrete] | None = None, normalize: bool = True
+    text: str,
+    *,
+    variables: Sequence[Discrete] | None = None,
+    normalize: Normalize = True,
+    limit: int | None = None,
 ) -> BayesianNetwork | FactorGraph:
     """Return the model that the text of a UAI file describes; see `read_uai`.
 
@@ -105,7 +126,9 @@ def parse_uai(
       0  0.800000  ███████████████████
       1  0.200000  █████
     """
-    return _parse(text.encode(), source="UAI text", variables=variables, normalize=normalize)
+    with reading("UAI text", "UAI"):
+        data = text.encode()
+        return _parse(data, Budget("UAI text", len(data), limit), variables, normalize)
 
 
 def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
@@ -182,14 +205,15 @@ class _Table(NamedTuple):
 
 
 def _parse(
-    data: bytes, *, source: str, variables: Sequence[Discrete] | None, normalize: bool
+    data: bytes, budget: Budget, variables: Sequence[Discrete] | None, normalize: Normalize
 ) -> BayesianNetwork | FactorGraph:
     """Return the model of a UAI file.
 
     The preamble is read and checked first, so that the size of every table is known before it is
     read.
     """
-    kind, numbers = open_numbers(data, source, _KINDS)
+    rounded = RoundedRows(normalize=normalize)
+    kind, numbers = open_numbers(data, budget.source, _KINDS)
     n = numbers.count("the number of variables", low=1)
     states: list[int] = numbers.counts(n, "numbers of states", low=1).tolist()
     scopes = _scopes(numbers, n, bayes=kind == "BAYES")
@@ -198,17 +222,54 @@ def _parse(
         arrays.append(_entries(numbers, function, scope, states))
         starts.append(numbers.position - arrays[-1].size)
     numbers.finish(f"the tables of {len(scopes)} functions")
-    known = _variables(states, scopes, variables, source)
+    known = _variables(states, scopes, variables, budget)
     tables = [
         _Table([known[i] for i in scope], values, at)
         for scope, values, at in zip(scopes, arrays, starts, strict=True)
     ]
     if kind == "BAYES":
-        rounded = RoundedRows(normalize=normalize)
-        cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-        return network_of([cpds[variable] for variable in known], rounded, source)
+        try:
+            # Rows whose sum overflows are refused like all rows that do not sum to one.
+            with np.errstate(over="ignore", invalid="ignore"):
+                cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
+        except FileFormatError:
+            if normalize is not True or not _unnormalised(tables, budget.source):
+                raise
+        else:
+            return network_of([cpds[variable] for variable in known], rounded, budget.source)
     first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
-    return FactorGraph([*first, *(Factor(table.scope, table.values) for table in tables), *last])
+    return FactorGraph([*first, *_factors(tables, numbers), *last])
+
+
+def _factors(tables: Sequence[_Table], numbers: Numbers) -> Iterator[Factor]:
+    """Yield the factors of checked tables; one call of the logarithm is fast for many of them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(numbers.values)
+    for scope, values, start in tables:
+        yield Factor.from_log(scope, logs[start : start + values.size].reshape(1, *values.shape))
+
+
+def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
+    """Return whether tables are no conditional probabilities, with a warning if they are not.
+
+    Tables that have the child on another axis are not meant: they are refused.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        wrong = [t for t in tables if not sum_to_one(t.values.reshape(-1, t.values.shape[-1]))]
+        if not wrong or any(len(t.scope) > 1 and _is_swapped(t.values) for t in wrong):
+            return False
+    warn(
+        f"{source}: rows of the tables of {quoted(t.scope[-1].name for t in wrong)} do not sum to "
+        "one: the file is read as a FactorGraph, of which only the product is normalised. "
+        "normalize='always' divides each row by its sum; normalize=False refuses the file.",
+        BayesGraphWarning,
+    )
+    return True
+
+
+def _is_swapped(values: Floats) -> bool:
+    """Return whether the rows of a table sum to one if the child is the slowest axis."""
+    return sum_to_one(values.reshape(values.shape[-1], -1).T)
 
 
 def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> list[list[int]]:
@@ -238,13 +299,13 @@ def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> list[list[int]]:
 
 
 def _scope(numbers: Numbers, function: int, n: int) -> list[int]:
-    size = numbers.count(f"the size of the scope of function {function}", high=_MAX_VARIABLES)
+    size = numbers.count(f"the size of the scope of function {function}", high=MAX_AXES)
     what = f"the scope of function {function}"
-    scope: list[int] = numbers.counts(size, what, high=n - 1).tolist()
-    for place, variable in enumerate(scope):
-        if variable in scope[:place]:
-            at = numbers.position - size + place
-            raise numbers.error(at, f"{what} with each variable once, not {scope}")
+    scope = [numbers.count(what, high=n - 1) for _ in range(size)]
+    if len(set(scope)) < size:
+        place = next(i for i, variable in enumerate(scope) if variable in scope[:i])
+        at = numbers.position - size + place
+        raise numbers.error(at, f"{what} with each variable once, not {scope}")
     return scope
 
 
@@ -262,16 +323,15 @@ def _entries(numbers: Numbers, function: int, scope: list[int], states: list[int
 
 
 def _variables(
-    states: list[int], scopes: list[list[int]], given: Sequence[Discrete] | None, source: str
+    states: list[int], scopes: list[list[int]], given: Sequence[Discrete] | None, budget: Budget
 ) -> list[Discrete]:
+    source = budget.source
     if given is None:
+        # No table confirms the numbers of states of variables in no scope.
         held = {i for scope in scopes for i in scope}
-        for i, n in enumerate(states):
-            if n > _MAX_FREE_STATES and i not in held:
-                raise FileFormatError(
-                    f"{source}: expected at most {_MAX_FREE_STATES} states of variable {i},"
-                    f" which is in no scope; got {n}."
-                )
+        free = [n for i, n in enumerate(states) if i not in held]
+        what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
+        budget.take(_BYTES_OF_FREE * len(free) + BYTES_OF_STATE * sum(free), what)
         return [Discrete(f"x{i}", range(n)) for i, n in enumerate(states)]
     variables = list(given)
     if len(variables) != len(states):
@@ -308,17 +368,20 @@ def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
 
 def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
     *parents, child = table.scope
-    # Rows whose sum overflows are refused like all rows that do not sum to one.
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = rounded.repaired(child.name, table.values)
-        try:
-            return TableCPD(child, values, parents)
-        except BayesGraphError as error:
-            line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
-            advice = "A file of tables that are no conditional probabilities starts with MARKOV."
-            if parents and sum_to_one(values.reshape(child.cardinality, -1).T):
-                advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
-            raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
+    values = rounded.repaired(child.name, table.values)
+    if sum_to_one(values.reshape(-1, child.cardinality), SUM_TOLERANCE):
+        return TableCPD.from_checked(child, values, parents)
+    try:
+        return TableCPD(child, values, parents)
+    except BayesGraphError as error:
+        line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
+        advice = (
+            "A file of tables that are no conditional probabilities starts with MARKOV; with "
+            "normalize=True it is read as if it did."
+        )
+        if parents and _is_swapped(values):
+            advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
+        raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
 
 
 # ----------------------------------------------------------------------------------- writing

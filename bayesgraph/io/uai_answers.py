@@ -24,9 +24,10 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
+from bayesgraph.io.budget import reading
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.lossy import no_table
-from bayesgraph.io.row_sums import RoundedRows
+from bayesgraph.io.row_sums import Normalize, RoundedRows
 from bayesgraph.io.uai_numbers import Numbers, open_numbers
 from bayesgraph.models.model import Model
 from bayesgraph.variables import Discrete, Name, State
@@ -34,7 +35,9 @@ from bayesgraph.variables import Discrete, Name, State
 _TASKS = ("MAR", "MPE", "PR")
 
 
-def read_uai_evidence(path: PathLike, model: Model) -> dict[Name, State]:
+def read_uai_evidence(
+    path: PathLike, model: Model, *, limit: int | None = None
+) -> dict[Name, State]:
     """Read a UAI evidence file (``.evid``) of one sample; gzip is recognised by its content.
 
     Parameters
@@ -42,6 +45,8 @@ def read_uai_evidence(path: PathLike, model: Model) -> dict[Name, State]:
     path : str or path
     model : BayesianNetwork or FactorGraph
         The file refers to a variable by its index in ``model.variables``.
+    limit : int, optional
+        Bytes to which a gzip file may inflate, by default 100 times its bytes.
 
     Returns
     -------
@@ -59,7 +64,12 @@ def read_uai_evidence(path: PathLike, model: Model) -> dict[Name, State]:
         If the model has continuous variables.
     """
     variables = discrete_variables(model)
-    _, numbers = open_numbers(read_unzipped(path), path_text(path))
+    with reading(path_text(path), "UAI evidence"):
+        data, _ = read_unzipped(path, limit)
+        return _evidence(open_numbers(data, path_text(path))[1], variables)
+
+
+def _evidence(numbers: Numbers, variables: list[Discrete]) -> dict[Name, State]:
     n = numbers.count("the number of observed variables")
     values = numbers.values
     if len(values) != 1 + 2 * n:
@@ -145,7 +155,9 @@ class UAIResult(NamedTuple):
     value: Any
 
 
-def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> UAIResult:
+def read_uai_result(
+    path: PathLike, model: Model, *, normalize: Normalize = True, limit: int | None = None
+) -> UAIResult:
     """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word is its kind.
 
     If there are several solutions, separated by ``-BEGIN-``, the last one is returned.
@@ -155,9 +167,11 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
     path : str or path
     model : BayesianNetwork or FactorGraph
         The file has the variables in the order of ``model.variables``.
-    normalize : bool
-        Whether marginals that do not sum to one are divided by their sum; as in
-        :func:`bayesgraph.io.uai.read_uai`.
+    normalize : bool or "always"
+        Whether marginals whose sum is off by up to 0.02 ("always": by any amount) are divided by
+        their sum; other sums are refused.
+    limit : int, optional
+        Bytes to which a gzip file may inflate, by default 100 times its bytes.
 
     Returns
     -------
@@ -174,12 +188,21 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
     UnsupportedModelError
         If the model has continuous variables.
     """
-    # Some years call the most probable explanation MAP.
-    kind, numbers = open_numbers(
-        read_unzipped(path), path_text(path), (*_TASKS, "MAP"), separator=b"-BEGIN-"
-    )
-    kind = "MPE" if kind == "MAP" else kind
     variables = discrete_variables(model)
+    rounded = RoundedRows(normalize=normalize)
+    with reading(path_text(path), "a UAI result"):
+        data, _ = read_unzipped(path, limit)
+        # Some years call the most probable explanation MAP.
+        kinds = (*_TASKS, "MAP")
+        kind, numbers = open_numbers(data, path_text(path), kinds, separator=b"-BEGIN-")
+        result = _result("MPE" if kind == "MAP" else kind, numbers, variables, rounded)
+    rounded.warn(numbers.source)
+    return result
+
+
+def _result(
+    kind: str, numbers: Numbers, variables: list[Discrete], rounded: RoundedRows
+) -> UAIResult:
     cards = [variable.cardinality for variable in variables]
     size = {"PR": 1, "MPE": 1 + len(cards), "MAR": 1 + len(cards) + sum(cards)}[kind]
     if len(numbers.values) == 1 + size and numbers.values[0] == 1:
@@ -195,10 +218,7 @@ def read_uai_result(path: PathLike, model: Model, *, normalize: bool = True) -> 
     numbers.count("the number of variables", low=len(cards), high=len(cards))
     if kind == "MPE":
         return UAIResult(kind, {v.name: v.states[_code(numbers, v)] for v in variables})
-    rounded = RoundedRows(normalize=normalize)
-    marginals = {v.name: _marginal(numbers, v, rounded) for v in variables}
-    rounded.warn(numbers.source)
-    return UAIResult(kind, marginals)
+    return UAIResult(kind, {v.name: _marginal(numbers, v, rounded) for v in variables})
 
 
 def write_uai_result(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +19,9 @@ _WORD = re.compile(rb"\S+")
 _NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
 # Characters of valid numbers; float() would also accept nan, infinity and 1_000.
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
-_COMMENT = re.compile(rb"^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
+_COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
+# Beyond this, a float may stand for several integers.
+_EXACT = 2**53
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -92,13 +96,18 @@ class Numbers:
 
     def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
         """Read the next number, an integer between `low` and `high`; `what` names it in errors."""
+        # The common case, without arrays: files have a count or two for each function.
+        if self.position < len(self.values):
+            value = self.values.item(self.position)
+            if low <= value <= min(high, _EXACT) and value.is_integer():
+                self.position += 1
+                return int(value)
         return int(self.counts(1, what, low, high)[0])
 
     def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:
         """Take n integers from `low` to `high`; `what` describes them in errors."""
         values = self.take(n, what)
-        # Beyond 2**53 a float may stand for several integers.
-        good = (values >= low) & (values <= min(high, 2**53)) & (values == np.floor(values))
+        good = (values >= low) & (values <= min(high, _EXACT)) & (values == np.floor(values))
         if not good.all():
             limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
             at = self.position - n + int(np.argmin(good))
@@ -116,11 +125,16 @@ class Numbers:
     def table(self, n: int, what: str) -> Floats:
         """Take n finite numbers that are not negative; `what` describes them in errors."""
         values = self.take(n, what)
-        good = (values >= 0) & np.isfinite(values)
-        if not good.all():
-            at = self.position - n + int(np.argmin(good))
-            raise self.error(at, f"{what}: finite numbers that are not negative")
+        fault = bisect_left(self._faults, self.position - n)
+        if fault < len(self._faults) and self._faults[fault] < self.position:
+            raise self.error(self._faults[fault], f"{what}: finite numbers that are not negative")
         return values
+
+    @cached_property
+    def _faults(self) -> list[int]:
+        """The indices of the values that no table can have, found once for all tables."""
+        found: list[int] = np.flatnonzero(~((self.values >= 0) & np.isfinite(self.values))).tolist()
+        return found
 
     def finish(self, after: str) -> None:
         """Raise an error if values are left; `after` describes the last ones taken."""
@@ -139,7 +153,7 @@ def open_numbers(
 ) -> tuple[str, Numbers]:
     """Return the first word of a file (empty without `kinds`), and the numbers after it.
 
-    Lines that start with the word ``c`` are comments.
+    Lines that start with the word ``c`` are comments, and so is what follows a ``#`` in a line.
 
     Parameters
     ----------
@@ -158,7 +172,7 @@ def open_numbers(
         If the first word is another one, or a later word is not a number.
     """
     data = data.removeprefix(_BOM)
-    data = _COMMENT.sub(b"", data) if b"c" in data else data
+    data = _COMMENT.sub(b"", data) if b"c" in data or b"#" in data else data
     if not kinds:
         return "", Numbers(data, source)
     match = _WORD.search(data)

@@ -326,9 +326,12 @@ def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, F
 
 def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
     """Return the error for evidence of probability zero."""
-    return ImpossibleEvidenceError(
-        f"The model gives probability zero to the evidence {dict(as_mapping(evidence))!r}."
-    )
+    given = dict(as_mapping(evidence))
+    if given:
+        text = f"The model gives probability zero to the evidence {given!r}."
+    else:
+        text = "The product of the factors is zero everywhere, as if one is the constant 0."
+    return ImpossibleEvidenceError(text)
 
 
 def evidence_factors(evidence: Evidence, partial: Sequence[Variable]) -> list[Factor]:

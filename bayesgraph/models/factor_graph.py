@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,6 +138,12 @@ def _as_factor(source: Source) -> Factor | None:
     return source if isinstance(source, Factor) else source.to_factor()
 
 
+def _is_zero(term: Term) -> bool:
+    """Return whether a factor is zero for all states."""
+    table = term.table
+    return table is not None and bool(np.isneginf(table.log_values).all())
+
+
 def check_negative(source: Source, exponent: Floats) -> None:
     """Raise a ModelError if a negative exponent would be applied to a potential of zero.
 
@@ -248,22 +255,23 @@ class FactorGraph(Model):
                 f"{len(given)}."
             )
         self.domain = domain
+        one = checked_exponent("a FactorGraph", 1.0, domain)
         self.terms = tuple(
-            Term(source, self._checked(source, exponent))
+            Term(source, one if exponent is None else self._checked(source, exponent))
             for source, exponent in zip(sources, given, strict=True)
         )
         self.variables = tuple(dict.fromkeys(v for term in self.terms for v in term.scope))
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
-            names = [variable.name for variable in self.variables]
-            twice = dict.fromkeys(name for i, name in enumerate(names) if name in names[:i])
+            names = Counter(variable.name for variable in self.variables)
+            twice = [name for name, count in names.items() if count > 1]
             raise ModelError(
                 f"Different variables of one name: {quoted(twice)}. Name, type, states and their "
                 "order must agree in all factors."
             )
 
-    def _checked(self, source: Source, exponent: ArrayLike | None) -> Floats:
-        array = checked_exponent(_name(source), 1.0 if exponent is None else exponent, self.domain)
+    def _checked(self, source: Source, exponent: ArrayLike) -> Floats:
+        array = checked_exponent(_name(source), exponent, self.domain)
         shape = tuple(v.cardinality for v in source.scope if isinstance(v, Discrete))
         try:
             np.broadcast_to(array, shape)
@@ -284,8 +292,10 @@ class FactorGraph(Model):
 
     def _log_normaliser(self) -> float:
         if self.log_partition == -np.inf:
+            zeros = sum(not term.scope and bool(_is_zero(term)) for term in self.terms)
             raise ImpossibleEvidenceError(
                 "The product of the factors is zero everywhere: it cannot be normalised."
+                + (f" {zeros} of them, over no variable, are the constant 0." if zeros else "")
             )
         return self.log_partition
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,8 +100,8 @@ class BayesianNetwork(Model):
         self.variables = tuple(child for cpd in self.blocks for child in cpd.children)
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
-            names = [variable.name for variable in self.variables]
-            twice = [name for i, name in enumerate(names) if name in names[:i]]
+            names = Counter(variable.name for variable in self.variables)
+            twice = [name for name, count in names.items() if count > 1]
             raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
         if order is not None:
             self._set_order(tuple(order))

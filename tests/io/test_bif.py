@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import random
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -278,9 +279,14 @@ def test_a_cycle_is_named() -> None:
 def test_a_table_of_astronomic_size_is_refused_before_it_is_made() -> None:
     names = [f"v{i}" for i in range(80)]
     text = "".join(f"variable {name} {{ type discrete [2] {{ a, b }}; }}\n" for name in names)
-    text += f"probability ( v0 | {', '.join(names[1:])} ) {{ }}"
-    with pytest.raises(FileFormatError, match="rows are missing"):
-        parse_bif(text)
+    for n, message in ((80, "at most 62 parents of 'v0'.*; got 79"), (63, "rows are missing")):
+        head = f"probability ( v0 | {', '.join(names[1:n])} )"
+        with pytest.raises(FileFormatError, match=message):
+            parse_bif(f"{text}{head} {{ }}")
+    for n in (30, 63):
+        head = f"probability ( v0 | {', '.join(names[1:n])} )"
+        with pytest.raises(FileFormatError, match=r"the table of 'v0' would take .* limit="):
+            parse_bif(f"{text}{head} {{ default 0.5, 0.5; }}")
 
 
 def test_truncated_files_are_refused(tmp_path: Path) -> None:
@@ -442,3 +448,23 @@ def test_the_name_of_the_network_is_checked() -> None:
     assert 'network "my net" {' in format_bif(net, name="my net")
     with pytest.raises(LossyExportError, match="the network's name"):
         format_bif(net, name="two\nlines")
+
+
+def test_types_may_have_an_equals_sign_and_defaults_are_given_once() -> None:
+    net = parse_bif(HEAD + ROWS)
+    text = format_bif(net)
+    assert parse_bif(re.sub(r"type discrete \[ (\d) \]", r"type discrete [ \1 ] =", text)) == net
+    head = "variable a { type discrete { x y }; } probability ( a ) { "
+    with pytest.raises(FileFormatError, match="'a' has a second 'default'"):
+        parse_bif(head + "default 1 0; default 0 1; }")
+
+
+def test_tables_of_weights_are_normalised_on_request() -> None:
+    text = "variable a { type discrete { x y }; } probability ( a ) { table 3 1; }"
+    with pytest.raises(FileFormatError, match="sum to 4, not to 1"):
+        parse_bif(text)
+    with pytest.warns(BayesGraphWarning, match="tables of 'a' do not sum to one.* up to 3"):
+        net = parse_bif(text, normalize="always")
+    np.testing.assert_array_equal(net["a"].values, [0.75, 0.25])
+    with pytest.raises(FileFormatError, match="sum to 0, not to 1"):
+        parse_bif(text.replace("3 1", "0 0"), normalize="always")

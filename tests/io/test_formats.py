@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -217,3 +219,63 @@ def test_read_only_files_are_respected(
     with pytest.raises(PermissionError, match="read-only"):
         net.save(path)
     assert path.read_bytes() == b"old"
+
+
+# ---------------------------------------------------------------- modes, leftovers, special files
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are POSIX'")
+def test_a_private_file_is_private_while_it_is_replaced(
+    net: bg.BayesianNetwork, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.bif"
+    path.write_bytes(b"old")
+    for mode in (0o600, 0o640, 0o666):
+        path.chmod(mode)
+        with files.atomic_path(path) as temporary:
+            assert stat.S_IMODE(temporary.stat().st_mode) == mode
+            temporary.write_text("new")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are POSIX'")
+def test_the_next_save_removes_what_a_killed_process_left(
+    net: bg.BayesianNetwork, tmp_path: Path
+) -> None:
+    kill = (
+        "import os, signal, sys\n"
+        "from bayesgraph.io import files\n"
+        "with files.replacing(sys.argv[1]) as stream:\n"
+        "    stream.write(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = tmp_path / "a.bif"
+    subprocess.run([sys.executable, "-c", kill, str(path)], check=False)
+    (left,) = os.listdir(tmp_path)
+    assert left.startswith(".bayesgraph-")
+    (tmp_path / ".bayesgraph-notes.txt").touch()
+    with files.atomic_path(tmp_path / "b.bif") as other:  # of a process at work
+        assert not (tmp_path / left).exists()
+        net.save(path)
+        assert other.exists()
+        other.write_text("b")
+    assert sorted(os.listdir(tmp_path)) == [".bayesgraph-notes.txt", "a.bif", "b.bif"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links are POSIX'")
+@pytest.mark.parametrize("suffix", [".bif", ".uai", ".bayesgraph"])
+def test_pipes_devices_and_loops_are_refused(
+    net: bg.BayesianNetwork, tmp_path: Path, suffix: str
+) -> None:
+    pipe, loop, device = (tmp_path / f"{name}{suffix}" for name in ("pipe", "loop", "device"))
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    for path in (pipe, device):
+        with pytest.raises(FileFormatError, match=r"expected a regular file; got a pipe, a dev"):
+            bg.load(path)
+    loop.symlink_to(loop.name)
+    with pytest.raises(FileFormatError, match="symbolic links that lead in a loop"):
+        bg.load(loop)
+    with pytest.raises(FileFormatError, match="symbolic links that lead in a loop"):
+        files.write_bytes(loop, b"")
+    assert loop.is_symlink()

@@ -10,6 +10,8 @@ import json
 import zipfile
 import zoneinfo
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,8 @@ from forgery import forged
 from tree_oracle import random_tree_network
 
 import bayesgraph as bg
-from bayesgraph.errors import FileFormatError, LossyExportError
-from bayesgraph.io import archive, native, payloads
+from bayesgraph.errors import BayesGraphError, FileFormatError, LossyExportError
+from bayesgraph.io import archive, json_values, native, payloads
 
 
 class Colour(enum.Enum):
@@ -433,3 +435,161 @@ def test_files_keep_random_trees(tmp_path, seed):
     net = random_tree_network(seed)
     net.save(tmp_path / "net.bayesgraph")
     assert bg.load(tmp_path / "net.bayesgraph") == net
+
+
+# ----------------------------------------------------------------------------- canonical decoding
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"fraction": "1e9999999"},
+        {"fraction": "2/6"},
+        {"fraction": " 1/3"},
+        {"float": "1.50"},
+        {"float": "nan"},
+        {"float": "1_0.0"},
+        {"int": "0x10"},
+        {"int": "99999999999999999"},
+        {"decimal": "NaN"},
+        {"decimal": "sNaN"},
+        {"decimal": "1e5"},
+        {"bytes": "00 ff"},
+        {"date": "20200101"},
+        {"timedelta": "0,86400,0"},
+        {"tuple": [{"float": "01.5"}]},
+        9007199254740993,
+        1.5,
+    ],
+)
+def test_a_state_is_written_in_one_way(path: Path, state: Any) -> None:
+    def change(header: dict[str, Any]) -> None:
+        header["model"]["variables"][0]["states"][0] = state
+
+    forged(path, change)
+    with pytest.raises(FileFormatError, match="does not hold a valid model"):
+        bg.load(path)
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(-2), Decimal("1E+5"), -(10**30), 1.5])
+def test_states_of_all_types_are_read_as_they_were_written(value: Any, tmp_path: Path) -> None:
+    net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [value, "x"]), [0.5, 0.5])])
+    net.save(tmp_path / "a.bayesgraph")
+    found = bg.load(tmp_path / "a.bayesgraph").variables[0].states[0]
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("value", [Decimal("sNaN"), Fraction(10**5000 + 1, 7)])
+def test_a_state_without_a_text_is_refused(value: Any) -> None:
+    with pytest.raises(LossyExportError, match="cannot be written as text"):
+        json_values.encode_value(value)
+
+
+def test_members_and_keys_are_there_once(path: Path) -> None:
+    data = path.read_bytes()
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        header = file.read("header.json")
+    other = header.replace(b'"no"', b'"On"')
+    twice = header.replace(b'"version":1', b'"version":9,"version":1')
+    infinite = header.replace(b'"version":1', b'"version":1,"x":Infinity')
+    for content, message in ((twice, "'version' is there twice"), (infinite, "Infinity is no num")):
+        path.write_bytes(data)
+        forged(path, lambda header: None, exact={"header.json": content})
+        with pytest.raises(FileFormatError, match=message):
+            bg.load(path)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        file.comment = b"sha256:" + b"0" * 64
+        file.writestr("header.json", header)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            file.writestr("header.json", other)
+    sealed = stream.getvalue()[:-64]
+    path.write_bytes(sealed + hashlib.sha256(sealed).hexdigest().encode())
+    with pytest.raises(FileFormatError, match=r"'header\.json' is there twice"):
+        bg.load(path)
+
+
+@pytest.fixture(params=["fitted", "stream"])
+def classifier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    y = ["alpha", "alpine", "beta"] * 5
+    x = {"a": ["x", "y", "z"] * 5}
+    stream = request.param == "stream"
+    kind = bg.StreamingNaiveBayesClassifier if stream else bg.NaiveBayesClassifier
+    kind().fit(x, y).save(tmp_path / "clf.bayesgraph")
+    return tmp_path / "clf.bayesgraph"
+
+
+@pytest.mark.parametrize(
+    ("label_type", "message"),
+    [
+        ("<U2", "labels of the type '<U2' cannot be"),
+        ("<U200000000", r"3 labels of the type <U200000000 would take 2,400,000,000"),
+        ("|V8", "a bytes-like object is required"),
+        ("(9,9)f8", "is not the type of labels"),
+        ("str", "is not the type of labels"),
+        ("|S6", "labels of the type"),
+        ("<f8", "could not convert"),
+    ],
+)
+def test_labels_are_as_they_were(classifier: Path, label_type: str, message: str) -> None:
+    assert bg.load(classifier).classes_.tolist() == ["alpha", "alpine", "beta"]
+    forged(classifier, lambda header: header["model"].update(label_type=label_type))
+    with pytest.raises(FileFormatError, match=message):
+        bg.load(classifier)
+
+
+def test_a_number_stays_one_as_a_label(tmp_path: Path) -> None:
+    path = tmp_path / "clf.bayesgraph"
+    bg.NaiveBayesClassifier().fit({"a": ["x", "y"] * 5}, [0, 1] * 5).save(path)
+    forged(path, lambda header: header["model"].update(label_type="<f8"))
+    with pytest.raises(FileFormatError, match="labels of the type '<f8' cannot be"):
+        bg.load(path)
+
+
+@pytest.mark.parametrize("smoothing", ["nonsense", "", {"set": []}])
+def test_parameters_pass_the_checks_of_fit(classifier: Path, smoothing: Any) -> None:
+    value = smoothing if isinstance(smoothing, dict) else {"value": smoothing}
+    forged(classifier, lambda header: header["model"]["parameters"].update(smoothing=value))
+    with pytest.raises(FileFormatError, match="does not hold a valid model"):
+        bg.load(classifier)
+
+
+def test_what_cannot_be_fitted_is_not_saved(classifier: Path, tmp_path: Path) -> None:
+    model = bg.load(classifier).set_params(smoothing="nonsense")
+    with pytest.raises(BayesGraphError, match="nonsense"):
+        model.save(tmp_path / "other.bayesgraph")
+    assert not (tmp_path / "other.bayesgraph").exists()
+
+
+def test_shapes_of_scores_and_factors(path: Path, tmp_path: Path) -> None:
+    net = bg.load(path)
+
+    def column(header: dict[str, Any]) -> None:
+        header["model"]["arc_scores"]["shape"].append(1)
+
+    def repeated(header: dict[str, Any]) -> None:
+        header["model"]["scored_arcs"][1] = header["model"]["scored_arcs"][0]
+
+    for change, message in ((column, r"have the shape \(2, 1\)"), (repeated, "is there twice")):
+        net.save(path)
+        forged(path, change)
+        with pytest.raises(FileFormatError, match=message):
+            bg.load(path)
+    bg.FactorGraph([bg.Factor([], 2.0), bg.Factor([net.variable("rain")], [1.0, 2.0])]).save(
+        tmp_path / "graph.bayesgraph"
+    )
+    forged(
+        tmp_path / "graph.bayesgraph",
+        lambda header: header["model"]["terms"][0]["log_values"].update(shape=[]),
+    )
+    with pytest.raises(FileFormatError, match=r"factor of the shape \(\) does not fit"):
+        bg.load(tmp_path / "graph.bayesgraph")
+
+
+def test_the_header_of_an_array_that_numpy_cannot_tokenise(path: Path) -> None:
+    with zipfile.ZipFile(path) as file:
+        values = file.read("table.values.npy")
+    for wrong in (values.replace(b"'shape': (", b"'shape': ((("), values.replace(b"}", b"\\")):
+        forged(path, lambda header: None, exact={"table.values.npy": wrong})
+        with pytest.raises(FileFormatError, match="is not a file of bayesgraph's native format"):
+            bg.load(path)

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import bayesgraph as bg
 from bayesgraph.errors import (
     BayesGraphWarning,
+    DataError,
     EvidenceError,
     FileFormatError,
+    ImpossibleEvidenceError,
     LossyExportError,
     LossyExportWarning,
     ModelError,
@@ -179,7 +181,10 @@ def test_rounded_rows_follow_the_convention_of_bif(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"a\.uai, line 3: .*given x0=0 sum to 0\.99"):
         bg.load(tmp_path / "a.uai", normalize=False)
     with pytest.raises(FileFormatError, match=r"line 4: .*given x0=1 sum to 0\.9,.*with MARKOV"):
-        parse_uai(text.replace(".33 .33 .33", ".2 .3 .5").replace("\n.2 .3 .5", "\n.2 .3 .4"))
+        parse_uai(
+            text.replace(".33 .33 .33", ".2 .3 .5").replace("\n.2 .3 .5", "\n.2 .3 .4"),
+            normalize=False,
+        )
     parse_uai(text.replace("BAYES", "MARKOV"))  # weights need not sum to one
 
 
@@ -226,7 +231,7 @@ BAYES = "BAYES\n2\n2 2\n2\n1 0\n2 0 1\n2\n.5 .5\n4\n.1 .9\n.2 .8\n"
             "line 8: expected the end of .* got '7'.* 2 are too",
         ),
         (SMALL.replace("2 3", "2 9999999"), r"expected 19999998 \(2 x 9999999\)"),
-        ("MARKOV 1 99999999999 0", "at most 1000000 states of variable 0, which is in no scope"),
+        ("MARKOV 1 99999999999 0", "1 variables with 99999999999 states.* no scope, would take"),
         (
             BAYES.replace("2 0 1", "2 1 0"),
             "line 6: .*one table for each child.*function 0 is.*got '0'",
@@ -238,20 +243,64 @@ BAYES = "BAYES\n2\n2 2\n2\n1 0\n2 0 1\n2\n.5 .5\n4\n.1 .9\n.2 .8\n"
         ),
         (BAYES.replace("1 0\n", "2 1 0\n").replace("2\n.5 .5", "4 1 0 1 0"), "cycle: 'x0' -> 'x1'"),
         (
-            BAYES.replace(".2 .8", ".2 .7"),
-            r"line 11: TableCPD P\(x1 \| x0\).*given x0=1 sum to 0.9",
-        ),
-        (
             BAYES.replace(".9\n.2 .8", ".2\n.9 .8"),
             "line 10: .*child varies fastest; .*varied slowest",
         ),
         (BAYES.replace(".2 .8", "1.2 -.2"), "line 11: .*not negative; got '-.2'"),
-        (BAYES.replace(".2 .8", "1e308 1.7e308"), "line 11: .*sum to inf"),
     ],
 )
 def test_errors_name_the_line_and_what_was_expected(text: str, message: str) -> None:
     with pytest.raises(FileFormatError, match=f"(?s)UAI text.*{message}"):
         parse_uai(text)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (".2 .7", r"line 11: TableCPD P\(x1 \| x0\).*given x0=1 sum to 0.9"),
+        ("1e308 1.7e308", "line 11: .*sum to inf"),
+        ("0 0", "line 11: .*sum to 0, .*normalize=True"),
+    ],
+)
+def test_tables_that_are_no_conditional_probabilities(
+    row: str, message: str, tmp_path: Path
+) -> None:
+    text = BAYES.replace(".2 .8", row)
+    with pytest.raises(FileFormatError, match=message):
+        parse_uai(text, normalize=False)
+    (tmp_path / "a.uai").write_text(text)
+    with pytest.warns(BayesGraphWarning, match=r"a\.uai: .*'x1'.* as a FactorGraph") as seen:
+        graph = bg.load(tmp_path / "a.uai")
+    assert seen[0].filename == __file__
+    markov = parse_uai(text.replace("BAYES", "MARKOV"))
+    assert isinstance(graph, bg.FactorGraph)
+    assert graph == markov
+
+
+def test_rows_of_weights_are_normalised_on_request() -> None:
+    with pytest.warns(BayesGraphWarning, match=r"'x0', 'x1' do not sum to one.* up to 9"):
+        net = parse_uai(BAYES.replace(".5 .5", "3 1").replace(".2 .8", "7 3"), normalize="always")
+    np.testing.assert_array_equal(net["x0"].values, [0.75, 0.25])
+    np.testing.assert_array_equal(net["x1"].values, [[0.1, 0.9], [0.7, 0.3]])
+    with pytest.raises(FileFormatError, match=r"line 11: .*sum to 0,"):
+        parse_uai(BAYES.replace(".2 .8", "0 0"), normalize="always")
+    with pytest.raises(DataError, match="True, False or 'always'; got 'never'"):
+        parse_uai(BAYES, normalize="never")  # type: ignore[arg-type]
+
+
+def test_comments_of_pyagrum_are_skipped() -> None:
+    text = "# a net\n" + BAYES.replace("1 0\n", "1 0 # x0\n").replace("2\n.5", "2 # n\n.5")
+    assert parse_uai(text) == parse_uai(BAYES)
+    with pytest.raises(FileFormatError, match="line 12: expected a number; got 'x'"):
+        parse_uai(text.replace(".2 .8", ".2 x"))
+
+
+def test_constants_of_zero_are_named() -> None:
+    graph = parse_uai("MARKOV 1 2 4 0 0 0 1 0  1 0  1 3  1 0  2 1 1")
+    with pytest.raises(ImpossibleEvidenceError, match="2 of them, over no variable, are the const"):
+        graph.log_probability({"x0": 0})
+    with pytest.raises(ImpossibleEvidenceError, match="as if one is the constant 0"):
+        graph.query("x0")
 
 
 def test_truncated_files_are_refused() -> None:
