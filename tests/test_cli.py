@@ -563,7 +563,7 @@ WRONG = {
         ["fit", "{parquet}", "--target", "b", "-o", "{tmp}/m.bayesgraph"],
         "cannot be read as .parquet",
     ),
-    "a directory": (["predict", "{model}", "{directory}"], "directory"),
+    "a directory": (["predict", "{model}", "{directory}"], "d.csv"),
     "damaged model": (["show", "{damaged}"], "damaged"),
     "a continuous target": (
         ["fit", "{heart}", "--target", "oldpeak", "-o", "{tmp}/m.bayesgraph"],
