@@ -310,6 +310,7 @@ def _read_parquet(data: bytes, budget: Budget) -> Any:
             budget.take(most, f"the nested texts {leaf.path!r}")
     options = {"metadata": file.metadata, "read_dictionary": texts}
     coded = parquet.ParquetFile(arrow.BufferReader(data), **options).read()
+    coded.validate(full=True)  # text is UTF-8, and indices are within bounds
     columns = [
         column if column.type == kind else _decoded(name, column, kind, budget)
         for name, column, kind in zip(

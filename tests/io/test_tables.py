@@ -329,6 +329,12 @@ def test_a_parquet_file_that_repeats_a_text_takes_no_more_than_the_limit(tmp_pat
 TOKENS = (b'"', b",", b";", b"\0", b"\xff\xfe", b"\r\n", b"9" * 40)
 
 
+def test_a_text_of_a_parquet_file_is_text(tmp_path):
+    data = parquet(a=["abcdef"] * 9).replace(b"abcdef", b"abc\xffef")
+    with pytest.raises(bg.errors.FileFormatError, match="UTF8"):
+        read(tmp_path, data, "t.parquet")
+
+
 def mutated(data, draws):
     """Return bytes with one to six changes, such as files get when they are damaged."""
     changed = bytearray(data)
