@@ -1,5 +1,9 @@
 """The command line as a user types it: every command, and every mistake in one line."""
 
+import gzip
+import io
+import sys
+import warnings
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -320,6 +324,130 @@ def test_states_that_read_the_same_are_not_guessed(capfd, tmp_path):
     assert "read the same" in err
 
 
+@pytest.fixture
+def given(monkeypatch):
+    """Return a function that gives bytes to standard input."""
+
+    def give(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return give
+
+
+def test_tables_are_read_as_they_come(capfd, tmp_path, given, model):
+    """Whatever a table is written like, the model is the same, and so is what it predicts."""
+    text = HEART.read_text()
+    comments = "# heart\n" + text.replace("\n", "\n#\n", 1)
+    written = {
+        "a.csv": (text, ()),
+        "b.csv": (text.replace(",", ";").replace(".", ","), ()),
+        "c.csv": (text.replace(",", "\t"), ("--delimiter", "tab")),
+        "d.csv": (comments.encode("utf-16-le"), ("--comment", "#", "--encoding", "utf-16-le")),
+        "e.csv": (text.replace(",", ":").replace(".", ","), ("--decimal", ",", "--delimiter", ":")),
+        "f.csv.gz": (gzip.compress(text.encode()), ()),
+        "-": (text.replace(",", ";"), ()),
+    }
+    fitted, predicted = set(), set()
+    for name, (content, options) in written.items():
+        data = content if isinstance(content, bytes) else content.encode()
+        path = name if name == "-" else tmp_path / name
+        saved = tmp_path / "m.bayesgraph"
+        for command in (
+            ("fit", path, "--target", "disease", "--model", "nb", "-o", saved),
+            ("predict", model, path, "-o", "-"),
+            ("update", saved, path),
+            ("evaluate", path, "--target", "disease", "--model", "nb", "--cv", "2"),
+        ):
+            given(data)
+            if name != "-":
+                path.write_bytes(data)
+            code, out, err = run(capfd, *command, *options)
+            assert (code, err) == (0, "")
+            if command[0] == "predict":
+                predicted.add(out)
+        fitted.add(saved.read_bytes())
+    assert len(fitted) == len(predicted) == 1
+
+
+def test_dates_become_columns_in_every_command(capfd, tmp_path):
+    table, saved = tmp_path / "t.csv", tmp_path / "m.bayesgraph"
+    table.write_text("when,kind\n" + "2024-05-31,a\n2023-06-01,b\n" * 9)
+    fit = ("fit", table, "--target", "kind", "--model", "nb", "-o", saved)
+    code, _, err = run(capfd, *fit)
+    assert code == 2
+    assert "--dates" in err
+    assert run(capfd, *fit, "--drop", "when")[0] == 2  # nothing is left
+    assert run(capfd, *fit, "--dates", "parts")[0] == 0
+    assert "when_month" in run(capfd, "show", saved)[1]
+    assert run(capfd, "predict", saved, table)[2].count("--dates") == 1
+    assert run(capfd, "predict", saved, table, "--dates", "parts")[0] == 0
+    assert run(capfd, "update", saved, table, "--dates", "parts")[0] == 0
+
+
+def test_columns_can_be_said_to_be_text(capfd, tmp_path):
+    table, saved = tmp_path / "t.csv", tmp_path / "m.bayesgraph"
+    table.write_text("code,kind\n" + "01,a\n02,b\n" * 9)
+    fit = ("fit", table, "--target", "kind", "--model", "nb", "-o", saved)
+    assert run(capfd, *fit, "--text", "code")[0] == 0
+    assert bg.load(saved).network_.variable("code").states == ("01", "02")
+    code, _, err = run(capfd, *fit, "--text", "cod")
+    assert code == 2
+    assert "Did you mean 'code'" in err
+
+
+def test_warnings_are_one_line(capfd, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text('x,kind\n"1,5",a\n"2,5",b\n')
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = run(
+            capfd,
+            "fit",
+            table,
+            "--target",
+            "kind",
+            "--model",
+            "nb",
+            "-o",
+            tmp_path / "m.bayesgraph",
+        )
+    assert code == 0
+    assert err.startswith("bayesgraph: warning: ")
+    assert "--decimal" in err
+    assert err.count("\n") == 1
+
+
+def test_names_are_printed_as_they_are(capfd, tmp_path):
+    table, saved = tmp_path / "[b]t.csv", tmp_path / "[b]m.bayesgraph"
+    table.write_text("[/a],:smile:,[bold]c\n" + "x,1,[/y]\ny,2,[b]\n" * 9)
+    code, out, _ = run(capfd, "fit", table, "--target", "[bold]c", "--model", "nb", "-o", saved)
+    assert (code, str(saved) in out) == (0, True)
+    code, out, _ = run(capfd, "show", saved)
+    assert code == 0
+    assert all(name in out for name in ("[/a]", ":smile:", "[bold]c", "[/y], [b]"))
+    code, out, _ = run(
+        capfd, "evaluate", table, "--target", "[bold]c", "--model", "nb", "--cv", "2"
+    )
+    assert code == 0
+    assert "[/y]" in out
+    assert "true [bold]c" in out
+
+
+def test_any_error_is_one_line_unless_a_traceback_is_wanted(capfd, monkeypatch, bif):
+    def fail(path):
+        raise KeyError("unforeseen\nthing")
+
+    monkeypatch.setattr(bg, "load", fail)
+    code, _, err = run(capfd, "show", bif)
+    assert code == 2
+    assert err.startswith("bayesgraph: KeyError: ")
+    assert "BAYESGRAPH_TRACEBACK=1" in err
+    assert err.count("\n") == 1
+    monkeypatch.setenv("BAYESGRAPH_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        main(["show", str(bif)])
+
+
 def test_version_and_help(capfd):
     assert run(capfd, "--version")[1].strip() == bg.__version__
     for command in ("fit", "update", "predict", "evaluate", "query", "show", "render", "convert"):
@@ -342,7 +470,7 @@ WRONG = {
     ),
     "no such file": (
         ["fit", "no.csv", "--target", "a", "-o", "{tmp}/m.bayesgraph"],
-        "no file 'no.csv'",
+        "no such file; check the path: no.csv",
     ),
     "not a table": (
         ["fit", "{model}", "--target", "a", "-o", "{tmp}/m.bayesgraph"],
@@ -421,6 +549,21 @@ WRONG = {
     "detector": ([*FIT, "--model", "nb", "--detector", "ddm"], "--detector goes with"),
     "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "'pid'"),
     "unknown detector": ([*FIT, "--model", "stream", "--detector", "x"], "'ddm'"),
+    "no command": ([], "--help"),
+    "two delimiters": ([*FIT, "--delimiter", ";;"], "--delimiter"),
+    "unknown encoding": ([*FIT, "--encoding", "utf-9"], "--encoding"),
+    "unknown dates": ([*FIT, "--dates", "months"], "--dates"),
+    "limit": ([*FIT, "--limit", "1000"], "limit="),
+    "negative limit": ([*FIT, "--limit", "-1"], "1 or more"),
+    "duplicate names": (
+        ["fit", "{twice}", "--target", "b", "-o", "{tmp}/m.bayesgraph"],
+        "several have the name 'a'",
+    ),
+    "damaged Parquet": (
+        ["fit", "{parquet}", "--target", "b", "-o", "{tmp}/m.bayesgraph"],
+        "cannot be read as .parquet",
+    ),
+    "a directory": (["predict", "{model}", "{directory}"], "d.csv"),
     "damaged model": (["show", "{damaged}"], "damaged"),
     "a continuous target": (
         ["fit", "{heart}", "--target", "oldpeak", "-o", "{tmp}/m.bayesgraph"],
@@ -435,9 +578,24 @@ def test_mistakes_are_told_in_one_line(capfd, tmp_path, model, bif, case):
     other.write_text("a,b\n1,2\n")
     damaged = tmp_path / "damaged.bayesgraph"
     damaged.write_bytes(model.read_bytes()[:-100])
-    places = {"heart": HEART, "tmp": tmp_path, "model": model, "bif": bif}
+    twice, parquet = tmp_path / "twice.csv", tmp_path / "damaged.parquet"
+    twice.write_text("a,a,b\n1,2,x\n")
+    parquet.write_bytes(b"PAR1" + b"x" * 90 + b"PAR1")
+    directory = tmp_path / "d.csv"
+    directory.mkdir()
+    places = {
+        "heart": HEART,
+        "tmp": tmp_path,
+        "model": model,
+        "bif": bif,
+        "other": other,
+        "damaged": damaged,
+        "twice": twice,
+        "parquet": parquet,
+        "directory": directory,
+    }
     arguments, expected = WRONG[case]
-    filled = [a.format(**places, other=other, damaged=damaged) for a in arguments]
+    filled = [a.format(**places) for a in arguments]
     code, out, err = run(capfd, *filled)
     assert code == 2
     assert expected in err

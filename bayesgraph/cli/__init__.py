@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
 from bayesgraph.cli.commands import app
 from bayesgraph.errors import BayesGraphError
+from bayesgraph.io.budget import cause
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error is one line and exit code 2, never a traceback."""
+    """Run the command line; an error is one line and exit code 2, never a traceback.
+
+    The environment variable BAYESGRAPH_TRACEBACK=1 lets the traceback of errors through.
+    """
     command = typer.main.get_command(app)
     args = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = command.main(args, prog_name="bayesgraph", standalone_mode=False)
-    except (BayesGraphError, OSError, ValueError, TypeError) as error:
-        _fail(_message(error))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            code = command.main(args, prog_name="bayesgraph", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     except Exception as error:
-        # Errors of the option parser, whose class typer does not export.
-        if not hasattr(error, "format_message"):
+        if os.environ.get("BAYESGRAPH_TRACEBACK") == "1":
             raise
-        _fail(error.format_message())
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
+        _say(_message(error))
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _message(error: BaseException) -> str:
+def _message(error: Exception) -> str:
+    if hasattr(
+        error, "format_message"
+    ):  # of the option parser, whose classes typer does not export
+        return str(error.format_message()) or "Say what to do; --help lists the commands."
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}"
-    return str(error).replace("Value error, ", "")
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, (BayesGraphError, OSError, ValueError, TypeError)) and str(error):
+        return str(error).replace("Value error, ", "")
+    return f"{cause(error)}. BAYESGRAPH_TRACEBACK=1 in the environment shows where."
 
 
-def _fail(message: str) -> None:
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    _say(f"warning: {message}")
+
+
+def _say(message: str) -> None:
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)
-    sys.exit(2)

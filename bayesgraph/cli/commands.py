@@ -16,7 +16,9 @@ from rich.progress import Progress
 import bayesgraph as bg
 from bayesgraph.cli import models, printing
 from bayesgraph.cli.evidence import evidence_of, named, values_of
+from bayesgraph.cli.reading import Reading, reads_table
 from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
+from bayesgraph.io import tables
 from bayesgraph.variables import Binned, Continuous, Discrete, Name, Variable
 
 if TYPE_CHECKING:
@@ -35,7 +37,13 @@ _MAX_CLASSES = 20
 _PICTURES = (".svg", ".png", ".pdf", ".dot")
 
 
-Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="A .csv, .tsv (also .gz or .zst) or .parquet file, or - for standard input.",
+        show_default=False,
+    ),
+]
 ModelFile = Annotated[
     Path,
     typer.Argument(help=f"A file that ends in {', '.join(bg.io.FORMATS)}.", show_default=False),
@@ -46,10 +54,6 @@ Categorical = Annotated[
     typer.Option(help="Numeric column to take as discrete; may be repeated; 'all' for all."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(help="Text that means missing in a CSV, besides an empty cell, NA and NaN."),
-]
 Alpha = Annotated[
     float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")
 ]
@@ -94,14 +98,17 @@ class _NamesModels(typer.core.TyperCommand):
 
 def _console() -> Console:
     # Created at each use: the stream may have been replaced since the module was imported.
-    return Console(highlight=False, soft_wrap=True)
+    # Names and paths are printed as they are, whatever brackets and colons they have.
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @app.command(
     cls=_NamesModels, epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph"
 )
+@reads_table
 def fit(
     data: Data,
+    reading: Reading,
     target: Target,
     output: Annotated[Path, _output("Where to save the model.")],
     model: Annotated[
@@ -109,7 +116,6 @@ def fit(
     ] = "auto",
     categorical: Categorical = None,
     drop: Drop = None,
-    missing: Missing = None,
     alpha: Alpha = None,
     smoothing: SmoothingName = None,
     distribution: Annotated[
@@ -145,7 +151,7 @@ def fit(
         "detector": detector,
     }
     models.check_taken([model], options)
-    X, y = _features_and_labels(data, target, drop, missing)
+    X, y = _features_and_labels(reading.table(data), target, drop, data)
     classifier = models.make_classifier(model, categorical, alpha, options)
     classifier.fit(X, y)
     classifier.save(output)
@@ -153,35 +159,46 @@ def fit(
 
 
 @app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv -o predictions.csv")
+@reads_table
 def predict(
     model: ModelFile,
     data: Data,
+    reading: Reading,
     output: Annotated[Path | None, _output("A .csv or .parquet file; else printed.")] = None,
-    missing: Missing = None,
 ) -> None:
-    """Predict the class of each row, with the probability of every class."""
-    classifier = _load_classifier(model)
-    probabilities = classifier.predict_proba(_known_table(classifier, data, missing))
-    best = classifier.classes_[probabilities.argmax(axis=1)]
-    target = str(classifier.target_.name)
-    columns: dict[str, Any] = {target: best}
-    for state, column in zip(classifier.classes_, probabilities.T, strict=True):
-        columns[f"P({target}={state})"] = column
-    if output is None:
-        bg.io.tables.print_table(columns, sys.stdout.buffer)
+    """Predict the class of each row, with the probability of every class, or a number."""
+    estimator = _load_classifier(model)
+    columns = _predictions(estimator, _known_table(estimator, data, reading))
+    if output is None or str(output) == "-":
+        tables.print_table(columns, sys.stdout.buffer)
     else:
-        bg.io.tables.write_table(columns, output)
-        _console().print(f"Predicted {len(best):,} rows; written to {output}")
+        tables.write_table(columns, output)
+        n_rows = len(columns[str(estimator.target_.name)])
+        _console().print(f"Predicted {n_rows:,} rows; written to {output}")
+
+
+def _predictions(estimator: Any, table: Any) -> dict[str, Any]:
+    """Return the columns that are predicted for the rows of a table."""
+    target = str(estimator.target_.name)
+    if not hasattr(estimator, "predict_proba"):
+        means, deviations = estimator.predict(table, return_std=True)
+        return {target: means, f"std({target})": deviations}
+    probabilities = estimator.predict_proba(table)
+    columns = {target: estimator.classes_[probabilities.argmax(axis=1)]}
+    for state, column in zip(estimator.classes_, probabilities.T, strict=True):
+        columns[f"P({target}={state})"] = column
+    return columns
 
 
 @app.command(epilog="Example: bayesgraph update iris.bayesgraph more.csv")
+@reads_table
 def update(
     model: ModelFile,
     data: Data,
+    reading: Reading,
     output: Annotated[
         Path | None, _output("Where to save the updated model; else in its place.")
     ] = None,
-    missing: Missing = None,
 ) -> None:
     """Learn from the rows of another table, which must also have the column with the classes."""
     destination = model if output is None else output
@@ -192,7 +209,7 @@ def update(
             f"{model} holds {classifier!r}, which learns from one table at once; use 'bayesgraph "
             "fit' on all rows, or another model."
         )
-    table = _known_table(classifier, data, missing, labelled=True)
+    table = _known_table(classifier, data, reading, labelled=True)
     target = table.column_names[-1]
     before = classifier.classes_.tolist()
     classifier.partial_fit(table.drop_columns(target), table.select([target]))
@@ -201,15 +218,17 @@ def update(
     # A new class is named because it may be a misspelt one.
     classes = f", with the new classes {quoted(new)}" if new else ""
     learned = f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}"
-    _console().print(learned, markup=False)
+    _console().print(learned)
 
 
 @app.command(
     cls=_NamesModels,
     epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model tan --cv 10",
 )
+@reads_table
 def evaluate(
     data: Data,
+    reading: Reading,
     target: Target,
     model: Annotated[
         list[str] | None,
@@ -225,7 +244,6 @@ def evaluate(
     ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
-    missing: Missing = None,
     alpha: Alpha = None,
     smoothing: SmoothingName = None,
     discretizer: DiscretizerName = None,
@@ -236,7 +254,7 @@ def evaluate(
     chosen = dict.fromkeys(model or models.estimators())
     options = {"discretizer": discretizer, "smoothing": smoothing}
     models.check_taken(chosen, options)
-    X, y = _features_and_labels(data, target, drop, missing)
+    X, y = _features_and_labels(reading.table(data), target, drop, data)
     classifiers = {
         name: models.make_classifier(name, categorical, alpha, options) for name in chosen
     }
@@ -256,7 +274,7 @@ def evaluate(
     console.print(printing.measures_table(results))
     for result in results:
         if len(result.classes) <= _MAX_CLASSES:
-            console.print(f"\n{result.name}: confusion matrix (rows: true {target})", markup=False)
+            console.print(f"\n{result.name}: confusion matrix (rows: true {target})")
             console.print(printing.confusion_table(result))
     if plot is not None:
         bg.plots.save_figure(bg.plots.evaluation_figure(results), plot)
@@ -285,7 +303,7 @@ def query(
     if everything:
         if target:
             raise DataError("--all and --target exclude each other; leave one of them out.")
-        _console().print(repr(network.marginals(evidence_of(network, evidence))), markup=False)
+        _console().print(repr(network.marginals(evidence_of(network, evidence))))
         return
     if target:
         targets = [named(network, text) for text in target]
@@ -301,10 +319,10 @@ def query(
     console = _console()
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
-    console.print(whole, markup=False)
+    console.print(whole)
     if given and not isinstance(network, bg.WeightedNetwork):
         word = "density" if _has_continuous(network, given) else "probability"
-        console.print(f"log {word} of the evidence: {found.log_evidence:.6g}", markup=False)
+        console.print(f"log {word} of the evidence: {found.log_evidence:.6g}")
 
 
 def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
@@ -317,9 +335,9 @@ def show(model: ModelFile) -> None:
     loaded = bg.load(model)
     network = _network(loaded)
     console = _console()
-    console.print(repr(network), markup=False)
+    console.print(repr(network))
     if _is_classifier(loaded):
-        console.print(f"{loaded!r}, class {loaded.target_.name!r}", markup=False)
+        console.print(f"{loaded!r}, class {loaded.target_.name!r}")
     console.print(printing.variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
         console.print(printing.scores_table(dict(network.arc_scores)))
@@ -375,9 +393,8 @@ def _root(
 
 
 def _features_and_labels(
-    data: Path, target: str, drop: Sequence[str] | None, missing: Sequence[str] | None
+    table: Any, target: str, drop: Sequence[str] | None, data: Path
 ) -> tuple[Any, Any]:
-    table = bg.read_table(data, missing=(*bg.io.tables.MISSING, *(missing or ())))
     names = table.column_names
     for name in (target, *(drop or ())):
         if name not in names:
@@ -402,7 +419,7 @@ def _load_classifier(path: Path) -> GraphClassifier:
 def _known_table(
     classifier: GraphClassifier,
     data: Path,
-    missing: Sequence[str] | None,
+    reading: Reading,
     *,
     labelled: bool = False,
 ) -> Any:
@@ -412,12 +429,8 @@ def _known_table(
     CSV cells that mean a missing value, in addition to the usual ones.
     """
     variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
-    table = bg.read_table(
-        data,
-        missing=(*bg.io.tables.MISSING, *(missing or ())),
-        # A code such as 0012 stays text if it was text when the model was fitted.
-        text=[str(v.name) for v in variables if _has_text_states(v)],
-    )
+    # A code such as 0012 stays text if it was text when the model was fitted.
+    table = reading.table(data, [str(v.name) for v in variables if _has_text_states(v)])
     names = [str(name) for name in classifier.layout_.columns]
     target = str(classifier.target_.name)
     if labelled and target not in table.column_names:
@@ -428,7 +441,7 @@ def _known_table(
     if lacking:
         raise DataError(
             f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
-            "column stands for a feature that is not observed.)"
+            "column stands for a feature that is not observed; dates are read by --dates.)"
         )
     return table.select([*names, target] if labelled else names)
 

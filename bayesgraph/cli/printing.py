@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table as RichTable
+from rich.text import Text
 
 import bayesgraph as bg
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
@@ -19,7 +20,7 @@ _MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "param
 
 
 def _table(
-    texts: Sequence[Any], numbers: Sequence[Any], rows: Iterable[Sequence[str]], **look: Any
+    texts: Sequence[Any], numbers: Sequence[Any], rows: Iterable[Sequence[str | Text]], **look: Any
 ) -> RichTable:
     """Return a table of columns of text, followed by right-aligned columns of numbers.
 
@@ -48,10 +49,10 @@ def measures_table(results: Sequence[Evaluation]) -> RichTable:
 
 def confusion_table(result: Evaluation) -> RichTable:
     """Return the confusion matrix of a model as a table."""
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             str(name),
-            *(f"[bold]{n}[/]" if row == column else f"{n}" for column, n in enumerate(line)),
+            *(Text(f"{n}", "bold" if row == column else "") for column, n in enumerate(line)),
         ]
         for row, (name, line) in enumerate(zip(result.classes, result.confusion, strict=True))
     ]

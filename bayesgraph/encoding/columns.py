@@ -93,7 +93,8 @@ def _unobserved(name: Name) -> DataError:
 def _unusable(name: Name, dtype: str) -> DataTypeError:
     return DataTypeError(
         f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
-        "boolean or a number. Convert it (a date to a number of days, say) or leave it out."
+        "boolean or a number. Convert it (dates in files by read_table(..., dates='parts') or "
+        "'days', and by --dates) or leave it out."
     )
 
 

@@ -2,90 +2,338 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import os
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
-from bayesgraph.errors import DataError, FileFormatError, quoted
-from bayesgraph.io.files import replacing
+from bayesgraph.errors import BayesGraphWarning, DataError, FileFormatError, quoted
+from bayesgraph.io import csv_text
+from bayesgraph.io.budget import Budget, reading
+from bayesgraph.io.dates import origin_of, with_dates
+from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing, write_text
 from bayesgraph.optional import optional_module
 
 # Texts of CSV cells that mean a missing value.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
+_WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
+_READ = (*_WRITTEN, ".csv.zst", ".tsv.zst")
+# The first bytes of files: those of compressed ones, and of Parquet.
+_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_PARQUET_MAGIC = b"PAR1"
+_CHUNK = 1 << 20
+# What pyarrow allocates for a column of a CSV file, whatever the number of rows.
+_COLUMN_BYTES = 8 << 10
+# The largest block that pyarrow takes; it infers the types of columns from the first block.
+_MOST_BLOCK = 1 << 30
+# Numbers with a decimal comma, or without one; and those whose commas may group thousands.
+_COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
+_THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
 
 
 def _arrow(module: str = "") -> Any:
     return optional_module(f"pyarrow{module}", extra="tables", what="Reading and writing tables")
 
 
-def _suffix(path: str | os.PathLike[str]) -> str:
-    name = Path(path).name.lower()
-    for suffix in (*_CSV, *_PARQUET):
-        if name.endswith(suffix):
+def _suffix(path: PathLike, known: tuple[str, ...]) -> str:
+    name = path_text(path)
+    for suffix in known:
+        if name.lower().endswith(suffix):
             return suffix
-    raise FileFormatError(
-        f"{os.fspath(path)!r}: the suffix of a table is one of {quoted((*_CSV, *_PARQUET))}."
-    )
+    raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(known)}.")
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a CSV file is written; see the parameters of `read_table`."""
+
+    missing: tuple[str, ...]
+    text: tuple[str, ...]
+    delimiter: str | None
+    encoding: str | None
+    decimal: str | None
+    comment: str | None
+
+    def __post_init__(self) -> None:
+        for name, value in (("delimiter", self.delimiter), ("decimal", self.decimal)):
+            if value is not None and (len(value) != 1 or not value.isascii() or value in '"\r\n\0'):
+                raise DataError(
+                    f"{name}= (--{name}) is one ASCII character, such as ';' or ','; got {value!r}."
+                )
+        if self.decimal not in (None, ".", ","):
+            raise DataError(f"decimal= (--decimal) is '.' or ','; got {self.decimal!r}.")
+        if self.comment is not None and not self.comment.strip():
+            raise DataError(
+                "comment= (--comment) is what begins a line that is left out, such as '#'; "
+                f"got {self.comment!r}."
+            )
 
 
 def read_table(
-    path: str | os.PathLike[str], *, missing: Sequence[str] = MISSING, text: Sequence[str] = ()
+    path: PathLike | BinaryIO,
+    *,
+    missing: Sequence[str] = MISSING,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    comment: str | None = None,
+    dates: str | None = None,
+    limit: int | None = None,
 ) -> Any:
     """Read a CSV or Parquet file as a pyarrow Table.
 
     Parameters
     ----------
-    path : str or path
-        .csv, .tsv (both optionally .gz), .parquet or .pq.
+    path : str, path or binary file
+        .csv, .tsv (both optionally .gz or .zst), .parquet or .pq; or an open file, such as
+        ``sys.stdin.buffer``, whose first bytes tell what it is.
     missing : sequence of str
         Texts of CSV cells that mean a missing value.
     text : sequence of str
         Columns of a CSV file to read as text, even if all values look like numbers.
+    delimiter : str, optional
+        What separates the fields of a CSV file. By default the tab in .tsv files, and elsewhere
+        the one of comma, semicolon, tab and bar that the header and each of the first 100 lines
+        have equally often outside of quotes.
+    encoding : str, optional
+        One of Python's text encodings, such as ``"latin-1"``; by default UTF-8, or what the byte
+        order mark of a CSV file says.
+    decimal : {".", ","}, optional
+        The decimal point of a CSV file. By default a point; and a comma if another delimiter
+        separates the fields and no number has a point. Columns that look like numbers with a comma
+        and stay text are named in a warning.
+    comment : str, optional
+        Lines of a CSV file that begin with this text are left out, those within quotes excepted.
+    dates : str, optional
+        What becomes of each column of dates or instants: ``"parts"``, columns with the year, the
+        month, the weekday and, of instants, the hour (``when_year``, ..., of a column ``when``;
+        months and weekdays are categories); ``"days"``, a column of the number of days since
+        1970-01-01 in UTC (``when_days_since_1970-01-01``); or from another origin, such as
+        ``"days since 2000-01-01"``. By default they stay dates, which no model takes. Dates in CSV
+        files are recognised as ISO 8601 writes them, ``2024-05-31`` and ``2024-05-31 12:00``; with
+        an offset from UTC, they are instants in UTC.
+    limit : int, optional
+        Bytes that reading may allocate; by default 64 MB and 40 times the size of the file.
+
+    Warns
+    -----
+    BayesGraphWarning
+        If columns of text look like numbers with a comma.
 
     Raises
     ------
     FileNotFoundError
     FileFormatError
-        If the suffix is unknown, or the file is not of the format that it names.
+        If the suffix is unknown, the file is not of the format that it names, two columns have one
+        name, or reading would take more than `limit`.
     DataError
-        If the file has no rows.
+        If the file has no rows, or a parameter has a value that it cannot have.
     """
-    suffix = _suffix(path)
-    name = os.fspath(path)
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"There is no file {name!r}.")
-    arrow = _arrow()
-    try:
+    dialect = _Dialect(tuple(missing), tuple(text), delimiter, encoding, decimal, comment)
+    origin_of(dates)  # a wrong value is told before the file is read
+    source, suffix, data = _content(path)
+    budget = Budget(source, len(data), limit)
+    with reading(source, suffix):
         if suffix in _PARQUET:
-            table = _arrow(".parquet").read_table(name)
+            table = _read_parquet(data, budget)
         else:
-            table = _read_csv(name, suffix, missing, text)
-    except arrow.ArrowInvalid as error:
-        first = str(error).splitlines()[0]
-        raise FileFormatError(f"{name!r} cannot be read as {suffix}: {first}") from error
+            table = _read_csv(_inflated(data, budget), suffix, dialect, budget)
+        table = with_dates(table, dates)
     if not table.num_rows:
-        raise DataError(f"{name!r} has no rows.")
+        raise DataError(f"{source!r} has no rows.")
+    _check_names(table.column_names, source)
+    if suffix not in _PARQUET:
+        _warn_of_commas(table, dialect, source)
     return table
 
 
-def _read_csv(path: str, suffix: str, missing: Sequence[str], text: Sequence[str]) -> Any:
-    csv = _arrow(".csv")
-    return csv.read_csv(
-        path,
-        parse_options=csv.ParseOptions(delimiter="\t" if "tsv" in suffix else ","),
-        convert_options=csv.ConvertOptions(
-            null_values=list(missing),
-            strings_can_be_null=True,
-            column_types=dict.fromkeys(text, _arrow().string()),
-        ),
-    )
+def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
+    """Return name, suffix and bytes of a file."""
+    if isinstance(path, (str, os.PathLike)):
+        return path_text(path), _suffix(path, _READ), read_bytes(path)
+    data = path.read()
+    suffix = ".parquet" if data.startswith(_PARQUET_MAGIC) else ".csv"
+    return str(getattr(path, "name", "the stream")), suffix, data
 
 
-def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+def _check_names(names: Sequence[str], source: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise FileFormatError(
+            f"{source}: each column needs a name of its own; several have the name "
+            f"{quoted(repeated)}. Rename them in the file."
+        )
+
+
+# ------------------------------------------------------------------------------------- CSV
+
+
+def _inflated(data: bytes, budget: Budget) -> bytes:
+    """Return the content of a compressed file, recognised by its first bytes, or that of others."""
+    codec = next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
+    if codec is None:
+        return data
+    arrow = _arrow()
+    content, pieces = 0, []
+    with arrow.CompressedInputStream(arrow.BufferReader(data), codec) as stream:
+        while piece := stream.read(_CHUNK):
+            content += len(piece)
+            if content > budget.inflated:
+                raise budget.refusal(f"the {codec} content", content, budget.inflated)
+            pieces.append(piece)
+    budget.take(content, "the inflated content")
+    return b"".join(pieces)
+
+
+def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: Budget) -> Any:
+    text = csv_text.as_utf8(data, dialect.encoding, budget.source)
+    if dialect.comment is not None:
+        text = csv_text.without_comments(text, dialect.comment)
+    delimiter = dialect.delimiter
+    if delimiter is None and ".tsv" in suffix:
+        delimiter = "\t"
+    if delimiter is None:
+        delimiter = csv_text.sniffed_delimiter(text, budget.source, decimal=dialect.decimal)
+    columns = csv_text.n_fields(csv_text.header_of(text), delimiter)
+    budget.take(columns * _COLUMN_BYTES, f"{columns:,} columns")
+    table = _parsed(text, delimiter, dialect.decimal or ".", dialect, budget.source)
+    if (
+        dialect.decimal is None
+        and delimiter != ","
+        and any(_comma_numbers(table, dialect).values())
+    ):
+        other = _parsed(text, delimiter, ",", dialect, budget.source)
+        if not _lost_numbers(table, other):
+            return other
+    return table
+
+
+def _warn_of_commas(table: Any, dialect: _Dialect, source: str) -> None:
+    if dialect.decimal is None and (columns := _comma_numbers(table, dialect)):
+        warnings.warn(
+            f"{source}: numbers with a comma are read as text in the column "
+            f"{quoted(columns)}. Give decimal=',' (--decimal ,) if it is the decimal comma, or "
+            "name the column in text= (--text) if it is text.",
+            BayesGraphWarning,
+            stacklevel=3,
+        )
+
+
+def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source: str) -> Any:
+    """Parse text; every row decides on the types of the columns, not only the first ones."""
+    csv, arrow = _arrow(".csv"), _arrow()
+
+    def parse(threads: bool) -> Any:
+        return csv.read_csv(
+            arrow.BufferReader(text),
+            read_options=csv.ReadOptions(
+                use_threads=threads, block_size=min(max(len(text), 1), _MOST_BLOCK)
+            ),
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                null_values=list(dialect.missing),
+                strings_can_be_null=True,
+                decimal_point=decimal,
+                column_types=dict.fromkeys(dialect.text, arrow.string()),
+            ),
+        )
+
+    try:
+        return parse(True)
+    except arrow.ArrowInvalid:
+        pass
+    try:
+        return parse(False)  # says which row it is
+    except arrow.ArrowInvalid as error:
+        said = str(error).splitlines()[0].removeprefix("CSV parse error: ")
+        raise FileFormatError(
+            f"{source!r} cannot be read as a table with the fields separated by {delimiter!r}: "
+            f"{said:.200}. Mend the file, or say how it is written: delimiter=, comment= "
+            "(--delimiter, --comment)."
+        ) from error
+
+
+def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
+    """Return the columns of text whose values look like numbers with commas.
+
+    The value is whether some comma cannot group thousands.
+    """
+    arrow, compute = _arrow(), _arrow(".compute")
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type != arrow.string() or name in dialect.text:
+            continue
+        numbers = compute.all(compute.match_substring_regex(column, _COMMA_NUMBER)).as_py()
+        if numbers and compute.any(compute.match_substring(column, ",")).as_py():
+            thousands = compute.all(compute.match_substring_regex(column, _THOUSANDS)).as_py()
+            found[name] = not thousands
+    return found
+
+
+def _lost_numbers(table: Any, other: Any) -> bool:
+    """Return whether a column of numbers in one table is text in another."""
+    text = _arrow().string()
+    pairs = zip(table.schema.types, other.schema.types, strict=True)
+    return any(old != text and new == text for old, new in pairs)
+
+
+# ------------------------------------------------------------------------------------- Parquet
+
+
+def _read_parquet(data: bytes, budget: Budget) -> Any:
+    """Read a Parquet file, whose tables are larger than the file says.
+
+    A value that is stored once may be repeated in all rows: text is read as categories, and
+    decoded when its size is known.
+    """
+    arrow, parquet = _arrow(), _arrow(".parquet")
+    file = parquet.ParquetFile(arrow.BufferReader(data))
+    groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+    for group in groups:
+        cells = max(group.num_rows, 0) * max(group.num_columns, 1)
+        budget.take(cells * 8 + max(group.total_byte_size, 0), f"{cells:,} cells")
+    texts = []
+    for i in range(len(file.schema)):
+        leaf = file.schema.column(i)
+        if leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type == "DECIMAL":
+            continue
+        if leaf.max_repetition_level == 0 and leaf.max_definition_level <= 1:
+            texts.append(leaf.path)
+            continue
+        for chunk in (group.column(i) for group in groups):  # nested text is decoded at once
+            most = max(chunk.num_values, 0) * max(chunk.total_uncompressed_size, 0)
+            budget.take(most, f"the nested texts {leaf.path!r}")
+    options = {"metadata": file.metadata, "read_dictionary": texts}
+    coded = parquet.ParquetFile(arrow.BufferReader(data), **options).read()
+    coded.validate(full=True)  # text is UTF-8, and indices are within bounds
+    columns = [
+        column if column.type == kind else _decoded(name, column, kind, budget)
+        for name, column, kind in zip(
+            coded.column_names, coded.columns, file.schema_arrow.types, strict=True
+        )
+    ]
+    return arrow.table(columns, names=coded.column_names)
+
+
+def _decoded(name: str, column: Any, kind: Any, budget: Budget) -> Any:
+    """Return a column of categories as one of their type."""
+    compute = _arrow(".compute")
+    for chunk in column.chunks:
+        lengths = compute.take(compute.binary_length(chunk.dictionary), chunk.indices)
+        size = compute.sum(compute.cast(lengths, "int64")).as_py() or 0
+        budget.take(size, f"the column {name!r}")
+    return column.cast(kind)
+
+
+# ------------------------------------------------------------------------------------- writing
+
+
+def write_table(columns: Mapping[str, Any], path: PathLike) -> None:
     """Write columns to a CSV or Parquet file, which is replaced as a whole or not at all.
 
     Parameters
@@ -93,16 +341,14 @@ def write_table(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
     columns : mapping from name to one-dimensional array
     path : str or path
     """
-    suffix = _suffix(path)
-    with replacing(path) as stream:
-        if suffix in _PARQUET:
+    suffix = _suffix(path, _WRITTEN)
+    if suffix in _PARQUET:
+        with replacing(path) as stream:
             _arrow(".parquet").write_table(_table(columns), stream)
-        elif suffix.endswith(".gz"):
-            # Without the time in the header, the same table gives the same bytes.
-            with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as packed:
-                print_table(columns, packed, tabs="tsv" in suffix)
-        else:
-            print_table(columns, stream, tabs="tsv" in suffix)
+    else:
+        text = io.BytesIO()
+        print_table(columns, text, tabs="tsv" in suffix)
+        write_text(path, text.getvalue().decode())
 
 
 def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) -> None:

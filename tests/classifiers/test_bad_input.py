@@ -38,7 +38,7 @@ BAD_COLUMNS = {
     "dates": (
         pd.DataFrame({"day": pd.date_range("2020-01-01", periods=4)}),
         DataTypeError,
-        "'day' has the type Datetime.*number of days",
+        "'day' has the type Datetime.*dates='parts'",
     ),
     "polars dates": (
         pl.DataFrame({"day": [datetime.date(2020, 1, i) for i in range(1, 5)]}),
