@@ -15,6 +15,7 @@ from bayesgraph.classifiers.feature_layout import VECTORS
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     Columns,
     check_fitted,
@@ -137,6 +138,7 @@ class NetworkClassifier(GraphClassifier):
 
     # ---------------------------------------------------------------------------------- fitting
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn structure and parameters.
 
@@ -237,6 +239,7 @@ class NetworkClassifier(GraphClassifier):
     # ---------------------------------------------------------------------------------- more rows
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -245,6 +248,8 @@ class NetworkClassifier(GraphClassifier):
         sample_weight: ArrayLike | None = None,
     ) -> Any:
         """Learn from more rows; the model then equals that of `fit` on all rows together.
+
+        Threads may update one model: each update waits for those before it.
 
         Parameters
         ----------
@@ -262,8 +267,15 @@ class NetworkClassifier(GraphClassifier):
             unchanged.
         """
         self._check_updatable()
-        if not hasattr(self, "network_"):
-            return self._fit(X, y, sample_weight, classes)
+        with unchanged_if_refused(self):
+            if not hasattr(self, "network_"):
+                return self._fit(X, y, sample_weight, classes)
+            return self._add(X, y, classes, sample_weight)
+
+    def _add(
+        self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Any:
+        """Add rows to a fitted model; the arguments are those of `partial_fit`."""
         check_statistics(self)
         found, labels, weights = self._rows(X, y, sample_weight)
         joined, codes = coded_labels(labels, classes, self.classes_)
@@ -273,7 +285,7 @@ class NetworkClassifier(GraphClassifier):
         known = self.statistics_.grown(dict(zip(old, new, strict=True)))
         batch = self._collected(known, found, codes, weights, features, target)
         self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
-        self.classes_ = joined  # last: a batch that is refused changes nothing
+        self.classes_ = joined
         return self
 
     def _check_updatable(self) -> None:
@@ -284,6 +296,7 @@ class NetworkClassifier(GraphClassifier):
             )
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Fit on batches of rows in turn, such as the parts of a file larger than memory.
 
@@ -304,6 +317,7 @@ class NetworkClassifier(GraphClassifier):
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Remove rows from the model, which must be among the rows that it was fitted on.
 
@@ -335,7 +349,8 @@ class NetworkClassifier(GraphClassifier):
         codes = class_codes(self.classes_, labels)
         rows = self._collected(known, found, codes, weights, features, target, unseen="error")
         source = StatisticsSource((*features, target), target, known - rows)
-        return self._learn(source, self._smoothing(), target)
+        with unchanged_if_refused(self):
+            return self._learn(source, self._smoothing(), target)
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None

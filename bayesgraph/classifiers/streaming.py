@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from bayesgraph.classifiers.labels import check_announced, joined_classes, singl
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.stream_columns import StreamColumns
+from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     Columns,
     bounded_weights,
@@ -183,6 +183,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     # ------------------------------------------------------------------------------- learning
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Fit on a table, row by row in its order, and refresh the densities.
 
@@ -203,6 +204,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._learn(X, y, seen if len(seen) else None, sample_weight)
         return self.refresh()
 
+    @one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -213,6 +215,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Learn from more rows, in their order; batches of any size give the same model.
 
         Predictions use the latest rows after the next refresh of the densities; see `refresh`.
+        Threads may update one model: each update waits for those before it.
 
         Parameters
         ----------
@@ -231,6 +234,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._learn(X, y, classes, sample_weight)
         return self
 
+    @one_at_a_time
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Fit on batches of rows, in their order, and refresh the densities.
 
@@ -249,6 +253,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             self._learn(X, y, classes, weights)
         return self.refresh()
 
+    @one_at_a_time
     def test_then_train(
         self,
         X: Any,
@@ -276,6 +281,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = self._learn(X, y, classes, sample_weight, predict=True)
         return self.classes_[found.argmax(axis=1)], found
 
+    @one_at_a_time
     def refresh(self) -> Any:
         """Refresh the densities now, so that predictions use all rows learned so far.
 
@@ -305,7 +311,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         *,
         predict: bool = False,
     ) -> Floats:
-        with self._as_before_if_refused():
+        with unchanged_if_refused(self):
             labels, name = target_column(y)
             weights = bounded_weights(sample_weight, len(labels))
             if classes is not None:
@@ -336,17 +342,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         columns.forget_rare(star)
         self._changed()
         return out
-
-    @contextmanager
-    def _as_before_if_refused(self) -> Iterator[None]:
-        is_first, was_open = not hasattr(self, "star_"), getattr(self, "_is_open", False)
-        try:
-            yield
-        except BaseException:
-            self._is_open = was_open
-            if is_first:
-                self._forget_all()
-            raise
 
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
@@ -485,6 +480,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     # ------------------------------------------------------------------------- one row at a time
 
+    @one_at_a_time
     def learn_one(self, x: Mapping[Name, Any], y: Any, w: float = 1.0) -> Any:
         """Learn from one row.
 
@@ -503,7 +499,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         label, weight = single_label(y), single_weight(w)
         if weight == 0.0:
             return self
-        with self._as_before_if_refused():
+        with unchanged_if_refused(self):
             if not hasattr(self, "star_"):
                 self._begin_one(label)
             star, labels = self.star_, self.classes_.tolist()
@@ -519,11 +515,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._changed()
         return self
 
+    @one_at_a_time
     def _learn_open(self, X: Any, y: Any) -> None:
         """Learn from a table, perhaps the first, that may lack columns or have new ones."""
         if not len(X) and not len(y):
             return
-        with self._as_before_if_refused():
+        with unchanged_if_refused(self):
             if not hasattr(self, "star_"):
                 self._begin_one(plain(target_column(y)[0][0]))
             self._is_open = True
