@@ -82,6 +82,10 @@ class NetworkClassifier(GraphClassifier):
         the options of Gaussians; a grid search names its values as in ``smoothing__shrinkage``.
     priors : array_like, shape (n_classes,), mapping from class, or "uniform", optional
         Class probabilities, instead of the class frequencies.
+    check_columns : bool, default True
+        Whether `fit` warns, in one `SuspiciousColumnsWarning`, of columns that look wrong:
+        identifiers, constant and empty columns, columns that determine the class alone, numbers
+        read as text, indices without a name, and a target of many numbers.
 
     Attributes
     ----------
@@ -103,6 +107,7 @@ class NetworkClassifier(GraphClassifier):
 
     smoothing: SmoothingLike = "dirichlet"
     priors: ArrayLike | Mapping[Any, float] | str | None = None
+    check_columns: bool = True
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         """Return the structure learner; by default that of naive Bayes."""
@@ -155,12 +160,21 @@ class NetworkClassifier(GraphClassifier):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, None)
+        return self._fit(X, y, sample_weight, None, check=self.check_columns)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        *,
+        check: bool = False,
     ) -> Any:
-        """Fit on a whole table: encode its columns, collect statistics, estimate the network."""
+        """Fit on a whole table: encode its columns, collect statistics, estimate the network.
+
+        `check` says whether to warn of columns that look wrong.
+        """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
@@ -172,6 +186,7 @@ class NetworkClassifier(GraphClassifier):
             sample_weight,
             sparse=self._takes_sparse,
             distributions=self._distributions,
+            check=check,
         )
         self.classes_, codes = coded_labels(labels, classes)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())

@@ -31,6 +31,7 @@ from bayesgraph.classifiers.validation import (
     target_column,
     target_name,
     unlike,
+    warn_of_suspicious,
 )
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
@@ -115,6 +116,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Maximum number of states of a column. A column with more values keeps a list of this length
         of its most frequent values (Misra and Gries), which MODL groups by their class
         distribution. All other values, learned or not, belong to the state "(other)".
+    check_columns : bool
+        Whether `fit` warns of columns that look wrong, as for the other classifiers.
 
     Attributes
     ----------
@@ -158,6 +161,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     categorical: Collection[Name] | str | None = None
     unseen: str = "missing"
     max_categories: int = 1000
+    check_columns: bool = True
 
     def _settings(self) -> StreamSettings:
         names = (f.name for f in fields(StreamSettings))
@@ -201,7 +205,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         labels, _ = target_column(y)
         weights = bounded_weights(sample_weight, len(labels))
         seen = np.unique(labels[weights > 0])
-        self._learn(X, y, seen if len(seen) else None, sample_weight)
+        self._learn(X, y, seen if len(seen) else None, sample_weight, check=self.check_columns)
         return self.refresh()
 
     @one_at_a_time
@@ -310,6 +314,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         sample_weight: ArrayLike | None,
         *,
         predict: bool = False,
+        check: bool = False,
     ) -> Floats:
         with unchanged_if_refused(self):
             labels, name = target_column(y)
@@ -331,6 +336,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             at = self._label_codes(joined, labels)
             columns = self._columns.joined(fresh)
             encoded = columns.learned(found, star)
+            if check:
+                warn_of_suspicious(self, found, columns.examined(encoded), labels)
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
