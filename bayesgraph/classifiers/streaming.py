@@ -70,9 +70,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     Parameters
     ----------
-    summary : {"gk", "pid", "gaussian"}
-        Summary of a numeric column. "gk": Greenwald and Khanna's quantile summary with class
-        counts; "pid": Gama and Pinto's histogram; "gaussian": a Gaussian for each class.
+    summary : {"gk", "pid", "gaussian"} or class
+        Summary of a numeric column, by name or as a class, such as `GKSummary`. "gk": Greenwald
+        and Khanna's quantile summary with class counts; "pid": Gama and Pinto's histogram;
+        "gaussian": a Gaussian for each class.
     size : int
         Number of tuples or bins of a summary.
     epsilon : float, optional
@@ -148,7 +149,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     star_: StreamingStar = field(init=False)
 
-    summary: str = "gk"
+    summary: str | type[ColumnSummaries] = "gk"
     size: int = 100
     epsilon: float | None = None
     discretizer: Discretizer | str = "smooth"
@@ -171,15 +172,19 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return StreamSettings(**({"exponents": None} | own))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
-        if not isinstance(self.summary, str) or self.summary not in SUMMARIES:
-            raise ModelError(f"summary= is one of {quoted(SUMMARIES)}; got {self.summary!r}.")
-        kind: type[Any] = SUMMARIES[self.summary]
+        known: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
+        if not isinstance(self.summary, (str, type)) or self.summary not in known:
+            raise ModelError(
+                f"summary= is one of {quoted(SUMMARIES)}, or a class such as bayesgraph.GKSummary; "
+                f"got {self.summary!r}."
+            )
+        kind = known[self.summary]
         epsilon: Any = self.epsilon
         if epsilon is not None and not ("epsilon" in kind.options and isinstance(epsilon, Real)):
             takers = [name for name, one in SUMMARIES.items() if "epsilon" in one.options]
             raise ModelError(
                 f"epsilon= is a number, and of summary= {quoted(takers)} alone; got {epsilon!r} "
-                f"with {self.summary!r}."
+                f"with {kind.name!r}."
             )
         options = {name: getattr(self, name) for name in kind.options}
         made: ColumnSummaries = kind(n_features, n_classes, **options)
