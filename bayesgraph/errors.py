@@ -107,6 +107,10 @@ class NotConvergedWarning(BayesGraphWarning):
     """An iteration stopped before it had converged."""
 
 
+class SuspiciousColumnsWarning(BayesGraphWarning):
+    """Columns of a training table that look wrong; the message names them and what to do."""
+
+
 class LossyExportWarning(BayesGraphWarning):
     """An export is incomplete; the message lists the omissions."""
 

@@ -60,6 +60,8 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     priors : None, "empirical", "uniform" or array_like of shape (n_classes,), default None
         Prior factor of each class in its score. None and "uniform" both mean equal priors, as in
         scikit-learn. "empirical" means the shares of the classes in the rows, as in the paper.
+    check_columns : bool, default True
+        Whether `fit` warns of columns that look wrong, as for the other classifiers.
 
     Attributes
     ----------

@@ -76,6 +76,8 @@ class _GrownTree(Smoothed):
         Treatment of categories that did not occur in fitting.
     random_state : int, default 0
         Seed of the folds and of scikit-learn's random choice between equally good splits.
+    check_columns : bool, default True
+        Whether `fit` warns of columns that look wrong, as for the other classifiers.
     """
 
     _fitted: ClassVar[Collection[str]] = ("ccp_alpha_",)
@@ -99,6 +101,7 @@ class _GrownTree(Smoothed):
     categorical: Collection[Name] | str | None = None
     unseen: str = "missing"
     random_state: Any = 0
+    check_columns: bool = True
 
     def _grow(
         self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
@@ -130,7 +133,7 @@ class _GrownTree(Smoothed):
         check_unseen(self.unseen)
         # The network of an earlier fit would not match the new columns.
         self.__dict__.pop("network_", None)
-        table, y, weights = training_table(self, X, y, sample_weight)
+        table, y, weights = training_table(self, X, y, sample_weight, check=self.check_columns)
         return table, y, np.ones(len(y)) if weights is None else weights
 
     @property

@@ -104,6 +104,8 @@ class DiscriminantAnalysisClassifier(
     priors : array_like, shape (n_classes,), or "uniform", optional
         Class probabilities, instead of the class frequencies. The covariances do not depend on
         them.
+    check_columns : bool, default True
+        Whether `fit` warns of columns that look wrong, as for the other classifiers.
     class_weight : mapping from class to weight, or "balanced", optional
         Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
     tol, max_iter : float and int

@@ -14,6 +14,7 @@ from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed
 from bayesgraph.classifiers.single_row import row_evidence
+from bayesgraph.classifiers.updates import Updated
 from bayesgraph.classifiers.validation import Columns, check_fitted, known_columns, known_table
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.explain import Contrast, Contributions, TopItems, explain
@@ -37,7 +38,7 @@ def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
         yield rows, n, found if n <= _CHUNK_ROWS else found.take(rows)
 
 
-class GraphClassifier(Smoothed, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of all classifiers: predictions and explanations by a fitted network.
 
     Subclasses define `fit`, which sets the attributes `network_`, `classes_` and so on.

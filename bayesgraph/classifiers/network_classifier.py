@@ -15,6 +15,7 @@ from bayesgraph.classifiers.feature_layout import VECTORS
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     Columns,
     check_fitted,
@@ -81,6 +82,10 @@ class NetworkClassifier(GraphClassifier):
         the options of Gaussians; a grid search names its values as in ``smoothing__shrinkage``.
     priors : array_like, shape (n_classes,), mapping from class, or "uniform", optional
         Class probabilities, instead of the class frequencies.
+    check_columns : bool, default True
+        Whether `fit` warns, in one `SuspiciousColumnsWarning`, of columns that look wrong:
+        identifiers, constant and empty columns, columns that determine the class alone, numbers
+        read as text, indices without a name, and a target of many numbers.
 
     Attributes
     ----------
@@ -102,6 +107,7 @@ class NetworkClassifier(GraphClassifier):
 
     smoothing: SmoothingLike = "dirichlet"
     priors: ArrayLike | Mapping[Any, float] | str | None = None
+    check_columns: bool = True
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         """Return the structure learner; by default that of naive Bayes."""
@@ -137,6 +143,7 @@ class NetworkClassifier(GraphClassifier):
 
     # ---------------------------------------------------------------------------------- fitting
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn structure and parameters.
 
@@ -153,12 +160,21 @@ class NetworkClassifier(GraphClassifier):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, None)
+        return self._fit(X, y, sample_weight, None, check=self.check_columns)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: ArrayLike | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        *,
+        check: bool = False,
     ) -> Any:
-        """Fit on a whole table: encode its columns, collect statistics, estimate the network."""
+        """Fit on a whole table: encode its columns, collect statistics, estimate the network.
+
+        `check` says whether to warn of columns that look wrong.
+        """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
@@ -170,6 +186,7 @@ class NetworkClassifier(GraphClassifier):
             sample_weight,
             sparse=self._takes_sparse,
             distributions=self._distributions,
+            check=check,
         )
         self.classes_, codes = coded_labels(labels, classes)
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
@@ -233,6 +250,7 @@ class NetworkClassifier(GraphClassifier):
     # ---------------------------------------------------------------------------------- more rows
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -241,6 +259,8 @@ class NetworkClassifier(GraphClassifier):
         sample_weight: ArrayLike | None = None,
     ) -> Any:
         """Learn from more rows; the model then equals that of `fit` on all rows together.
+
+        Threads may update one model: each update waits for those before it.
 
         Parameters
         ----------
@@ -258,8 +278,15 @@ class NetworkClassifier(GraphClassifier):
             unchanged.
         """
         self._check_updatable()
-        if not hasattr(self, "network_"):
-            return self._fit(X, y, sample_weight, classes)
+        with unchanged_if_refused(self):
+            if not hasattr(self, "network_"):
+                return self._fit(X, y, sample_weight, classes)
+            return self._add(X, y, classes, sample_weight)
+
+    def _add(
+        self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Any:
+        """Add rows to a fitted model; the arguments are those of `partial_fit`."""
         check_statistics(self)
         found, labels, weights = self._rows(X, y, sample_weight)
         joined, codes = coded_labels(labels, classes, self.classes_)
@@ -269,7 +296,7 @@ class NetworkClassifier(GraphClassifier):
         known = self.statistics_.grown(dict(zip(old, new, strict=True)))
         batch = self._collected(known, found, codes, weights, features, target)
         self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
-        self.classes_ = joined  # last: a batch that is refused changes nothing
+        self.classes_ = joined
         return self
 
     def _check_updatable(self) -> None:
@@ -280,6 +307,7 @@ class NetworkClassifier(GraphClassifier):
             )
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Fit on batches of rows in turn, such as the parts of a file larger than memory.
 
@@ -300,6 +328,7 @@ class NetworkClassifier(GraphClassifier):
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Remove rows from the model, which must be among the rows that it was fitted on.
 
@@ -331,7 +360,8 @@ class NetworkClassifier(GraphClassifier):
         codes = class_codes(self.classes_, labels)
         rows = self._collected(known, found, codes, weights, features, target, unseen="error")
         source = StatisticsSource((*features, target), target, known - rows)
-        return self._learn(source, self._smoothing(), target)
+        with unchanged_if_refused(self):
+            return self._learn(source, self._smoothing(), target)
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None

@@ -24,6 +24,7 @@ from bayesgraph.encoding.columns import (
     is_discrete,
     naturally_ordered,
 )
+from bayesgraph.encoding.suspicious import Examined
 from bayesgraph.encoding.table import categorical_names, check_magnitudes
 from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
@@ -99,6 +100,12 @@ class StreamColumns:
         """
         codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
         return self._numbers(found), codes
+
+    def examined(self, encoded: Encoded) -> Examined:
+        """Return encoded rows as the checks of columns see them."""
+        states = [[state for _, state in vocabulary] for vocabulary in self.vocabularies]
+        numbers, codes = encoded
+        return Examined(numbers.T, self.numbers, codes.T, self.states, states)
 
     def _numbers(self, found: Columns | Mapping[Name, Any]) -> Floats:
         if not isinstance(found, Columns):

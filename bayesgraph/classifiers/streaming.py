@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from bayesgraph.classifiers.labels import check_announced, joined_classes, singl
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.stream_columns import StreamColumns
+from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     Columns,
     bounded_weights,
@@ -31,6 +31,7 @@ from bayesgraph.classifiers.validation import (
     target_column,
     target_name,
     unlike,
+    warn_of_suspicious,
 )
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
@@ -69,9 +70,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     Parameters
     ----------
-    summary : {"gk", "pid", "gaussian"}
-        Summary of a numeric column. "gk": Greenwald and Khanna's quantile summary with class
-        counts; "pid": Gama and Pinto's histogram; "gaussian": a Gaussian for each class.
+    summary : {"gk", "pid", "gaussian"} or class
+        Summary of a numeric column, by name or as a class, such as `GKSummary`. "gk": Greenwald
+        and Khanna's quantile summary with class counts; "pid": Gama and Pinto's histogram;
+        "gaussian": a Gaussian for each class.
     size : int
         Number of tuples or bins of a summary.
     epsilon : float, optional
@@ -115,6 +117,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Maximum number of states of a column. A column with more values keeps a list of this length
         of its most frequent values (Misra and Gries), which MODL groups by their class
         distribution. All other values, learned or not, belong to the state "(other)".
+    check_columns : bool
+        Whether `fit` warns of columns that look wrong, as for the other classifiers.
 
     Attributes
     ----------
@@ -145,7 +149,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     star_: StreamingStar = field(init=False)
 
-    summary: str = "gk"
+    summary: str | type[ColumnSummaries] = "gk"
     size: int = 100
     epsilon: float | None = None
     discretizer: Discretizer | str = "smooth"
@@ -158,6 +162,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     categorical: Collection[Name] | str | None = None
     unseen: str = "missing"
     max_categories: int = 1000
+    check_columns: bool = True
 
     def _settings(self) -> StreamSettings:
         names = (f.name for f in fields(StreamSettings))
@@ -167,15 +172,19 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return StreamSettings(**({"exponents": None} | own))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
-        if not isinstance(self.summary, str) or self.summary not in SUMMARIES:
-            raise ModelError(f"summary= is one of {quoted(SUMMARIES)}; got {self.summary!r}.")
-        kind: type[Any] = SUMMARIES[self.summary]
+        known: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
+        if not isinstance(self.summary, (str, type)) or self.summary not in known:
+            raise ModelError(
+                f"summary= is one of {quoted(SUMMARIES)}, or a class such as bayesgraph.GKSummary; "
+                f"got {self.summary!r}."
+            )
+        kind = known[self.summary]
         epsilon: Any = self.epsilon
         if epsilon is not None and not ("epsilon" in kind.options and isinstance(epsilon, Real)):
             takers = [name for name, one in SUMMARIES.items() if "epsilon" in one.options]
             raise ModelError(
                 f"epsilon= is a number, and of summary= {quoted(takers)} alone; got {epsilon!r} "
-                f"with {self.summary!r}."
+                f"with {kind.name!r}."
             )
         options = {name: getattr(self, name) for name in kind.options}
         made: ColumnSummaries = kind(n_features, n_classes, **options)
@@ -183,6 +192,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     # ------------------------------------------------------------------------------- learning
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Fit on a table, row by row in its order, and refresh the densities.
 
@@ -200,9 +210,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         labels, _ = target_column(y)
         weights = bounded_weights(sample_weight, len(labels))
         seen = np.unique(labels[weights > 0])
-        self._learn(X, y, seen if len(seen) else None, sample_weight)
+        self._learn(X, y, seen if len(seen) else None, sample_weight, check=self.check_columns)
         return self.refresh()
 
+    @one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -213,6 +224,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Learn from more rows, in their order; batches of any size give the same model.
 
         Predictions use the latest rows after the next refresh of the densities; see `refresh`.
+        Threads may update one model: each update waits for those before it.
 
         Parameters
         ----------
@@ -231,6 +243,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._learn(X, y, classes, sample_weight)
         return self
 
+    @one_at_a_time
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Fit on batches of rows, in their order, and refresh the densities.
 
@@ -249,6 +262,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             self._learn(X, y, classes, weights)
         return self.refresh()
 
+    @one_at_a_time
     def test_then_train(
         self,
         X: Any,
@@ -276,6 +290,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = self._learn(X, y, classes, sample_weight, predict=True)
         return self.classes_[found.argmax(axis=1)], found
 
+    @one_at_a_time
     def refresh(self) -> Any:
         """Refresh the densities now, so that predictions use all rows learned so far.
 
@@ -304,8 +319,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         sample_weight: ArrayLike | None,
         *,
         predict: bool = False,
+        check: bool = False,
     ) -> Floats:
-        with self._as_before_if_refused():
+        with unchanged_if_refused(self):
             labels, name = target_column(y)
             weights = bounded_weights(sample_weight, len(labels))
             if classes is not None:
@@ -325,6 +341,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             at = self._label_codes(joined, labels)
             columns = self._columns.joined(fresh)
             encoded = columns.learned(found, star)
+            if check:
+                warn_of_suspicious(self, found, columns.examined(encoded), labels)
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
@@ -336,17 +354,6 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         columns.forget_rare(star)
         self._changed()
         return out
-
-    @contextmanager
-    def _as_before_if_refused(self) -> Iterator[None]:
-        is_first, was_open = not hasattr(self, "star_"), getattr(self, "_is_open", False)
-        try:
-            yield
-        except BaseException:
-            self._is_open = was_open
-            if is_first:
-                self._forget_all()
-            raise
 
     def _begin(
         self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
@@ -485,6 +492,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     # ------------------------------------------------------------------------- one row at a time
 
+    @one_at_a_time
     def learn_one(self, x: Mapping[Name, Any], y: Any, w: float = 1.0) -> Any:
         """Learn from one row.
 
@@ -503,7 +511,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         label, weight = single_label(y), single_weight(w)
         if weight == 0.0:
             return self
-        with self._as_before_if_refused():
+        with unchanged_if_refused(self):
             if not hasattr(self, "star_"):
                 self._begin_one(label)
             star, labels = self.star_, self.classes_.tolist()
@@ -519,11 +527,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._changed()
         return self
 
+    @one_at_a_time
     def _learn_open(self, X: Any, y: Any) -> None:
         """Learn from a table, perhaps the first, that may lack columns or have new ones."""
         if not len(X) and not len(y):
             return
-        with self._as_before_if_refused():
+        with unchanged_if_refused(self):
             if not hasattr(self, "star_"):
                 self._begin_one(plain(target_column(y)[0][0]))
             self._is_open = True

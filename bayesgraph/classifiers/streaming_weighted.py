@@ -42,6 +42,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     StreamingNaiveBayesClassifier, which lost 0.006 on the rows of two classes and nothing on the
     digits. `fit` warns of many rows sorted by class.
 
+    For the same reason a row of weight 2 is not exactly two rows: this estimator is excused from
+    `check_sample_weight_equivalence_on_dense_data` of scikit-learn, as its SGDClassifier is.
+
     Parameters
     ----------
     exponents : {"mixed", "variable", "class"}

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -36,8 +37,16 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
+from bayesgraph.encoding.suspicious import Examined, suspicious_columns
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
-from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, quoted, warn
+from bayesgraph.errors import (
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    SuspiciousColumnsWarning,
+    quoted,
+    warn,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.statistics.source import checked_weights
@@ -281,11 +290,13 @@ def training_table(
     *,
     sparse: bool = False,
     distributions: Any = None,
+    check: bool = False,
 ) -> tuple[Table, NDArray[Any], Floats | None]:
     """Return the rows of positive weight as an encoded table, their y, and their weights (or None).
 
     Sets the names, the number and the layout of the columns on the estimator. `sparse` says whether
-    X may be a sparse matrix; `distributions` are families as for `make_layout`.
+    X may be a sparse matrix; `distributions` are families as for `make_layout`; `check` says
+    whether to warn of columns that look wrong.
     """
     found = fit_columns(
         estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
@@ -293,7 +304,33 @@ def training_table(
     class_weight = getattr(estimator, "class_weight", None)
     found, y, weights = weighted(found, y, sample_weight, class_weight)
     estimator.layout_ = make_layout(found.typed(), distributions, estimator.categorical)
-    return fit_table(found, estimator.layout_), y, weights
+    table = fit_table(found, estimator.layout_)
+    if check:
+        warn_of_suspicious(estimator, found, Examined.of(table), y)
+    return table, y, weights
+
+
+def warn_of_suspicious(
+    estimator: Any, found: Columns, seen: Examined, labels: NDArray[Any]
+) -> None:
+    """Warn, once for all, of the columns of a training table that look wrong.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of a regressor, `labels` are not looked at.
+    found : Columns
+    seen : Examined
+        The same columns, encoded.
+    labels : ndarray, shape (n_rows,)
+    """
+    classes = labels if isinstance(estimator, ClassifierMixin) else None
+    if said := suspicious_columns(seen, classes, found.as_columns):
+        warn(
+            f"Columns look wrong: {said}. check_columns=False, or a filter of this warning, "
+            "silences it.",
+            SuspiciousColumnsWarning,
+        )
 
 
 def known_table(

@@ -39,7 +39,9 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         * "averaged": the exact average over all subsets of features, as tables (Dash, Cooper 2004);
         * "mutual_information", "gain_ratio", "mdl", "conditional_likelihood", "correlation":
           closed-form scores of the features (filters);
-        * "tree_depth": from the depth at which trees split on a feature (Hall 2007).
+        * "tree_depth": from the depth at which trees split on a feature (Hall 2007). The trees are
+          grown on rows that are drawn, so that a row of weight 2 is not exactly two rows, as in
+          scikit-learn's forests, which it excuses from that check.
     {parameters}
 
     Attributes

@@ -1,5 +1,7 @@
 """Decisions of fitted classifiers, and calibration by scikit-learn's own means."""
 
+import warnings
+
 import cases
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 import bayesgraph as bg
 
@@ -115,3 +118,12 @@ def test_a_temperature_mends_overconfidence():
     calibrated.fit(X[odd], y[odd])
     losses = [metrics.log_loss(y[even], c.predict_proba(X[even])) for c in (raw, calibrated)]
     assert losses[1] < 0.5 * losses[0]
+
+
+def test_columns_of_folds_are_not_judged():
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=100), np.ones(100)])
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        bg.evaluate(make_pipeline(bg.NaiveBayesClassifier()), X, random.integers(2, size=100), cv=2)
+    assert not seen

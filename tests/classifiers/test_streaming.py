@@ -22,6 +22,7 @@ from bayesgraph.errors import (
     DataTypeError,
     ModelError,
 )
+from bayesgraph.statistics.sketches import SUMMARIES
 from bayesgraph.variables import Discrete
 
 NB, Weighted = bg.StreamingNaiveBayesClassifier, bg.StreamingWeightedNaiveBayesClassifier
@@ -664,3 +665,18 @@ def test_discretizers_of_tables_are_taken(tmp_path):
     for refused in (bg.MODL(granular=True), bg.EqualWidth(3, categorical="all"), Unnamed()):
         with pytest.raises(DataError, match="needs all rows of a table"):
             NB(discretizer=refused).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", list(SUMMARIES.values()))
+def test_a_summary_may_be_given_as_a_class(kind):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 2)), random.integers(2, size=60)
+    by_class, by_name = (NB(summary=given, size=20).fit(X, y) for given in (kind, kind.name))
+    np.testing.assert_array_equal(by_class.predict_proba(X), by_name.predict_proba(X))
+    assert clone(by_class).summary is kind
+
+
+@pytest.mark.parametrize("wrong", ["kll", bg.GKSummary(1, 2), list, None, ["gk"]])
+def test_no_other_summary(wrong):
+    with pytest.raises(bg.errors.ModelError, match="summary= is one of"):
+        NB(summary=wrong).fit([[1.0], [2.0]], [0, 1])

@@ -1,0 +1,53 @@
+"""Updates of a classifier: one after the other, and each as a whole or not at all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+ClassifierT = TypeVar("ClassifierT", bound="Updated")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Updated:
+    """Mixin of classifiers that more rows may change, in several threads at the same time."""
+
+    @property
+    def _lock(self) -> threading.RLock:
+        # Made by the first update, because scikit-learn's `__init__` takes parameters alone. Of
+        # locks that several threads make, `setdefault` keeps one.
+        lock: threading.RLock = vars(self).setdefault("_held", threading.RLock())
+        return lock
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies and pickles have a lock of their own.
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name != "_held"}
+
+
+def one_at_a_time(
+    method: Callable[Concatenate[ClassifierT, P], T],
+) -> Callable[Concatenate[ClassifierT, P], T]:
+    """Make a method of a classifier wait for the updates that other threads have begun."""
+
+    @wraps(method)
+    def locked(self: ClassifierT, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
+@contextmanager
+def unchanged_if_refused(classifier: Updated) -> Iterator[None]:
+    """Give a classifier its attributes back if an error is raised within the block."""
+    before = vars(classifier).copy()
+    try:
+        yield
+    except BaseException:
+        classifier.__dict__ = before
+        raise

@@ -1,0 +1,301 @@
+"""Columns that look wrong: identifiers, constants, copies of the class, and the like.
+
+Only a few rows of each column are looked at, and more of them only where these look wrong: the cost
+does not show beside that of learning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.encoding.columns import Codes, Column
+from bayesgraph.encoding.table import Table
+from bayesgraph.errors import quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Name, State
+
+# Minimum number of rows from which identifiers, constants and copies of the class are told, and of
+# rows that are not of the most frequent class.
+_MIN_ROWS, _MIN_OTHERS = 50, 5
+# Number of rows of each kind that are compared first, and numbers of rows that are looked at in
+# turn, of the columns that look wrong so far.
+_FIRST, _STAGES = 16, (256, 4096, 65536)
+# Share of the rows above which the states of a column are those of an identifier, and up to which
+# values determine the class not merely because each has few rows.
+_IDENTIFIER, _FEW = 0.9, 0.1
+# Maximum number of states that may be no numbers in a column of numbers, and minimum number of
+# numbers for each of them: two where it looks like a missing value, as "?" does and "5more" not.
+_MAX_WORDS, _NUMBERS_PER_WORD, _NUMBERS_PER_MARK = 3, 10, 2
+_MARK = re.compile(r"[\W_]*|n/?a|nan|null|none|nil|missing|unknown", re.IGNORECASE)
+# Maximum number of classes that a numeric target has without a question.
+_MAX_CLASSES = 20
+_EXACT = 2**53
+_UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?|__index_level_\d+__")
+
+# What is said of the columns of each kind, and what to do.
+_SAID = {
+    "unnamed": "without a name, as an index in a file is (leave out)",
+    "identifier": "identifiers, with a state for nearly every row (leave out)",
+    "missing": "without any value (leave out)",
+    "constant": "constant (leave out)",
+    "class": "determines the class of every row alone (leave out what prediction will not know)",
+    "words": "numbers as text, because of values such as {} (read those as missing, by missing= of "
+    "read_table or by pandas.to_numeric)",
+    "integers": "integers beyond 2**53, which floats round (name codes in categorical=)",
+    "target": "a target of many numbers (take a regressor, or convert codes to text)",
+}
+
+
+class Examined(NamedTuple):
+    """An encoded table as the checks see it.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (n_rows, number of numeric columns)
+        NaN where missing.
+    numeric : sequence of names
+    codes : ndarray of integers, shape (n_rows, number of discrete columns)
+        -1 where missing.
+    discrete : sequence of names
+    states : sequence of sequences of states
+        The states of each discrete column, in any order.
+    """
+
+    values: Floats
+    numeric: Sequence[Name]
+    codes: Codes
+    discrete: Sequence[Name]
+    states: Sequence[Sequence[State]]
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """Return what the checks see of a table; vectors of counts are not among it."""
+        numeric, discrete = table.continuous, table.discrete
+        names = [v.name for v in numeric], [v.name for v in discrete]
+        states = [v.states for v in discrete]
+        return cls(table.values, names[0], table.codes, names[1], states)
+
+
+def suspicious_columns(
+    seen: Examined, labels: NDArray[Any] | None, columns: Callable[[], Mapping[Name, Column]]
+) -> str:
+    """Return a line that names the columns that look wrong and what to do; empty if none does.
+
+    Parameters
+    ----------
+    seen : Examined
+    labels : ndarray, shape (n_rows,), or None
+        Classes of the rows; None in regression.
+    columns : callable
+        Returns the columns before they were encoded, by name, for their types.
+    """
+    found: dict[str, list[Any]] = {kind: [] for kind in _SAID}
+    names = [*seen.numeric, *seen.discrete]
+    found["unnamed"] = [n for n in names if n is None or _is_unnamed(n)]
+    words = dict(_words(seen))
+    found["words"] = list(words)
+    found["integers"] = _wide_integers(seen, columns)
+    found["missing"], constant = _without_variation(seen)
+    if len(seen.codes) >= _MIN_ROWS:
+        found["constant"] = constant
+        found["identifier"] = list(_identifiers(seen))
+        if labels is not None:
+            found["class"] = list(_copies(seen, labels))
+            if _is_number_target(labels):
+                found["target"] = [None]
+    example = next((repr(word) for word in words.values()), "")
+    said = [
+        f"{quoted(who)}: {_SAID[kind].format(example)}" if who != [None] else _SAID[kind]
+        for kind, who in found.items()
+        if who
+    ]
+    return "; ".join(said)
+
+
+def _is_unnamed(name: Name) -> bool:
+    return isinstance(name, str) and name[:1] in " U_" and _UNNAMED.fullmatch(name) is not None
+
+
+def _rows(n_rows: int, n: int) -> slice:
+    """Return a slice of about n rows, spread over all of them."""
+    return slice(None, None, max(1, n_rows // n))
+
+
+def _without_variation(seen: Examined) -> tuple[list[Name], list[Name]]:
+    """Return the names of columns that are missing throughout, and of constant columns."""
+    missing: list[Name] = []
+    constant: list[Name] = []
+    for matrix, names in ((seen.values, seen.numeric), (seen.codes, seen.discrete)):
+        part = _as_floats(matrix[_rows(len(matrix), _FIRST)])
+        # Where all is missing both are NaN, which fmin and fmax ignore elsewhere.
+        low, high = np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
+        for j in np.flatnonzero(~(low < high)).tolist():
+            state = _only_value(matrix[:, j])
+            if state is not None:
+                (missing if np.isnan(state) else constant).append(names[j])
+    return missing, constant
+
+
+def _only_value(column: NDArray[Any]) -> float | None:
+    """Return the only value of a column, NaN if it has none, or None if it has several."""
+    found, step = np.nan, _STAGES[-1]
+    for first in range(0, len(column), step):
+        part = _as_floats(column[first : first + step])
+        low, high = np.fmin.reduce(part), np.fmax.reduce(part)
+        if low < high or (low != found and not (np.isnan(low) or np.isnan(found))):
+            return None
+        found = found if np.isnan(low) else float(low)
+    return found
+
+
+def _as_floats(part: NDArray[Any]) -> Floats:
+    """Return numbers as they are, and codes as numbers, NaN where missing."""
+    return part if part.dtype.kind == "f" else np.where(part < 0, np.nan, part)
+
+
+def _identifiers(seen: Examined) -> Iterable[Name]:
+    limit = _IDENTIFIER * len(seen.codes)
+    for j, (name, states) in enumerate(zip(seen.discrete, seen.states, strict=True)):
+        # A category type may declare states that do not occur.
+        if len(states) > limit and len(np.unique(seen.codes[:, j])) > limit:
+            yield name
+
+
+def _words(seen: Examined) -> Iterable[tuple[Name, str]]:
+    """Yield discrete columns whose states are numbers but for a few, each with one of the few."""
+    for name, states in zip(seen.discrete, seen.states, strict=True):
+        sample = states[_rows(len(states), _FIRST)]
+        if not isinstance(sample[0] if sample else None, str):
+            continue
+        if sum(map(_is_word, sample)) * 2 > len(sample):
+            continue
+        words = [str(state) for state in states if _is_word(state)]
+        marks = all(map(_MARK.fullmatch, words))
+        least = len(words) * (_NUMBERS_PER_MARK if marks else _NUMBERS_PER_WORD)
+        if 0 < len(words) <= _MAX_WORDS and len(states) - len(words) >= least:
+            yield name, words[0]
+
+
+def _is_word(state: State) -> bool:
+    """Return whether a state is not written as a finite number."""
+    with suppress(TypeError, ValueError, OverflowError):
+        return not np.isfinite(float(state))  # type: ignore[arg-type]
+    return True
+
+
+def _wide_integers(seen: Examined, columns: Callable[[], Mapping[Name, Column]]) -> list[Name]:
+    """Return the numeric columns of an integer type that have integers beyond 2**53."""
+    part = seen.values[_rows(len(seen.values), _FIRST)]
+    wide = np.fmax.reduce(np.abs(part), axis=0) >= _EXACT
+    if not wide.any():
+        return []
+    given = columns()
+    chosen = [seen.numeric[j] for j in np.flatnonzero(wide).tolist()]
+    return [name for name in chosen if name in given and _has_integers(given[name])]
+
+
+def _has_integers(column: Column) -> bool:
+    if isinstance(column, nw.Series):
+        return column.dtype.is_integer()
+    if column.dtype.kind == "O":
+        return any(isinstance(value, int) for value in column[: _STAGES[0]])
+    return column.dtype.kind in "iu"
+
+
+def _is_number_target(labels: NDArray[Any]) -> bool:
+    """Return whether labels are many numbers that do not count classes from 0 or 1."""
+    if labels.dtype.kind not in "iuf":
+        return False
+    found = np.unique(labels[_rows(len(labels), 4 * _STAGES[0])])
+    counted = found[0] in (0, 1) and 2 * len(found) > found[-1] - found[0]
+    return len(found) > _MAX_CLASSES and not counted
+
+
+# ------------------------------------------------------------------------- copies of the class
+
+
+def _copies(seen: Examined, labels: NDArray[Any]) -> Iterable[Name]:
+    """Yield the columns each of which determines the class on every row."""
+    n = len(labels)
+    spread = np.arange(0, n, max(1, n // _STAGES[1]))
+    values, codes, counts = np.unique(labels[spread], return_inverse=True, return_counts=True)
+    common, is_common = values[counts.argmax()], codes == counts.argmax()
+    others = spread[~is_common]
+    if len(others) < _FIRST:
+        others = np.flatnonzero(labels != common)
+    if len(others) < _MIN_OTHERS:
+        return
+    pair = _spread(spread[is_common], _FIRST), _spread(others, _FIRST)
+    for matrix, names, is_number in (
+        (seen.values, seen.numeric, True),
+        (seen.codes, seen.discrete, False),
+    ):
+        first, second = (_as_floats(matrix[rows]) for rows in pair)
+        left = np.flatnonzero(_may_determine(first, second, is_number))
+        if len(left):
+            others = np.flatnonzero(labels != common)
+        for n_rows in (*_STAGES, n) if len(left) else ():
+            rows = np.union1d(_spread(np.arange(n), n_rows), _spread(others, n_rows))
+            classes = np.unique(labels[rows], return_inverse=True)[1]
+            part = _as_floats(matrix[rows][:, left])
+            left = left[_determine(part, classes, is_number, _FEW if n_rows >= n else 1 - _FEW)]
+        yield from (names[j] for j in left.tolist())
+
+
+def _spread(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Return about n of the given rows, evenly spread."""
+    return rows[:: max(1, len(rows) // n)]
+
+
+def _may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np.bool_]:
+    """Return False for each column that a few rows show not to determine the class.
+
+    Parameters
+    ----------
+    common : ndarray, shape (n_common, n_columns)
+        Rows of the most frequent class.
+    others : ndarray, shape (n_others, n_columns)
+        Rows of other classes.
+    is_number : bool
+        Whether the order of the values has a meaning.
+    """
+    apart = ~(common[:, None] == others[: _FIRST // 2]).any(axis=(0, 1))
+    if is_number:
+        low, high = common.min(axis=0), common.max(axis=0)
+        inside = ((low <= others) & (others <= high)).any(axis=0)
+        values = np.sort(np.concatenate([common, others]).T)
+        apart &= ~inside | (values[:, 1:] == values[:, :-1]).any(axis=1)
+    return np.asarray(apart)
+
+
+def _determine(
+    matrix: Floats, classes: NDArray[np.intp], is_number: bool, share: float
+) -> NDArray[np.bool_]:
+    """Return for each column whether its values determine the class of all rows.
+
+    Either the classes have ranges of numbers that do not overlap, or each value belongs to one
+    class, and the values are at most this share of the rows, so that most have several rows.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+        NaN where missing, of which no class is known.
+    classes : ndarray of int, shape (n_rows,)
+    is_number : bool
+        Whether the order of the values has a meaning.
+    share : float
+    """
+    order = np.argsort(matrix, axis=0, kind="stable")
+    values, found = np.take_along_axis(matrix, order, 0), classes[order]
+    equal, change = values[1:] == values[:-1], found[1:] != found[:-1]
+    pure = ~((equal & change).any(axis=0) | np.isnan(values[-1]))
+    many = np.count_nonzero(~equal, axis=0) < share * len(matrix)
+    in_ranges = np.count_nonzero(change, axis=0) == classes.max()
+    return np.asarray(pure & (many | (in_ranges & is_number)))
