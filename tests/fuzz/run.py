@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import signal
 import sys
 import tempfile
 import time
@@ -19,22 +18,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fuzz.targets import TARGETS, TimeOut, input_of, outcomes
+from fuzz.limits import cpu_seconds
+from fuzz.targets import TARGETS, input_of, outcomes
 
 _SECONDS = 5.0
 _BYTES = 512 << 20
 
 
-def _stop(*_: Any) -> None:
-    raise TimeOut(f"more than {_SECONDS:g} s of CPU time")
-
-
 def _limited(run: Callable[[], Any]) -> Any:
-    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
-    try:
+    with cpu_seconds(_SECONDS):
         return run()
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _limit_memory() -> None:
@@ -59,7 +52,6 @@ def main() -> int:
             made = input_of(given.target, given.seed, given.only)
             target.use(target.read(made, folder), folder)
             return 0
-        signal.signal(signal.SIGPROF, _stop)
         # Kernels are compiled, and libraries loaded, before memory is limited.
         list(outcomes(given.target, given.seed, range(200), folder))
         _limit_memory()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from fuzz import corpus
+from fuzz.limits import TimeOut
 from fuzz.mutation import forgery, members_of, mutated, resealed
 from fuzz.pgmpy_models import damaged_model
 
@@ -43,10 +44,6 @@ class Target:
     make: Callable[[random.Random], Any]
     read: Callable[[Any, Path], Any]
     use: Callable[[Any, Path], None]
-
-
-class TimeOut(BaseException):
-    """An input takes too long; no error that a reader may turn into another."""
 
 
 class Outcome(NamedTuple):
