@@ -94,7 +94,8 @@ def _of(chance: random.Random, model: Any, attribute: str) -> Any:
 
 
 def _scaled(chance: random.Random, model: Any) -> None:
-    if part := _of(chance, model, "values"):
+    part = _of(chance, model, "values")
+    if part is not None and np.asarray(part.values).dtype.kind != "U":
         with np.errstate(all="ignore"):
             part.values = np.asarray(part.values) * chance.choice(_NUMBERS)
 

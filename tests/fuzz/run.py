@@ -1,7 +1,7 @@
 """Run one target on many inputs within limits: ``python -m fuzz.run bif --inputs 30000``.
 
 Started with the folder of the tests on the path. Every input has 5 s of CPU time, and the process
-as much memory as it has when it starts and 512 MB: what a small file may take and to spare. The
+as much memory as it has when it starts and 1 GB: what a small file may take and to spare. The
 exit code is 1 if anything went wrong; ``--refusals`` lists what was refused too, and ``--only 17``
 runs one input without limits and raises what it raises.
 """
@@ -22,7 +22,7 @@ from fuzz.limits import cpu_seconds
 from fuzz.targets import TARGETS, input_of, outcomes
 
 _SECONDS = 5.0
-_BYTES = 512 << 20
+_BYTES = 1 << 30
 
 
 def _limited(run: Callable[[], Any]) -> Any:
