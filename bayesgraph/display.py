@@ -10,6 +10,27 @@ _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
 _POSITIVE, _NEGATIVE = "#4c78a8", "#e58a2b"
 
 
+def printable(text: str) -> str:
+    """Return text with control characters and lone surrogates written as Python escapes.
+
+    Names and states of a file could otherwise command a terminal, or fail to be printed at all.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char.encode("unicode_escape").decode() if _is_control(char) else char for char in text
+    )
+
+
+def _is_control(char: str) -> bool:
+    code = ord(char)
+    return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
 @dataclass(frozen=True)
 class DisplayTable:
     """A printable table: the first cell of each row is a label, the other cells are numbers.
@@ -35,7 +56,7 @@ class DisplayTable:
 
     def text(self) -> str:
         """Return the table as lines of text, labels flush left and numbers flush right."""
-        lines = [*([self.header] if self.header else []), *self.rows]
+        lines = [[printable(cell) for cell in line] for line in self._body()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         bars = ["", *map(_text_bar, self.bars)] if self.header else [*map(_text_bar, self.bars)]
         body = []
@@ -44,7 +65,11 @@ class DisplayTable:
             cells += [cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)]
             cells += bars[i : i + 1]
             body.append(f"  {'  '.join(cells)}".rstrip())
-        return "\n".join([self.title, *body, *([indented(self.note)] if self.note else [])])
+        note = [indented(_lines(self.note))] if self.note else []
+        return "\n".join([_lines(self.title), *body, *note])
+
+    def _body(self) -> list[Sequence[str]]:
+        return [*([self.header] if self.header else []), *self.rows]
 
     def html(self) -> str:
         """Return the table as HTML, every text escaped."""
@@ -54,8 +79,8 @@ class DisplayTable:
             cells = "".join(_html_cell("td", cell, j) for j, cell in enumerate(row))
             bar = f"<td>{_html_bar(self.bars[i])}</td>" if self.bars else ""
             parts.append(f"<tr>{cells}{bar}</tr>")
-        title = html.escape(self.title).replace("\n", "<br>")
-        below = html.escape(self.note).replace("\n", "<br>")
+        title = html.escape(_lines(self.title)).replace("\n", "<br>")
+        below = html.escape(_lines(self.note)).replace("\n", "<br>")
         note = f"<div>{below}</div>" if below else ""
         return f"<table><caption>{title}</caption>{''.join(parts)}</table>{note}"
 
@@ -106,4 +131,4 @@ def _html_bar(share: float) -> str:
 
 def _html_cell(tag: str, text: str, column: int) -> str:
     side = "left" if column == 0 else "right"
-    return f"<{tag} style='text-align:{side}'>{html.escape(text)}</{tag}>"
+    return f"<{tag} style='text-align:{side}'>{html.escape(printable(text))}</{tag}>"

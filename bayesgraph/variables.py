@@ -46,7 +46,8 @@ def is_missing(value: object) -> bool:
         return False
 
 
-def _check_name(name: object) -> None:
+def _plain_name(name: Name) -> Name:
+    """Return a name as variables have it; see `plain`."""
     try:
         hash(name)
     except TypeError as error:
@@ -55,6 +56,7 @@ def _check_name(name: object) -> None:
         ) from error
     if is_missing(name):
         raise DataTypeError(f"A variable needs a name; got {name!r}.")
+    return name if type(name) is str else plain(name)
 
 
 class Discrete:
@@ -63,7 +65,7 @@ class Discrete:
     Parameters
     ----------
     name : hashable
-        Usually a string; kept as given.
+        Usually a string; kept as given, NumPy scalars as Python values.
     states : iterable of hashable
         Types, spelling and order are kept. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
         states. NumPy scalars are converted to Python values.
@@ -88,7 +90,7 @@ class Discrete:
     states: tuple[State, ...]
 
     def __init__(self, name: Name, states: Iterable[State]) -> None:
-        _check_name(name)
+        name = _plain_name(name)
         if isinstance(states, (str, bytes, set, frozenset)) or not isinstance(states, Iterable):
             raise DataTypeError(
                 f"Expected a list of states for {name!r}, whose order counts; got {states!r}."
@@ -398,7 +400,7 @@ class Continuous:
     name: Name
 
     def __init__(self, name: Name) -> None:
-        _check_name(name)
+        name = _plain_name(name)
         self.name = name
         self._hash = hash((type(self).__name__, name))
 
@@ -497,7 +499,7 @@ class CountVector:
     items: tuple[Name, ...]
 
     def __init__(self, name: Name, items: Iterable[Name]) -> None:
-        _check_name(name)
+        name = _plain_name(name)
         if isinstance(items, (str, bytes, set, frozenset)) or not isinstance(items, Iterable):
             raise DataTypeError(
                 f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
@@ -508,8 +510,7 @@ class CountVector:
         if not self.items:
             raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
         if not {type(item) for item in self.items} <= _PLAIN:
-            for item in self.items:
-                _check_name(item)
+            self.items = tuple(_plain_name(item) for item in self.items)
         if len(set(self.items)) < len(self.items):
             seen: set[Name] = set()
             twice = next(item for item in self.items if item in seen or seen.add(item))  # type: ignore[func-returns-value]

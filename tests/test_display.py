@@ -29,3 +29,13 @@ def test_html_is_escaped():
 
 def test_a_title_alone():
     assert DisplayTable("nothing to show").text() == "nothing to show"
+
+
+def test_control_characters_are_escaped():
+    table = DisplayTable("a\x1b[2J\nb", [["\x07\n", "\ud800"]], ["\x00", "p"], note="\x9b")
+    assert table.text().splitlines()[:2] == ["a\\x1b[2J", "b"]
+    for text in (table.text(), table.html()):
+        assert {"\\x07\\n", "\\ud800", "\\x00", "\\x9b"} <= set(
+            text.replace("<", " ").replace(">", " ").split()
+        )
+        assert not any(ord(char) < 32 and char != "\n" for char in text)

@@ -312,3 +312,17 @@ def test_binned_and_grouped_are_values(variable):
     assert bg.Discrete("x", variable.states) != variable
     assert variable != bg.Binned("x", [0.1, 2.5])
     assert variable != bg.Grouped("x", [[1, "a"], [True]])
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        bg.Discrete(np.str_("x"), [0, 1]),
+        bg.Continuous(np.str_("x")),
+        bg.CountVector(np.str_("x"), [np.str_("a"), np.int64(1)]),
+    ],
+    ids=repr,
+)
+def test_names_are_plain_values_as_states_are(variable):
+    assert type(variable.name) is str
+    assert [type(item) for item in getattr(variable, "items", ())] in ([], [str, int])

@@ -194,7 +194,8 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
     elif options:
         raise DataTypeError(
             f"Unexpected arguments {quoted(options)}: an exact answer takes evidence, method, "
-            "fallback and memory_limit; other options are for approximate methods."
+            "fallback and memory_limit; other options are for approximate methods. Evidence is a "
+            "dict: query('rain', {'wet': True})."
         )
 
 

@@ -392,10 +392,15 @@ class GaussianMixture(Displayed):
         return special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
-        """Return the x with P(X <= x) = probability, for a mixture of a single variable X."""
+        """Return the x with P(X <= x) = probability, for a mixture of a single variable X.
+
+        It is NaN if the mixture spreads beyond the range of floats.
+        """
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, scale = self._standard(0.0)
+        if not np.isfinite(scale).all():
+            return np.nan
         ends = self.means[:, 0] + scale * special.ndtri(probability)
         low, high = float(ends.min()), float(ends.max())
         # The root is searched as a fraction of the way from low to high, so that its precision

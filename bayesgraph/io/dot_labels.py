@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bayesgraph.cpds.description import Description, number, state_texts, texts
+from bayesgraph.display import printable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
@@ -57,16 +58,7 @@ def quoted_string(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text with control characters and lone surrogates written as Python escapes."""
-    return "".join(
-        char.encode("unicode_escape").decode() if _unprintable(char) else char
-        for char in " ".join(text.splitlines()).replace("\t", " ")
-    )
-
-
-def _unprintable(char: str) -> bool:
-    code = ord(char)
-    return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF)
+    return printable(" ".join(text.splitlines()).replace("\t", " "))
 
 
 def font(text: str, *, size: str = TEXT_SIZE, colour: str = INK, bold: bool = False) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import (
+    BayesGraphError,
     DataTypeError,
     LossyExportError,
     LossyExportWarning,
@@ -277,19 +278,28 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
     DataTypeError
         If it is another kind of model.
     ModelError
-        If a node has no CPD, or CPDs are inconsistent.
+        If a node has no CPD, or CPDs are inconsistent, or of other types than pgmpy makes.
     CPDError
         If probabilities do not sum to one, or a standard deviation is not positive.
     MissingDependencyError
         If pgmpy is not installed.
     """
     models = _pgmpy("models")
-    if isinstance(model, models.DiscreteBayesianNetwork):
-        return _from_discrete(model, normalize=normalize)
-    if isinstance(model, models.LinearGaussianBayesianNetwork):
-        return _from_linear_gaussian(model)
-    if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
-        return _from_factors(model)
+    try:
+        if isinstance(model, models.DiscreteBayesianNetwork):
+            return _from_discrete(model, normalize=normalize)
+        if isinstance(model, models.LinearGaussianBayesianNetwork):
+            return _from_linear_gaussian(model)
+        if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
+            return _from_factors(model)
+    except (BayesGraphError, Warning):
+        raise
+    except Exception as error:
+        # Attributes of pgmpy's CPDs can be changed to anything after pgmpy has checked them.
+        raise ModelError(
+            f"The pgmpy model is inconsistent ({type(error).__name__}: {error}); its check_model() "
+            "may say where. Make the CPD or the factor anew."
+        ) from error
     raise DataTypeError(
         "Expected a pgmpy DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, "
         f"DiscreteMarkovNetwork or FactorGraph; got {type(model).__module__}."
@@ -386,4 +396,7 @@ def _scope(factor: Any) -> list[Discrete]:
 
 def _values(factor: Any) -> Floats:
     # This also converts a tensor of pgmpy's torch backend.
-    return np.asarray(factor.values, dtype=np.float64)
+    values = np.asarray(factor.values)
+    if np.iscomplexobj(values):
+        raise ModelError(f"{factor!r} has complex numbers; expected probabilities or weights.")
+    return np.asarray(values, dtype=np.float64)

@@ -42,6 +42,7 @@ from bayesgraph.inference.contract import (
     Slopes,
     Work,
 )
+from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.inference.solver import first_plan, first_work, refused, select, serving
 from bayesgraph.inference.weighting import WeightedSamples
@@ -520,6 +521,8 @@ class Model(ABC):
             As `query` does for its evidence.
         ImpossibleEvidenceError
             If the evidence has probability zero.
+        MemoryLimitError
+            If the rows need more memory than `memory_limit`.
         UnsupportedModelError
             For a model that defines no distribution of rows.
         """
@@ -528,10 +531,20 @@ class Model(ABC):
         question = Draw() if self.answers(Draw) and not self.answers(Sample) else Sample()
         case = self._checked_case(type(question), evidence)
         draws = self._possible(question, case, evidence, memory_limit)
+        self._check_rows(size, memory_limit)
         drawn = draws.take(size, random_generator(random_state))
         given = case.evidence(self.variables).columns
         drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
         return late_methods.call("frame", [v for v in self.variables if v in drawn], drawn, frame)
+
+    def _check_rows(self, n: int, memory_limit: float | None) -> None:
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        columns = sum(len(v.items) if isinstance(v, CountVector) else 1 for v in self.variables)
+        if BYTES * n * columns > limit:
+            raise MemoryLimitError(
+                f"{n:,} rows of {columns} columns take {format_bytes(BYTES * n * columns)}; the "
+                f"limit is {format_bytes(limit)}. Draw fewer rows at a time, or raise memory_limit."
+            )
 
     def weighted_samples(
         self,

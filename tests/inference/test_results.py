@@ -335,3 +335,17 @@ def test_a_mixture_of_several_variables_prints_its_covariance():
         "  x     0        2          4          2",
         "  y     1  1.73205          2          3",
     ]
+
+
+def test_a_spread_beyond_the_range_of_floats_is_printed():
+    x, z = bg.Continuous("x"), bg.Continuous("z")
+    net = bg.BayesianNetwork(
+        [
+            bg.GaussianCPD(x, 0.5, 2.0),
+            bg.GaussianCPD(z, 1.0, 0.7, parents=[x], coefficients=[1e300]),
+        ]
+    )
+    with np.errstate(over="ignore"):
+        posterior = net.query("z")
+    assert np.isnan(posterior.quantile(0.5))
+    assert "z" in repr(posterior)

@@ -326,3 +326,24 @@ def test_state_names_must_be_complete() -> None:
     )
     with pytest.raises(ModelError, match="no state names for 'a'"):
         bg.from_pgmpy(model)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("variables", ["b", ["a"]]),
+        ("variables", []),
+        ("state_names", None),
+        ("values", np.float64(0.5)),
+        ("values", np.array([["x", "y"], ["u", "v"]])),
+        ("values", np.eye(2) + 1j),
+    ],
+)
+def test_models_that_were_damaged_are_refused_in_words(attribute: str, value: Any) -> None:
+    model = DiscreteBayesianNetwork([("a", "b")])
+    names = {"a": ["x", "y"], "b": ["u", "v"]}
+    child = TabularCPD("b", 2, np.eye(2), ["a"], [2], state_names=names)
+    model.add_cpds(TabularCPD("a", 2, [[0.5], [0.5]], state_names={"a": ["x", "y"]}), child)
+    setattr(child, attribute, value)
+    with pytest.raises(ModelError, match=r"inconsistent|complex|parents"):
+        bg.from_pgmpy(model)

@@ -11,6 +11,7 @@ from scipy import stats
 import bayesgraph as bg
 from bayesgraph.errors import (
     ImpossibleEvidenceError,
+    MemoryLimitError,
     UnknownStateError,
     UnknownVariableError,
     UnsupportedModelError,
@@ -157,3 +158,14 @@ def test_counts_that_are_observed_beside_a_free_number():
     drawn = net.sample(N, {"words": {"x": 3}}, random_state=0)
     assert set(drawn["label"]) == {"b"}
     assert abs(drawn["length"].mean() - 10.0) < 0.05
+
+
+def test_more_rows_than_memory_are_refused():
+    net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [0, 1]), [0.5, 0.5])])
+    with pytest.raises(MemoryLimitError, match="1,000,000,000,000 rows of 1 columns"):
+        net.sample(10**12)
+    with pytest.raises(
+        MemoryLimitError, match=r"100 rows of 1 columns take 800 B; the limit is 80"
+    ):
+        net.sample(100, memory_limit=80)
+    assert len(net.sample(10, memory_limit=80)) == 10

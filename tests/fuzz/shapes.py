@@ -1,0 +1,154 @@
+"""Texts of any length that repeat what a careless parser reads again and again."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+
+from fuzz.mutation import resealed, rezipped
+
+_A = "variable a { type discrete [2] { x y }; }\nprobability ( a ) { table 0.5 0.5; }\n"
+
+
+def _chain(n: int) -> str:
+    variables = (f"variable v{i} {{ type discrete [2] {{ x y }}; }}\n" for i in range(n))
+    rows = "{ (x) 0.5 0.5; (y) 0.1 0.9; }\n"
+    arcs = (f"probability ( v{i} | v{i - 1} ) {rows}" for i in range(1, n))
+    return "".join((*variables, "probability ( v0 ) { table 0.5 0.5; }\n", *arcs))
+
+
+def _variables(n: int) -> str:
+    return "".join(f"variable v{i} {{ type discrete [2] {{ x y }}; }}\n" for i in range(n))
+
+
+def _states(n: int) -> str:
+    states, shares = " ".join(f"s{i}" for i in range(n)), " ".join([repr(1 / n)] * n)
+    return (
+        f"variable a {{ type discrete [{n}] {{ {states} }}; }}\nprobability ( a ) {{ "
+        f"table {shares}; }}\n"
+    )
+
+
+_BIF: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: _chain(n // 110),
+    "variables without tables": lambda n: _variables(n // 45),
+    "a table of nothing": lambda n: _variables(n // 45) + "probability ( w ) { table 1; }",
+    "properties": lambda n: _A.replace("{ type", "{ " + "property a = b;" * (n // 15) + " type"),
+    "property": lambda n: "variable a { " + "property x " * (n // 11) + "}",
+    "comments": lambda n: _A + '/* x */ // "\n' * (n // 13),
+    "open comments": lambda n: _A + "/*" * (n // 2),
+    "comments in a comment": lambda n: _A + "//" + "/*" * (n // 2) + "\n",
+    "quotes": lambda n: 'network "' + '"' * n,
+    "quoted names": lambda n: "variable " + '"a" ' * (n // 4),
+    "braces": lambda n: "variable a {" + "{}" * (n // 2),
+    "open braces": lambda n: "variable a {" + "{" * n,
+    "heads": lambda n: "variable a " * (n // 11),
+    "numbers without end": lambda n: _A.replace("table", "table " + "0.5 " * (n // 4)),
+    "digits": lambda n: _A.replace("0.5 0.5", "0." + "5" * n),
+    "points": lambda n: _A.replace("0.5 0.5", "." * n),
+    "parentheses": lambda n: _A.replace("table", "(" * n + " table"),
+    "states": lambda n: _states(n // 30),
+    "a state that is none": lambda n: (
+        _states(n // 30) + "variable b { type discrete [2] { x y }; }\n"
+        "probability ( b | a ) { (s) 0.5 0.5; }"
+    ),
+    "rows that are none": lambda n: (
+        _A + "variable b { type discrete [2] { x y }; }\n"
+        f"probability ( b | a ) {{ {'(z) 0.5 0.5; ' * (n // 13)} }}"
+    ),
+    "a name that is none": lambda n: f"{_A}probability ( {'b' * n} ) {{ table 0.5 0.5; }}",
+    "parents": lambda n: f"{_A}probability ( a | {'a, ' * (n // 3)} ) {{ table 0.5 0.5; }}",
+    "lines": lambda n: " \n" * (n // 2) + "x",
+    "blanks before a name": lambda n: "variable " + " " * n + "a",
+    "blanks after a type": lambda n: "variable a { type discrete" + " " * n + "x }",
+    "blanks before a type": lambda n: "variable a { " + " " * n + "[ }",
+    "blanks in brackets": lambda n: "variable a { type discrete [" + " " * n + "x",
+    "blanks in a row": lambda n: _A.replace("table", "( x )" + " " * n + "table"),
+}
+_UAI: dict[str, Callable[[int], str]] = {
+    "variables of one state": lambda n: (
+        f"MARKOV\n{n // 12}\n{'1 ' * (n // 12)}\n{n // 12}\n"
+        + "".join(f"1 {i}\n" for i in range(n // 12))
+        + "1 1\n" * (n // 12)
+    ),
+    "constants": lambda n: f"MARKOV\n1\n2\n{n // 6}\n" + "0\n" * (n // 6) + "1 1\n" * (n // 6),
+    "variables in no scope": lambda n: f"MARKOV\n{n // 3}\n{'40 ' * (n // 3)}\n0\n",
+    "a scope": lambda n: (
+        f"MARKOV\n{n // 9}\n{'1 ' * (n // 9)}\n1\n{n // 9} "
+        + " ".join(map(str, range(n // 9)))
+        + "\n1 1\n"
+    ),
+    "a chain": lambda n: (
+        f"BAYES\n{n // 30}\n{'2 ' * (n // 30)}\n{n // 30}\n1 0\n"
+        + "".join(f"2 {i - 1} {i}\n" for i in range(1, n // 30))
+        + "2 .5 .5\n"
+        + "4 .5 .5 .5 .5\n" * (n // 30 - 1)
+    ),
+    "lines of comments": lambda n: "c\n" * (n // 2) + "BAYES",
+    "comments": lambda n: "BAYES 1 " + "# " * (n // 2),
+    "a number": lambda n: "BAYES " + "1" * n,
+    "a number that is none": lambda n: "BAYES " + "1" * n + "x",
+    "a fraction that is none": lambda n: "BAYES 1 2 1 1 0 2 ." + "1" * n + "x",
+    "blanks": lambda n: "BAYES" + " " * n + "x",
+}
+_CSV: dict[str, Callable[[int], str]] = {
+    "columns": lambda n: ",".join(f"c{i}" for i in range(n // 9)) + "\n" + "1," * (n // 9) + "1",
+    "equal columns": lambda n: "a," * (n // 4) + "a\n" + "1," * (n // 4) + "1\n",
+    "rows": lambda n: "a,b\n" + "1,x\n" * (n // 4),
+    "quotes": lambda n: "a,b\n" + '"' * n,
+    "quoted": lambda n: "a,b\n" + '"",' * (n // 3),
+    "quotes in the header": lambda n: '"' * n + ",b\n1,2\n",
+    "open quotes in the header": lambda n: '"a' * (n // 2) + ",b\n1,2\n",
+    "an open quote": lambda n: 'a,b\n1,"' + "x" * n,
+    "lines": lambda n: "\n" * n,
+    "delimiters": lambda n: "a" + ",;\t|" * (n // 4),
+    "a cell": lambda n: "a,b\n1," + "x" * n + "\n",
+    "digits": lambda n: "a,b\n1," + "1" * n + "\n",
+    "commas in numbers": lambda n: "a;b\n" + "1,5;x\n" * (n // 6),
+    "ragged rows": lambda n: "a,b\n" + "1,2,3\n1\n" * (n // 8),
+}
+
+
+def _header(text: str) -> bytes:
+    return rezipped({"header.json": text.encode()})
+
+
+def _members(n: int) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        file.comment = b"sha256:" + b"0" * 64
+        for i in range(n // 100):
+            file.writestr(f"{i}.npy", b"")
+    return resealed(stream.getvalue())
+
+
+def _network(state: str) -> str:
+    model = {"variables": [{"discrete": "a", "states": ["*"]}], "cpds": []}
+    content = {"format": "bayesgraph", "version": 1, "kind": "network", "model": model}
+    return json.dumps(content).replace('"*"', state)
+
+
+_NATIVE: dict[str, Callable[[int], bytes]] = {
+    "brackets": lambda n: _header("[" * n),
+    "closed brackets": lambda n: _header("[" * (n // 2) + "]" * (n // 2)),
+    "braces": lambda n: _header('{"a":' * (n // 5)),
+    "digits": lambda n: _header("1" * n),
+    "a text": lambda n: _header('{"format": "' + "\\u0000" * (n // 6)),
+    "members": _members,
+    "a tuple of tuples": lambda n: _header(_network('{"tuple":[' * (n // 12) + "]}" * (n // 12))),
+    "digits of an integer": lambda n: _header(_network('{"int": "0x' + "f" * n + '"}')),
+    "digits of a fraction": lambda n: _header(_network('{"fraction": "' + "7" * n + '/3"}')),
+    "digits of a decimal": lambda n: _header(_network('{"decimal": "' + "7" * n + '"}')),
+    "digits of a float": lambda n: _header(_network('{"float": "' + "7" * n + '"}')),
+    "states": lambda n: _header(_network(",".join(f'"{i}"' for i in range(n // 10)))),
+    "equal states": lambda n: _header(_network(",".join(['"a"'] * (n // 4)))),
+}
+
+SHAPES: dict[str, tuple[str, Callable[[int], bytes]]] = {
+    **{f"BIF: {name}": (".bif", lambda n, f=f: f(n).encode()) for name, f in _BIF.items()},
+    **{f"UAI: {name}": (".uai", lambda n, f=f: f(n).encode()) for name, f in _UAI.items()},
+    **{f"CSV: {name}": (".csv", lambda n, f=f: f(n).encode()) for name, f in _CSV.items()},
+    **{f"native: {name}": (".bayesgraph", f) for name, f in _NATIVE.items()},
+}

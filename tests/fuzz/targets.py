@@ -1,0 +1,245 @@
+"""What is fuzzed: for each reader how inputs are made, read, and used if they are accepted.
+
+An input is known by its number: it depends on that, the seed and the name of the target alone, so
+that a number in a report gives the input again.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import traceback
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from fuzz import corpus
+from fuzz.limits import TimeOut
+from fuzz.mutation import forgery, members_of, mutated, resealed
+from fuzz.pgmpy_models import damaged_model
+
+import bayesgraph as bg
+from bayesgraph.errors import BayesGraphError, BayesGraphWarning
+from bayesgraph.io.uai_answers import read_uai_evidence, read_uai_result
+
+
+@dataclass(frozen=True)
+class Target:
+    """One reader.
+
+    Attributes
+    ----------
+    make : callable
+        Returns an input for a source of randomness.
+    read : callable
+        Called with an input and a folder; raises nothing but errors of bayesgraph.
+    use : callable
+        Called with what was read and a folder; raises nothing but errors of bayesgraph.
+    """
+
+    make: Callable[[random.Random], Any]
+    read: Callable[[Any, Path], Any]
+    use: Callable[[Any, Path], None]
+
+
+class Outcome(NamedTuple):
+    """What became of an input.
+
+    Attributes
+    ----------
+    number : int
+        Of the input.
+    kind : {"used", "refused", "read", "use"}
+        Whether it was read and used, or refused; or in which phase it failed.
+    error : str
+        What was raised, if anything.
+    place : str
+        Where.
+    """
+
+    number: int
+    kind: str
+    error: str = ""
+    place: str = ""
+
+
+# ------------------------------------------------------------------------------- using what is read
+
+
+def use_model(model: Any, folder: Path) -> None:
+    """Ask a model something, and save it: what it loads as is saved as the same bytes."""
+    repr(model)
+    for cpd in getattr(model, "cpds", ()):
+        if isinstance(cpd, bg.TableCPD):
+            assert np.isfinite(cpd.values).all()
+            assert (cpd.values >= 0).all()
+    if hasattr(model, "predict_one"):
+        model.predict_one({})
+    if hasattr(model, "get_params"):
+        model.query()
+    else:
+        posterior = model.query([model.variables[0].name])
+        repr(posterior)
+    _save_twice(model, folder)
+
+
+def _save_twice(model: Any, folder: Path) -> None:
+    first, second = folder / "first.bayesgraph", folder / "second.bayesgraph"
+    model.save(first)
+    bg.load(first).save(second)
+    assert first.read_bytes() == second.read_bytes(), "saved otherwise the second time"
+
+
+def use_table(table: Any, folder: Path) -> None:
+    """Check that every column is what its type says."""
+    table.validate(full=True)
+    repr(table.schema)
+
+
+def _nothing(result: Any, folder: Path) -> None:
+    repr(result)
+
+
+# ------------------------------------------------------------------------------------------ targets
+
+
+def _file(suffix: str, load: Callable[[Path], Any]) -> Callable[[bytes, Path], Any]:
+    def read(data: bytes, folder: Path) -> Any:
+        path = folder / f"input{suffix}"
+        path.write_bytes(data)
+        return load(path)
+
+    return read
+
+
+def _damaged(files: Callable[[], list[bytes]]) -> Callable[[random.Random], bytes]:
+    cached = functools.cache(files)
+
+    def make(chance: random.Random) -> bytes:
+        return mutated(chance, chance.choice(cached()), cached())
+
+    return make
+
+
+_native_files = functools.cache(corpus.native)
+
+
+@functools.cache
+def _native_members() -> list[dict[str, bytes]]:
+    return [members_of(data) for data in _native_files()]
+
+
+def _damaged_native(chance: random.Random) -> bytes:
+    data = mutated(chance, chance.choice(_native_files()), _native_files())
+    return resealed(data) if chance.random() < 0.7 else data
+
+
+def _forged_native(chance: random.Random) -> bytes:
+    return forgery(chance, chance.choice(_native_members()))
+
+
+TARGETS: dict[str, Target] = {
+    "bif": Target(_damaged(corpus.bif), _file(".bif", bg.load), use_model),
+    "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
+    "uai-evidence": Target(
+        _damaged(corpus.evidence),
+        _file(".evid", lambda path: read_uai_evidence(path, corpus.network())),
+        _nothing,
+    ),
+    "uai-results": Target(
+        _damaged(corpus.results),
+        _file(".MAR", lambda path: read_uai_result(path, corpus.network())),
+        _nothing,
+    ),
+    "native": Target(_damaged_native, _file(".bayesgraph", bg.load), use_model),
+    "sealed": Target(_forged_native, _file(".bayesgraph", bg.load), use_model),
+    "csv": Target(_damaged(corpus.csv), _file(".csv", bg.read_table), use_table),
+    "parquet": Target(_damaged(corpus.parquet), _file(".parquet", bg.read_table), use_table),
+    "pgmpy": Target(damaged_model, lambda model, _: bg.from_pgmpy(model), use_model),
+}
+
+
+# ------------------------------------------------------------------------------------------ running
+
+
+def input_of(name: str, seed: int, number: int) -> Any:
+    """Return one input of a target."""
+    return TARGETS[name].make(random.Random(f"{name}/{seed}/{number}"))
+
+
+def outcomes(
+    name: str,
+    seed: int,
+    numbers: Iterable[int],
+    folder: Path,
+    *,
+    guard: Callable[[Callable[[], Any]], Any] = lambda run: run(),
+) -> Iterator[Outcome]:
+    """Yield what becomes of some inputs of a target.
+
+    Parameters
+    ----------
+    name : str
+        Of the target.
+    seed : int
+    numbers : iterable of int
+        Of the inputs.
+    folder : path
+        For files.
+    guard : callable
+        Calls what it is given, within limits of its own.
+    """
+    target = TARGETS[name]
+    for number in numbers:
+        given = input_of(name, seed, number)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", BayesGraphWarning)
+            kind, error = _tried(target, given, folder, guard)
+        said = "" if error is None else f"{type(error).__name__}: {' '.join(str(error).split())}"
+        yield Outcome(number, kind, said[:200], "" if error is None else _place(error))
+
+
+def _tried(
+    target: Target, given: Any, folder: Path, guard: Callable[[Callable[[], Any]], Any]
+) -> tuple[str, BaseException | None]:
+    phase = "read"
+
+    def run() -> None:
+        nonlocal phase
+        result = target.read(given, folder)
+        phase = "use"
+        target.use(result, folder)
+
+    try:
+        guard(run)
+    except BayesGraphError as error:
+        # A boundary makes a refusal of any error; the memory must not run out before it.
+        out_of_memory = isinstance(error.__cause__, MemoryError)
+        return (phase if out_of_memory else "refused"), error
+    except (Exception, TimeOut) as error:
+        return phase, error
+    return "used", None
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "bayesgraph" in frame.filename] or frames
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}"
+
+
+def peak_of(name: str, given: Any, folder: Path) -> int:
+    """Return the most bytes that Python knows to be allocated at a time while an input is read."""
+    tracemalloc.start()
+    try:
+        TARGETS[name].read(given, folder)
+    except Exception:  # judged elsewhere
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak

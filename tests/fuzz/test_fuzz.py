@@ -1,0 +1,77 @@
+"""Damaged and hostile inputs of every reader: read or refused, in words and within limits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from fuzz import corpus
+from fuzz.targets import TARGETS, input_of, outcomes, peak_of
+
+import bayesgraph as bg
+from bayesgraph.errors import FileFormatError
+
+# What reading may allocate: 64 MB and 40 times the file, and a little that is not charged for.
+FREE, PER_BYTE, UNCHARGED = 64 << 20, 40, 8 << 20
+
+FILES = {
+    ".bif": corpus.bif,
+    ".uai": corpus.uai,
+    ".bayesgraph": corpus.native,
+    ".csv": corpus.csv,
+    ".parquet": corpus.parquet,
+}
+# Of kinds that were removed; in Latin-1, and with a comment line.
+REFUSED = {".bayesgraph": 2, ".csv": 2}
+
+
+@pytest.mark.parametrize("suffix", FILES)
+def test_what_the_inputs_are_made_of_is_read(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"file{suffix}"
+    refused = []
+    for data in FILES[suffix]():
+        path.write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                (bg.read_table if suffix in (".csv", ".parquet") else bg.load)(path)
+            except FileFormatError as error:
+                refused.append(str(error))
+    assert len(refused) == REFUSED.get(suffix, 0), refused
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_two_hundred_inputs(name: str, tmp_path: Path) -> None:
+    found = list(outcomes(name, 0, range(200), tmp_path))
+    kinds = {outcome.kind for outcome in found}
+    assert [outcome for outcome in found if outcome.kind in ("read", "use")] == []
+    assert kinds == {"used", "refused"}  # otherwise the changes are too small or too large
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name != "pgmpy"])
+def test_memory_stays_within_the_budget(name: str, tmp_path: Path) -> None:
+    for number in range(60):
+        given = input_of(name, 1, number)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            peak = peak_of(name, given, tmp_path)
+        assert peak <= FREE + PER_BYTE * len(given) + UNCHARGED, number
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's")
+@pytest.mark.parametrize("name", TARGETS)
+def test_many_inputs_within_limits_of_memory_and_time(name: str) -> None:
+    tests, package = Path(__file__).parents[1], Path(bg.__file__).parents[1]
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "fuzz.run", name, "--inputs", "30000"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(package), str(tests)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,0 +1,211 @@
+"""Names and states of every kind through every writer: kept or refused, and never markup."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import html.parser
+import uuid
+import warnings
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.errors import BayesGraphError
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Text(str):
+    __slots__ = ()
+
+
+LABELS: dict[str, tuple[Any, Any]] = {
+    "text": ("a", "b"),
+    "quotes": ('a"b', "a'b"),
+    "backslashes": ("a\\b", "a\\"),
+    "newline": ("a\nb", "c"),
+    "carriage return": ("a\rb", "c"),
+    "tab": ("a\tb", "c"),
+    "zero byte": ("a\x00", "c"),
+    "control characters": ("\x01", "\x1f"),
+    "blanks": ("a b", "a"),
+    "blank at the start": (" a", "a"),
+    "blank at the end": ("a ", "a"),
+    "empty": ("", "a"),
+    "a blank": (" ", "a"),
+    "punctuation": ("a,b", "a;b"),
+    "braces": ("{a}", "(a)"),
+    "bar": ("a|b", "a"),
+    "comments": ("a//b", "/*c*/"),
+    "hash": ("#a", "c"),
+    "script": ("<script>alert(1)</script>", "c"),
+    "event handler": ('"><img onerror=alert(1) src=x>', "c"),
+    "entities": ("a&amp;b", "a&b"),
+    "DOT attribute": ('a"]; x [label="y', "c"),
+    "DOT escapes": ("\\N", "\\l"),
+    "DOT markup": ("<b>x</b>", "<>"),
+    "composed and decomposed": ("é", "e\u0301"),
+    "right to left": ("\u202eabc", "c"),
+    "zero width": ("a\u200b", "a"),
+    "no-break space": ("a\u00a0b", "a b"),
+    "line separators": ("a\u2028b", "c\x85d"),
+    "surrogate": ("\ud800", "a"),
+    "emoji": ("😀", "👍🏽"),
+    "long": ("a" * 20_000, "b"),
+    "keywords": ("table", "default"),
+    "digits": ("0", "1"),
+    "numbers as text": ("1.0", "1"),
+    "integers": (0, 1),
+    "large integers": (-1, 10**30),
+    "floats": (0.5, -1e-300),
+    "infinity": (float("inf"), 0.0),
+    "zeros": (-0.0, 1.0),
+    "booleans": (False, True),
+    "True and 1": (1, True),
+    "1 and text": (1.0, "1"),
+    "tuples": ((1, "a"), (2.0, None)),
+    "bytes": (b"a", b"\xff"),
+    "decimals": (decimal.Decimal("1.10"), decimal.Decimal("1.1E5")),
+    "fractions": (fractions.Fraction(1, 3), fractions.Fraction(2)),
+    "dates": (datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)),
+    "times": (datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.datetime(2020, 1, 1)),
+    "durations": (datetime.timedelta(1), datetime.timedelta(-1, 5)),
+    "timestamps": (pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01 00:00:00.000000001")),
+    "NumPy times": (np.datetime64("2020-01-01", "ns"), np.datetime64("2021-01-01", "D")),
+    "NumPy text": (np.str_("a"), np.str_("b")),
+    "NumPy numbers": (np.int64(1), np.float64(0.5)),
+    "members of an enumeration": (Colour.RED, Colour.BLUE),
+    "subclass of str": (Text("a"), "b"),
+    "UUIDs": (uuid.UUID(int=1), uuid.UUID(int=2)),
+    "sets": (frozenset([1]), frozenset([2])),
+    "complex numbers": (1j, 2j),
+    "intervals": (pd.Interval(0, 1), pd.Interval(1, 2)),
+    "ranges": (range(2), range(3)),
+    "types": (int, str),
+}
+
+
+def _network(labels: tuple[Any, Any], where: str) -> bg.BayesianNetwork:
+    names: tuple[Any, Any] = labels if where == "name" else ("v", "w")
+    states: tuple[Any, Any] = labels if where == "state" else ("n", "y")
+    v, w = bg.Discrete(names[0], states), bg.Discrete(names[1], ["x", "y"])
+    tables = [bg.TableCPD(v, [0.25, 0.75]), bg.TableCPD(w, [[0.1, 0.9], [0.4, 0.6]], parents=[v])]
+    return bg.BayesianNetwork(tables)
+
+
+def _through(suffix: str, **options: Any) -> Callable[[Any, Path], Any]:
+    def back(network: Any, folder: Path) -> Any:
+        network.save(folder / f"labels{suffix}", **options)
+        return bg.load(folder / f"labels{suffix}")
+
+    return back
+
+
+# Those that keep labels, and those that may write them as text, which is asked for.
+KEEP: dict[str, Callable[[Any, Path], Any]] = {
+    "native": _through(".bayesgraph"),
+    "BIF": _through(".bif"),
+    "UAI": _through(".uai"),
+    "pgmpy": lambda network, _: bg.from_pgmpy(network.to_pgmpy()),
+}
+WRITE: dict[str, Callable[[Any, Path], Any]] = {
+    "BIF": _through(".bif", strict=False),
+    "UAI": _through(".uai", strict=False),
+}
+
+
+class _Markup(html.parser.HTMLParser):
+    """The elements and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+
+def _typed(network: Any) -> list[Any]:
+    labels = [label for v in network.variables for label in (v.name, *v.states)]
+    return [(type(label), repr(label)) for label in labels]
+
+
+def _has_controls(text: str) -> bool:
+    return any(ord(character) < 32 and character not in "\n\r\t" for character in text)
+
+
+@pytest.fixture
+def network(labels: str, where: str) -> bg.BayesianNetwork:
+    return _network(LABELS[labels], where)
+
+
+# Names that are equal belong to one variable.
+PLACES = [
+    (labels, where)
+    for labels in LABELS
+    for where in ("name", "state")
+    if (labels, where) != ("True and 1", "name")
+]
+pytestmark = [pytest.mark.parametrize(("labels", "where"), PLACES), pytest.mark.one_in(4)]
+
+
+def test_formats_keep_or_refuse_labels(network: bg.BayesianNetwork, tmp_path: Path) -> None:
+    for name, back in KEEP.items():
+        try:
+            again = back(network, tmp_path)
+        except BayesGraphError:
+            continue
+        assert _typed(again) == _typed(network), name
+        assert again == network, name
+
+
+def test_formats_that_write_text_write_what_they_read(
+    network: bg.BayesianNetwork, tmp_path: Path
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, back in WRITE.items():
+            try:
+                again = back(network, tmp_path)
+            except BayesGraphError:
+                continue
+            for cpd, kept in zip(network.cpds, again.cpds, strict=True):
+                np.testing.assert_array_equal(cpd.values, kept.values, err_msg=name)
+
+
+def test_texts_hold_no_control_characters_and_no_markup(network: bg.BayesianNetwork) -> None:
+    posterior = network.query([network.variables[0].name])
+    page = _Markup(posterior._repr_html_())
+    assert not page.elements & {"script", "img", "b"}
+    assert "onerror" not in page.attributes
+    texts = (repr(network), repr(posterior), repr(network.cpds), network.to_dot(), str(posterior))
+    assert not any(_has_controls(text) for text in (*texts, posterior._repr_html_()))
+
+
+def test_pictures_show_labels_and_hold_no_markup(
+    network: bg.BayesianNetwork, tmp_path: Path
+) -> None:
+    try:
+        network.render(tmp_path / "labels.svg")
+    except BayesGraphError:
+        return
+    tree = ElementTree.parse(tmp_path / "labels.svg")
+    elements = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    attributes = {name for element in tree.iter() for name in element.attrib}
+    assert not elements & {"script", "img", "foreignObject"}
+    assert "onerror" not in attributes
