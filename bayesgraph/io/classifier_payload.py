@@ -26,6 +26,7 @@ from bayesgraph.io.statistics_payload import decode_statistics, encode_statistic
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.loglinear import Candidate, Choice
 from bayesgraph.learning.structure import LEARNERS, card_of
+from bayesgraph.statistics.sketches import SUMMARIES
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 # Classes of bayesgraph whose objects may be parameters, by kind and name.
@@ -229,6 +230,8 @@ def encode_parameter(name: str, value: Any) -> Any:
 
     `name` is the name of the parameter, for messages.
     """
+    # The parameter `summary` takes a class and its name alike.
+    value = next((key for key, kind in SUMMARIES.items() if kind is value), value)
     if found := card_of(value):
         learner, given = found
         options = {key: encode_parameter(key, v) for key, v in given.items()}

@@ -16,7 +16,8 @@ from bayesgraph.factors.algebra import Floats, Ints
 
 _BLANKS = b" \t\r\n\f\v"
 _WORD = re.compile(rb"\S+")
-_NUMBER = re.compile(rb"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf)")
+# Possessive: it never backtracks, so reading is linear.
+_NUMBER = re.compile(rb"[-+]?(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf)")
 # Characters of valid numbers; float() would also accept nan, infinity and 1_000.
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
 _COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)

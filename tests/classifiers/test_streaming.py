@@ -668,12 +668,15 @@ def test_discretizers_of_tables_are_taken(tmp_path):
 
 
 @pytest.mark.parametrize("kind", list(SUMMARIES.values()))
-def test_a_summary_may_be_given_as_a_class(kind):
+def test_a_summary_may_be_given_as_a_class(kind, tmp_path):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(60, 2)), random.integers(2, size=60)
     by_class, by_name = (NB(summary=given, size=20).fit(X, y) for given in (kind, kind.name))
     np.testing.assert_array_equal(by_class.predict_proba(X), by_name.predict_proba(X))
     assert clone(by_class).summary is kind
+    by_class.save(tmp_path / "stream.bayesgraph")
+    loaded = bg.load(tmp_path / "stream.bayesgraph")
+    np.testing.assert_array_equal(loaded.predict_proba(X), by_name.predict_proba(X))
 
 
 @pytest.mark.parametrize("wrong", ["kll", bg.GKSummary(1, 2), list, None, ["gk"]])
