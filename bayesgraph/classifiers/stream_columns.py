@@ -312,7 +312,7 @@ class StreamColumns:
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
     ) -> Grouped:
-        """Return the grouped variable of a column with many states; "(other)" is in the last group.
+        """Return the variable of a column whose states are grouped, rare states in the last group.
 
         `keys` are the codes of the frequent states of discrete column j, and `places` the index of
         the group of each.
@@ -328,7 +328,7 @@ class StreamColumns:
         return Grouped(self.states[j], groups, others=True)
 
     def state_order(self, star: StreamingStar) -> list[int]:
-        """Return the index of each state's densities in the model, in the order of `variables`."""
+        """Return where the model has the density of each state, for all `variables` in order."""
         start, found = star.states.start.tolist(), []
         for j, (vocabulary, a, b) in enumerate(
             zip(self.vocabularies, start[:-1], start[1:], strict=True)

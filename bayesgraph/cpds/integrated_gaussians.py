@@ -34,7 +34,8 @@ MAX_BYTES = 8 * _MAX_ENTRIES
 class _Piece(NamedTuple):
     """A factor that remains after integration, as a function of the observed variables' values.
 
-    The target t of each linear Gaussian is ``offset - slopes @ observed values``. The factor is
+    Each linear Gaussian that was integrated gives one number t, ``offset - slopes @ observed
+    values``. The factor is
     ``exp(constant - |loadings @ x + mixing @ t|^2 / 2)`` over the remaining continuous variables x.
 
     Attributes
@@ -45,9 +46,9 @@ class _Piece(NamedTuple):
     constant : ndarray, shape (1, *cardinalities)
     loadings : ndarray, shape (1, *cardinalities, k, n_free)
     mixing : ndarray, shape (*cardinalities, k, m)
-        The k remaining linear combinations of m targets.
+        Coefficients of the m numbers t in the k remaining linear combinations.
     offsets : ndarray, shape (*cardinalities, m)
-        The constant of each target.
+        The constant `offset` of each number t.
     slopes : ndarray, shape (*cardinalities, m, n_observed)
         The coefficients of the observed variables, which are subtracted from the constants.
     """

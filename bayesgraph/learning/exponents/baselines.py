@@ -266,7 +266,7 @@ def _split_quality(
 def _occupied(
     branch: NDArray[np.int64], labels: NDArray[np.intp], size: int, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the non-empty branches, the index of each row's branch among them, and class counts.
+    """Return the branches with rows, the index of each row's branch among them, and class counts.
 
     `branch` is the index of each row's branch among all `size` branches, and k the number of
     classes. If there are at most as many branches as rows, empty branches are returned too, which

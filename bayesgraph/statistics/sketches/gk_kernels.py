@@ -115,8 +115,8 @@ def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> in
 def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
     """Merge neighbouring tuples up to the bound `maximum`; return the number of tuples that remain.
 
-    For the rule see `_left_after`. `new` and `total` hold the tuples before merging and their
-    weights; `tuples` receives the merged tuples.
+    Tuples are merged while their uncertainty of rank stays below the bound (see `_left_after`).
+    `new` has the unmerged tuples, `total` their weights, and `tuples` receives the result.
     """
     # Written from the last tuple to the first at the end of the array, then moved to its start.
     room = len(tuples)
