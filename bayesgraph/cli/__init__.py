@@ -43,9 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _message(error: Exception) -> str:
-    if hasattr(
-        error, "format_message"
-    ):  # of the option parser, whose classes typer does not export
+    # Errors of the option parser are recognised by a method: typer does not export their classes.
+    if hasattr(error, "format_message"):
         return str(error.format_message()) or "Say what to do; --help lists the commands."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror

@@ -178,8 +178,8 @@ def _words(seen: Examined) -> Iterable[tuple[Name, str]]:
             continue
         words = [str(state) for state in states if _is_word(state)]
         marks = all(map(_MARK.fullmatch, words))
-        least = len(words) * (_NUMBERS_PER_MARK if marks else _NUMBERS_PER_WORD)
-        if 0 < len(words) <= _MAX_WORDS and len(states) - len(words) >= least:
+        minimum = len(words) * (_NUMBERS_PER_MARK if marks else _NUMBERS_PER_WORD)
+        if 0 < len(words) <= _MAX_WORDS and len(states) - len(words) >= minimum:
             yield name, words[0]
 
 
@@ -232,7 +232,7 @@ def _copies(seen: Examined, labels: NDArray[Any]) -> Iterable[Name]:
         others = np.flatnonzero(labels != common)
     if len(others) < _MIN_OTHERS:
         return
-    pair = _spread(spread[is_common], _FIRST), _spread(others, _FIRST)
+    pair = _evenly(spread[is_common], _FIRST), _evenly(others, _FIRST)
     for matrix, names, is_number in (
         (seen.values, seen.numeric, True),
         (seen.codes, seen.discrete, False),
@@ -242,14 +242,14 @@ def _copies(seen: Examined, labels: NDArray[Any]) -> Iterable[Name]:
         if len(left):
             others = np.flatnonzero(labels != common)
         for n_rows in (*_STAGES, n) if len(left) else ():
-            rows = np.union1d(_spread(np.arange(n), n_rows), _spread(others, n_rows))
+            rows = np.union1d(_evenly(np.arange(n), n_rows), _evenly(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
             part = _as_floats(matrix[rows][:, left])
             left = left[_determine(part, classes, is_number, _FEW if n_rows >= n else 1 - _FEW)]
         yield from (names[j] for j in left.tolist())
 
 
-def _spread(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+def _evenly(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return about n of the given rows, evenly spread."""
     return rows[:: max(1, len(rows) // n)]
 

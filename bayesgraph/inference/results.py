@@ -26,9 +26,9 @@ from bayesgraph.variables import Continuous, Discrete, Name, State
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_LINES = 40
+_MAX_LINES = 40
 # Columns of a covariance that are printed.
-_MOST_COVARIANCES = 6
+_MAX_COVARIANCES = 6
 
 
 class Posterior(Displayed, Mapping[State, float]):
@@ -166,8 +166,8 @@ class Posterior(Displayed, Mapping[State, float]):
         series: pd.Series[float] = pandas.Series(values, index=index, name="probability")
         return series
 
-    def _display(self, most: int = _MOST_LINES) -> DisplayTable:
-        probabilities = self.probabilities.ravel()[:most].tolist()
+    def _display(self, maximum: int = _MAX_LINES) -> DisplayTable:
+        probabilities = self.probabilities.ravel()[:maximum].tolist()
         rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
         note = more(len(self), len(rows), "states")
         title = f"P({', '.join(map(str, self.names))})"
@@ -281,7 +281,7 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return len(self._numbers) if self._rest is None else len(self._rest[0])
 
     def _display(self) -> DisplayTable:
-        shown = list(itertools.islice(self, _MOST_LINES))
+        shown = list(itertools.islice(self, _MAX_LINES))
         rows = [(str(name), *self._cells(name)) for name in shown]
         width = max(map(len, rows), default=0)
         notes = [more(len(self), len(shown), "variables")]
@@ -445,7 +445,7 @@ class GaussianMixture(Displayed):
             ]
             return DisplayTable(title, rows)
         moments = zip(self.variables, self.mean, self.std, strict=True)
-        shown = [str(variable.name) for variable in self.variables[:_MOST_COVARIANCES]]
+        shown = [str(variable.name) for variable in self.variables[:_MAX_COVARIANCES]]
         covariance = self.covariance[:, : len(shown)]
         table = [
             (str(v.name), f"{mean:.6g}", f"{std:.6g}", *(f"{number:.6g}" for number in row))
@@ -498,7 +498,7 @@ class MixedPosterior(Displayed):
         cells = zip(self.discrete.items(), self._mixtures, strict=True)
         rows = [
             (str(key), f"{p:.6f}", *_moments(mixture, len(names)))
-            for (key, p), mixture in itertools.islice(cells, _MOST_LINES)
+            for (key, p), mixture in itertools.islice(cells, _MAX_LINES)
         ]
         return DisplayTable(
             f"P({', '.join([*map(str, self.discrete.names), *names])})",

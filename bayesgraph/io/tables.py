@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from bayesgraph.errors import BayesGraphWarning, DataError, FileFormatError, quoted
+from bayesgraph.errors import BayesGraphWarning, DataError, FileFormatError, quoted, warn
 from bayesgraph.io import csv_text
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.dates import origin_of, with_dates
@@ -29,7 +28,7 @@ _CHUNK = 1 << 20
 # What pyarrow allocates for a column of a CSV file, whatever the number of rows.
 _COLUMN_BYTES = 8 << 10
 # The largest block that pyarrow takes; it infers the types of columns from the first block.
-_MOST_BLOCK = 1 << 30
+_MAX_BLOCK = 1 << 30
 # Numbers with a decimal comma, or without one; and those whose commas may group thousands.
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
@@ -215,12 +214,11 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: Budget) -> An
 
 def _warn_of_commas(table: Any, dialect: _Dialect, source: str) -> None:
     if dialect.decimal is None and (columns := _comma_numbers(table, dialect)):
-        warnings.warn(
+        warn(
             f"{source}: numbers with a comma are read as text in the column "
             f"{quoted(columns)}. Give decimal=',' (--decimal ,) if it is the decimal comma, or "
             "name the column in text= (--text) if it is text.",
             BayesGraphWarning,
-            stacklevel=3,
         )
 
 
@@ -232,7 +230,7 @@ def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source
         return csv.read_csv(
             arrow.BufferReader(text),
             read_options=csv.ReadOptions(
-                use_threads=threads, block_size=min(max(len(text), 1), _MOST_BLOCK)
+                use_threads=threads, block_size=min(max(len(text), 1), _MAX_BLOCK)
             ),
             parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
@@ -306,8 +304,8 @@ def _read_parquet(data: bytes, budget: Budget) -> Any:
             texts.append(leaf.path)
             continue
         for chunk in (group.column(i) for group in groups):  # nested text is decoded at once
-            most = max(chunk.num_values, 0) * max(chunk.total_uncompressed_size, 0)
-            budget.take(most, f"the nested texts {leaf.path!r}")
+            bound = max(chunk.num_values, 0) * max(chunk.total_uncompressed_size, 0)
+            budget.take(bound, f"the nested texts {leaf.path!r}")
     options = {"metadata": file.metadata, "read_dictionary": texts}
     coded = parquet.ParquetFile(arrow.BufferReader(data), **options).read()
     coded.validate(full=True)  # text is UTF-8, and indices are within bounds
