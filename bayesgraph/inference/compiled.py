@@ -26,7 +26,7 @@ from bayesgraph.inference.memory import (
     give_back,
     memory_error,
 )
-from bayesgraph.inference.programs import Relevance, compile_program, plan_tree, restrict
+from bayesgraph.inference.programs import Relevance, compile_query, restrict
 from bayesgraph.inference.tables import Tables
 
 # Maximum number of free variables for which enumeration is considered.
@@ -133,10 +133,16 @@ class CompiledTables:
         """
         stage = self.stages(maximized)
         restricted = self.restricted(observed, soft, targets, relevance)
-        tree = plan_tree(restricted, stage=stage, memory_limit=memory_limit)
         # With variables to maximise the result is the maximum, not the table of the targets.
-        kept = targets if stage is None else ()
-        return compile_program(self.tables, tree, soft, kept, both=both, maximized=stage)
+        return compile_query(
+            self.tables,
+            restricted,
+            soft,
+            targets if stage is None else (),
+            both=both,
+            maximized=stage,
+            memory_limit=memory_limit,
+        )
 
     # --------------------------------------------------------------------------------------- runs
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
@@ -357,11 +357,6 @@ class Solver(ABC):
     condition: ClassVar[str]
     form: ClassVar[str]
     works: ClassVar[Mapping[type[Any], type[Work]]]
-
-    @property
-    def answers(self) -> Set[type[Any]]:
-        """The types of queries that the solver answers."""
-        return self.works.keys()
 
     def serves(self, model: Any) -> bool:
         """Return whether the solver handles this kind of model, whatever the query."""

@@ -15,8 +15,22 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.inference.junction import Floats, Ints, Program, TableArrays, Tree
-from bayesgraph.inference.planning_kernels import filled, grown, linked, table_layout
+from bayesgraph.inference.junction import (
+    Floats,
+    Ints,
+    Program,
+    Restricted,
+    TableArrays,
+    Tree,
+)
+from bayesgraph.inference.planning_kernels import (
+    filled,
+    grown,
+    junction_tree,
+    linked,
+    table_layout,
+    with_intermediates,
+)
 from bayesgraph.parallel import by_rows
 
 # Maximum number of threads.
@@ -437,6 +451,37 @@ def compile_tree(
         tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
         soft_at, maximal, loops[:n_loops].copy(), free, n_result,
     )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def compile_query(
+    tables: TableArrays,
+    question: Restricted,
+    soft_cards: Ints,
+    maximized: Ints,
+    targets: Ints,
+    both: bool,
+    maximum_largest: float,
+    maximum_total: float,
+) -> Program:
+    """Return the elimination program of a query, from its relevant factors.
+
+    Parameters
+    ----------
+    maximum_largest, maximum_total : float
+        Maximum number of entries of the largest table, and of all tables together. If the junction
+        tree exceeds one of them, the program has this tree and no code.
+
+    See `compile_tree` for the other parameters.
+    """
+    tree = junction_tree(question, maximized)
+    if tree.largest > maximum_largest or tree.total > maximum_total:
+        none = np.empty(0, np.int64)
+        return Program(
+            tree, none, none, np.empty(0), none, none, none, none, none, none, none, 0, 0
+        )
+    tree = with_intermediates(tree, both)
+    return compile_tree(tables, tree, soft_cards, maximized, targets, both)
 
 
 # -------------------------------------------------------------------------------------- enumeration

@@ -21,7 +21,6 @@ from bayesgraph.inference.memory import (
     format_seconds,
     memory_error,
 )
-from bayesgraph.inference.programs import EFFORT, MAXIMUM_WORK
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Seconds for each entry of a product, all passes over the entry together (measured).
@@ -262,7 +261,12 @@ def _eliminated(
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[number[v] for v in leaving]] = 0
     order = kernels.elimination_order(
-        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, EFFORT, MAXIMUM_WORK
+        np.array(cards, dtype=np.int64),
+        np.cumsum(lengths),
+        item,
+        stage,
+        kernels.EFFORT,
+        kernels.MAXIMUM_WORK,
     )
     place = {variables[v]: k for k, v in enumerate(order[: len(leaving)].tolist())}
     end = len(leaving)

@@ -1018,6 +1018,65 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
     return best
 
 
+# ------------------------------------------------------------------------------- the whole plan
+
+# Steps of the search for an elimination order for each entry of the tables, and their maximum.
+EFFORT = 0.05
+MAXIMUM_WORK = 1e8
+# Minimum number of entries of a tree for which other roots and intermediate tables are tried.
+_SMALL = 3000
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def junction_tree(question: Restricted, stages: Ints) -> Tree:
+    """Return a junction tree of the relevant factors, with its elimination order and roots.
+
+    All steps are one kernel, because arrays that pass through Python cost half a microsecond each.
+
+    Parameters
+    ----------
+    question : Restricted
+        Relevant factors of a query; without `stages`, the wanted variables (targets) share a root.
+    stages : shape (n_variables,) or (0,)
+        Stage of each variable of the model; lower stages are eliminated first. If it is given, no
+        message is known to be all ones: a distribution sums to one, but its maximum is not one.
+    """
+    cards, start, item = question.cards, question.start, question.item
+    n, n_items, staged = len(cards), len(item), len(stages) > 0
+    wanted = filled(n, 0) if staged else question.wanted
+    stage = filled(n, 0)
+    if staged:
+        for v in range(n):
+            stage[v] = stages[question.variables[v]]
+    n_wanted = 0
+    for v in range(n):
+        n_wanted += wanted[v]
+    if n_wanted > 1:
+        # A scope of all targets makes them share a clique.
+        start, item = np.empty(len(start) + 1, np.int64), np.empty(n_items + n_wanted, np.int64)
+        start[:-1], item[:n_items] = question.start, question.item
+        to = n_items
+        for v in range(n):
+            if wanted[v]:
+                item[to] = v
+                to += 1
+        start[-1] = to
+    order = elimination_order(cards, start, item, stage, EFFORT, MAXIMUM_WORK)
+    c_start, member, parent = cliques_of_order(start, item, stage, order)
+    cliques = rooted(cards, c_start, member, parent, np.empty(0, np.int64), wanted)
+    home, unit, total, largest = place_factors(question, cliques)
+    if total > _SMALL and not staged:
+        roots = best_roots(question, cliques, home, unit)
+        cliques = rooted(cards, cliques.start, cliques.member, cliques.parent, roots, wanted)
+        home, unit, total, largest = place_factors(question, cliques)
+    if staged:
+        unit[:] = 0
+    return Tree(
+        question.variables, question.factors, cards, question.start, question.item, question.at,
+        home, cliques.start, cliques.member, cliques.residual, cliques.parent, unit, total, largest,
+    )  # fmt: skip
+
+
 # ------------------------------------------------------------------------------ intermediate tables
 
 # Minimum number of entries of a clique that gets intermediate tables, and bound on its operands.
@@ -1039,8 +1098,10 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     second pass, messages to these children are sums of the intermediate table, not of the clique.
     Intermediate tables are nodes of the tree that eliminate no variable (`residual` 0). With
     `everything` (two passes), they also serve the marginals of the variables that the clique
-    eliminates.
+    eliminates. A small tree is returned as it is.
     """
+    if tree.total <= _SMALL:
+        return tree
     cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
     n_cliques, n_factors = len(parent), len(home)

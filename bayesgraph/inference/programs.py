@@ -13,11 +13,6 @@ from bayesgraph.inference.junction import Ints, Program, Restricted, Tree
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference.tables import Tables
 
-# Steps of the search for an elimination order for each entry of the tables, and their maximum.
-EFFORT = 0.05
-MAXIMUM_WORK = 1e8
-# Minimum number of entries of a tree for which other roots and intermediate tables are tried.
-_SMALL = 3000
 # Maximum number of entries of a tree: sizes and their sums must fit into 64-bit integers.
 _MAXIMUM_ENTRIES = 2.0**56
 
@@ -84,74 +79,67 @@ def plan_tree(
         Maximum bytes of the largest table. (Large tables are computed tile by tile and never stored
         whole, so the limit bounds the time as well.)
     plan_only : bool
-        Whether to return the tree whatever its size; such a tree must not be compiled.
+        Whether to return the tree whatever its size.
 
     Raises
     ------
     MemoryLimitError
         If the largest table exceeds the limit; the message gives its size.
     """
-    cards, start, item = question.cards, question.start, question.item
-    wanted = question.wanted if stage is None else np.zeros_like(question.wanted)
-    together = np.flatnonzero(wanted)
-    if len(together) > 1:
-        # A scope of all targets makes them share a clique.
-        start = np.append(start, len(item) + len(together))
-        item = np.concatenate([item, together])
-    stages = np.zeros_like(cards) if stage is None else stage[question.variables]
-    order = planning.elimination_order(cards, start, item, stages, EFFORT, MAXIMUM_WORK)
-    c_start, member, parent = planning.cliques_of_order(start, item, stages, order)
-    cliques = planning.rooted(cards, c_start, member, parent, _NOTHING, wanted)
-    home, unit, total, largest = planning.place_factors(question, cliques)
-    if stage is None and total > _SMALL:
-        roots = planning.best_roots(question, cliques, home, unit)
-        cliques = planning.rooted(
-            cards, cliques.start, cliques.member, cliques.parent, roots, wanted
-        )
-        home, unit, total, largest = planning.place_factors(question, cliques)
-    tree = Tree(
-        question.variables, question.factors, cards, question.start, question.item, question.at,
-        home, cliques.start, cliques.member, cliques.residual, cliques.parent, unit, total, largest,
-    )  # fmt: skip
-    limit = default_memory_limit() if memory_limit is None else memory_limit
-    if not plan_only and (BYTES * largest > limit or total > _MAXIMUM_ENTRIES):
-        raise memory_error("a table", largest, tree.width, limit)
+    tree: Tree = planning.junction_tree(question, _NOTHING if stage is None else stage)
+    if not plan_only:
+        _check_size(tree, _limit(memory_limit))
     return tree
 
 
-def compile_program(
+def compile_query(
     tables: Tables,
-    tree: Tree,
+    question: Restricted,
     soft: Sequence[int],
     targets: Sequence[int],
     *,
     both: bool,
     maximized: Ints | None = None,
+    memory_limit: float | None = None,
 ) -> Program:
-    """Return the elimination program that passes messages over a junction tree.
+    """Return the elimination program that passes messages over the junction tree of a query.
 
     Parameters
     ----------
     tables : Tables
-    tree : Tree
+    question : Restricted
+        Relevant factors of the query.
     soft : indices of variables with soft evidence
     targets : indices of variables
         Variables of the axes of the joint table that is the result, in this order.
     both : bool
         Whether to run both passes, whose result is the marginal of every free variable.
     maximized : shape (n_variables,), optional
-        1 for variables that are maximised, in a tree whose stages eliminate them last.
+        1 for variables that are maximised, after all others have been summed out.
+    memory_limit : float, optional
+        See `plan_tree`.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the largest table exceeds the limit; the message gives its size.
     """
-    if maximized is not None:  # a distribution sums to one, but its maximum is not one
-        tree = tree._replace(unit=np.zeros_like(tree.unit))
-    if tree.total > _SMALL:
-        tree = planning.with_intermediates(tree, both)
-    arrays = tables.arrays
-    program: Program = execution.compile_tree(
-        arrays, tree, arrays.cards[_array(soft)], _NOTHING if maximized is None else maximized,
-        _array(targets), both,
+    limit, arrays = _limit(memory_limit), tables.arrays
+    program: Program = execution.compile_query(
+        arrays, question, arrays.cards[_array(soft)], _NOTHING if maximized is None else maximized,
+        _array(targets), both, limit / BYTES, _MAXIMUM_ENTRIES,
     )  # fmt: skip
+    _check_size(program.tree, limit)
     return program
+
+
+def _limit(memory_limit: float | None) -> float:
+    return float(default_memory_limit() if memory_limit is None else memory_limit)
+
+
+def _check_size(tree: Tree, limit: float) -> None:
+    if BYTES * tree.largest > limit or tree.total > _MAXIMUM_ENTRIES:
+        raise memory_error("a table", tree.largest, tree.width, limit)
 
 
 def _array(numbers: Sequence[int]) -> Ints:

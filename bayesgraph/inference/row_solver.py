@@ -21,7 +21,7 @@ from bayesgraph.inference.factor_solver import slice_of_case
 from bayesgraph.inference.junction import Program
 from bayesgraph.inference.memory import borrow, give_back
 from bayesgraph.inference.plan import Plan, plan_of_tree
-from bayesgraph.inference.programs import Relevance, compile_program, plan_tree, restrict
+from bayesgraph.inference.programs import Relevance, compile_query, plan_tree, restrict
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.variables import Discrete, Variable
 
@@ -234,8 +234,8 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         )
         extended.arrays.child[: len(tables)] = tables.arrays.child
         asked = (*targets, len(tables.cards))
-        tree = plan_tree(restrict(extended, (), (), asked, Relevance.EVIDENCE))
-        program = compile_program(extended, tree, (), asked, both=False)
+        question = restrict(extended, (), (), asked, Relevance.EVIDENCE)
+        program = compile_query(extended, question, (), asked, both=False)
         return RowProgram(program, extended, n_together)
 
     found: RowProgram = model.memo.get(("rows", seen, targets), made)

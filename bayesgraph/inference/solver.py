@@ -46,6 +46,7 @@ SOLVERS: tuple[Solver, ...] = (
     Average(),  # averages of posteriors, by fixed weights
 )
 
+_ANSWERING = {kind: tuple(s for s in SOLVERS if kind in s.works) for kind in METHODS}
 
 # Requirements of some types of queries, for error messages.
 _WANTS: dict[type[Any], str] = {
@@ -118,7 +119,7 @@ def _first(model: Any, question: Question, pattern: Pattern) -> Solver:
 
 def serving(model: Any, kind: type[Any]) -> Iterator[Solver]:
     """Yield the solvers that answer a type of query about the model, in the order of `SOLVERS`."""
-    return (s for s in SOLVERS if kind in s.answers and s.serves(model))
+    return (solver for solver in _ANSWERING.get(kind, ()) if solver.serves(model))
 
 
 def _check(model: Any, question: Any) -> None:

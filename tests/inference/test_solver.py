@@ -190,8 +190,8 @@ def test_each_solver_says_when_it_is_selected_and_what_it_answers():
     assert len({solver.name for solver in SOLVERS}) == len(SOLVERS)
     for solver in SOLVERS:
         assert solver.condition
-        assert solver.answers
-        assert solver.answers <= set(METHODS)
+        assert solver.works
+        assert solver.works.keys() <= set(METHODS)
 
 
 @pytest.mark.parametrize(
