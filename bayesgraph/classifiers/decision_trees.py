@@ -21,15 +21,18 @@ from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed, estimator
 from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
 from bayesgraph.classifiers.validation import (
+    Columns,
     known_rows,
     number_column,
     target_column,
     target_name,
     training_table,
     unlike,
+    warn_of_suspicious,
 )
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
 from bayesgraph.encoding import Table
+from bayesgraph.encoding.suspicious import Examined, Labels
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors import Evidence
@@ -128,13 +131,19 @@ class _GrownTree(Smoothed):
         self.features_ = table.variables
         return splits, parents, estimate_roots(table, weights, splits, parents)
 
-    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, NDArray[Any], Floats]:
-        """Return the rows of positive weight as an encoded table, their y, and their weights."""
+    def _table(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Columns, Table, NDArray[Any], Floats]:
+        """Return the rows of positive weight, as Columns and encoded, their y and weights."""
         check_unseen(self.unseen)
         # The network of an earlier fit would not match the new columns.
         self.__dict__.pop("network_", None)
-        table, y, weights = training_table(self, X, y, sample_weight, check=self.check_columns)
-        return table, y, np.ones(len(y)) if weights is None else weights
+        found, table, y, weights = training_table(self, X, y, sample_weight)
+        return found, table, y, np.ones(len(y)) if weights is None else weights
+
+    def _check(self, found: Columns, table: Table, labels: Labels | None) -> None:
+        if self.check_columns:
+            warn_of_suspicious(found, Examined.of(table), labels)
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:
@@ -237,8 +246,9 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         """
         smoothing = self._smoothing()
         labels, name = target_column(y)
-        table, labels, weights = self._table(X, labels, sample_weight)
+        found, table, labels, weights = self._table(X, labels, sample_weight)
         self.classes_, codes = coded_labels(labels)
+        self._check(found, table, Labels(self.classes_, codes))
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
@@ -334,7 +344,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         """
         smoothing = self._smoothing()
         numbers, name = number_column(y)
-        table, numbers, weights = self._table(X, numbers, sample_weight)
+        found, table, numbers, weights = self._table(X, numbers, sample_weight)
+        self._check(found, table, None)
         splits, parents, roots = self._grow(DecisionTreeRegressor, table, numbers, weights)
         # Sums of squares of centred numbers lose fewer digits.
         centre = float(np.average(numbers, weights=weights))

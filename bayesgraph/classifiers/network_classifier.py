@@ -25,10 +25,12 @@ from bayesgraph.classifiers.validation import (
     target_column,
     target_name,
     training_table,
+    warn_of_suspicious,
     weighted,
 )
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
+from bayesgraph.encoding.suspicious import Examined, Labels
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import (
     DataError,
@@ -179,16 +181,17 @@ class NetworkClassifier(GraphClassifier):
         check_unseen(self.unseen)
         self._forget_all()
         labels, name = target_column(y)
-        table, labels, weights = training_table(
+        found, table, labels, weights = training_table(
             self,
             X,
             labels,
             sample_weight,
             sparse=self._takes_sparse,
             distributions=self._distributions,
-            check=check,
         )
         self.classes_, codes = coded_labels(labels, classes)
+        if check:
+            warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:
             table = self._with_intervals(discretizer, table, codes, weights)

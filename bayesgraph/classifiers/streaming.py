@@ -35,6 +35,7 @@ from bayesgraph.classifiers.validation import (
 )
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
+from bayesgraph.encoding.suspicious import Labels
 from bayesgraph.encoding.table import check_unseen, length
 from bayesgraph.errors import (
     ModelError,
@@ -342,7 +343,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             columns = self._columns.joined(fresh)
             encoded = columns.learned(found, star)
             if check:
-                warn_of_suspicious(self, found, columns.examined(encoded), labels)
+                warn_of_suspicious(found, columns.examined(encoded), Labels(joined, at))
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)

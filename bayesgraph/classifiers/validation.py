@@ -12,7 +12,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -37,7 +36,7 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
-from bayesgraph.encoding.suspicious import Examined, suspicious_columns
+from bayesgraph.encoding.suspicious import Examined, Labels, suspicious_columns
 from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
 from bayesgraph.errors import (
     BayesGraphWarning,
@@ -290,13 +289,11 @@ def training_table(
     *,
     sparse: bool = False,
     distributions: Any = None,
-    check: bool = False,
-) -> tuple[Table, NDArray[Any], Floats | None]:
-    """Return the rows of positive weight as an encoded table, their y, and their weights (or None).
+) -> tuple[Columns, Table, NDArray[Any], Floats | None]:
+    """Return the rows of positive weight, as Columns and encoded, their y and weights (or None).
 
     Sets the names, the number and the layout of the columns on the estimator. `sparse` says whether
-    X may be a sparse matrix; `distributions` are families as for `make_layout`; `check` says
-    whether to warn of columns that look wrong.
+    X may be a sparse matrix; `distributions` are families as for `make_layout`.
     """
     found = fit_columns(
         estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
@@ -304,28 +301,21 @@ def training_table(
     class_weight = getattr(estimator, "class_weight", None)
     found, y, weights = weighted(found, y, sample_weight, class_weight)
     estimator.layout_ = make_layout(found.typed(), distributions, estimator.categorical)
-    table = fit_table(found, estimator.layout_)
-    if check:
-        warn_of_suspicious(estimator, found, Examined.of(table), y)
-    return table, y, weights
+    return found, fit_table(found, estimator.layout_), y, weights
 
 
-def warn_of_suspicious(
-    estimator: Any, found: Columns, seen: Examined, labels: NDArray[Any]
-) -> None:
+def warn_of_suspicious(found: Columns, seen: Examined, labels: Labels | None) -> None:
     """Warn, once for all, of the columns of a training table that look wrong.
 
     Parameters
     ----------
-    estimator : estimator
-        Of a regressor, `labels` are not looked at.
     found : Columns
     seen : Examined
         The same columns, encoded.
-    labels : ndarray, shape (n_rows,)
+    labels : Labels, optional
+        None in regression.
     """
-    classes = labels if isinstance(estimator, ClassifierMixin) else None
-    if said := suspicious_columns(seen, classes, found.as_columns):
+    if said := suspicious_columns(seen, labels, found.as_columns):
         warn(
             f"Columns look wrong: {said}. check_columns=False, or a filter of this warning, "
             "silences it.",
@@ -454,6 +444,8 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
     ValueError
         As raised by scikit-learn: no labels, several columns, a continuous target.
     """
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuUS":
+        return y, None  # never missing, always classes
     values, name = _single_column(y, "classifier", "label")
     if values is None:
         labels = column_or_1d(y, warn=True)

@@ -6,6 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 
 # Minimum number of values for each thread.
@@ -230,3 +231,43 @@ def _scan(
             # Comparisons with NaN are false, so that NaN does not change `largest`.
             largest[j] = value if value > largest[j] else largest[j]
             missing[j] += value != value
+
+
+@numba.njit(cache=True, nogil=True)
+def may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np.bool_]:
+    """Return for each column whether a few rows leave it open that it determines the class.
+
+    It does not if a value occurs in rows of different classes, or if distinct numbers of different
+    classes are mixed. NaN stands for missing values, of which no class is known.
+
+    Parameters
+    ----------
+    common : ndarray, shape (n_common, n_columns)
+        Rows of the most frequent class.
+    others : ndarray, shape (n_others, n_columns)
+        Rows of other classes.
+    is_number : bool
+        Whether the order of the values has a meaning.
+    """
+    found = np.ones(common.shape[1], np.bool_)
+    values = np.empty(len(common) + len(others))
+    for j in range(common.shape[1]):
+        low, high = np.inf, -np.inf
+        for i in range(len(common)):
+            low, high = min(low, common[i, j]), max(high, common[i, j])
+            values[i] = common[i, j]
+        mixed = False
+        for k in range(len(others)):
+            x = others[k, j]
+            mixed |= low <= x <= high
+            values[len(common) + k] = x
+            for i in range(len(common)):
+                if common[i, j] == x:
+                    found[j] = False
+        if found[j] and mixed and is_number:
+            # Distinct numbers: nothing hints at a code, whose order has no meaning.
+            found[j] = False
+            for i in range(len(values)):
+                for k in range(i):
+                    found[j] |= values[i] == values[k]
+    return found

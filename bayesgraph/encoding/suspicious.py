@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding.columns import Codes, Column
+from bayesgraph.encoding.kernels import may_determine
 from bayesgraph.encoding.table import Table
 from bayesgraph.errors import quoted
 from bayesgraph.factors.algebra import Floats
@@ -83,16 +84,23 @@ class Examined(NamedTuple):
         return cls(table.values, names[0], table.codes, names[1], states)
 
 
+class Labels(NamedTuple):
+    """The classes in ascending order, and the index of each row's class."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.signedinteger]
+
+
 def suspicious_columns(
-    seen: Examined, labels: NDArray[Any] | None, columns: Callable[[], Mapping[Name, Column]]
+    seen: Examined, labels: Labels | None, columns: Callable[[], Mapping[Name, Column]]
 ) -> str:
     """Return a line that names the columns that look wrong and what to do; empty if none does.
 
     Parameters
     ----------
     seen : Examined
-    labels : ndarray, shape (n_rows,), or None
-        Classes of the rows; None in regression.
+    labels : Labels, optional
+        None in regression.
     columns : callable
         Returns the columns before they were encoded, by name, for their types.
     """
@@ -107,8 +115,8 @@ def suspicious_columns(
         found["constant"] = constant
         found["identifier"] = list(_identifiers(seen))
         if labels is not None:
-            found["class"] = list(_copies(seen, labels))
-            if _is_number_target(labels):
+            found["class"] = list(_copies(seen, labels.codes))
+            if _is_number_target(labels.classes):
                 found["target"] = [None]
     example = next((repr(word) for word in words.values()), "")
     said = [
@@ -209,36 +217,35 @@ def _has_integers(column: Column) -> bool:
     return column.dtype.kind in "iu"
 
 
-def _is_number_target(labels: NDArray[Any]) -> bool:
-    """Return whether labels are many numbers that do not count classes from 0 or 1."""
-    if labels.dtype.kind not in "iuf":
+def _is_number_target(classes: NDArray[Any]) -> bool:
+    """Return whether classes are many numbers that do not count from 0 or 1."""
+    if classes.dtype.kind not in "iuf" or len(classes) <= _MAX_CLASSES:
         return False
-    found = np.unique(labels[_rows(len(labels), 4 * _STAGES[0])])
-    counted = found[0] in (0, 1) and 2 * len(found) > found[-1] - found[0]
-    return len(found) > _MAX_CLASSES and not counted
+    counted = classes[0] in (0, 1) and 2 * len(classes) > classes[-1] - classes[0]
+    return not counted
 
 
 # ------------------------------------------------------------------------- copies of the class
 
 
-def _copies(seen: Examined, labels: NDArray[Any]) -> Iterable[Name]:
-    """Yield the columns each of which determines the class on every row."""
+def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterable[Name]:
+    """Yield the columns each of which determines the class, given as codes, on every row."""
     n = len(labels)
-    spread = np.arange(0, n, max(1, n // _STAGES[1]))
-    values, codes, counts = np.unique(labels[spread], return_inverse=True, return_counts=True)
-    common, is_common = values[counts.argmax()], codes == counts.argmax()
-    others = spread[~is_common]
+    some = np.arange(0, n, max(1, n // _STAGES[1]))
+    common = np.bincount(labels[some]).argmax()
+    is_common = labels[some] == common
+    others = some[~is_common]
     if len(others) < _FIRST:
         others = np.flatnonzero(labels != common)
     if len(others) < _MIN_OTHERS:
         return
-    pair = _evenly(spread[is_common], _FIRST), _evenly(others, _FIRST)
+    pair = _evenly(some[is_common], _FIRST), _evenly(others, _FIRST)
     for matrix, names, is_number in (
         (seen.values, seen.numeric, True),
         (seen.codes, seen.discrete, False),
     ):
         first, second = (_as_floats(matrix[rows]) for rows in pair)
-        left = np.flatnonzero(_may_determine(first, second, is_number))
+        left = np.flatnonzero(may_determine(first, second, is_number))
         if len(left):
             others = np.flatnonzero(labels != common)
         for n_rows in (*_STAGES, n) if len(left) else ():
@@ -252,27 +259,6 @@ def _copies(seen: Examined, labels: NDArray[Any]) -> Iterable[Name]:
 def _evenly(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return about n of the given rows, evenly spread."""
     return rows[:: max(1, len(rows) // n)]
-
-
-def _may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np.bool_]:
-    """Return False for each column that a few rows show not to determine the class.
-
-    Parameters
-    ----------
-    common : ndarray, shape (n_common, n_columns)
-        Rows of the most frequent class.
-    others : ndarray, shape (n_others, n_columns)
-        Rows of other classes.
-    is_number : bool
-        Whether the order of the values has a meaning.
-    """
-    apart = ~(common[:, None] == others[: _FIRST // 2]).any(axis=(0, 1))
-    if is_number:
-        low, high = common.min(axis=0), common.max(axis=0)
-        inside = ((low <= others) & (others <= high)).any(axis=0)
-        values = np.sort(np.concatenate([common, others]).T)
-        apart &= ~inside | (values[:, 1:] == values[:, :-1]).any(axis=1)
-    return np.asarray(apart)
 
 
 def _determine(

@@ -138,6 +138,8 @@ def as_frame(data: Any) -> Any:
     DataError
         For a column name given twice.
     """
+    if isinstance(data, np.ndarray):  # most often, and narwhals looks for long before it says so
+        return data
     try:
         return nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
