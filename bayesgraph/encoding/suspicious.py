@@ -231,7 +231,7 @@ def _is_number_target(classes: NDArray[Any]) -> bool:
 def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterable[Name]:
     """Yield the columns each of which determines the class, given as codes, on every row."""
     n = len(labels)
-    some = np.arange(0, n, max(1, n // _STAGES[1]))
+    some = np.arange(0, n, max(1, n // _STAGES[0]))
     common = np.bincount(labels[some]).argmax()
     is_common = labels[some] == common
     others = some[~is_common]
