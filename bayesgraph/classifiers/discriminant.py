@@ -24,6 +24,10 @@ from bayesgraph.learning.discriminant import CovarianceModel, estimate_discrimin
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
 
+# Minimum within-class variance of a discriminant axis, in standardised columns. Columns that are
+# collinear but for `var_smoothing` have directions of less, along which only rounding errors vary.
+_MINIMUM_VARIANCE = 1e-7
+
 
 class _Discriminants(NamedTuple):
     """Class means, within-class covariance and prior, which determine the linear discriminants.
@@ -31,13 +35,13 @@ class _Discriminants(NamedTuple):
     Attributes
     ----------
     mean : ndarray, shape (K, d)
-    root : ndarray, shape (d, d)
-        Whitening matrix A: ``A S A^T`` is the identity for the within-class covariance S.
+    covariance : ndarray, shape (d, d)
+        The within-class covariance S.
     prior : ndarray, shape (K,)
     """
 
     mean: Floats
-    root: Floats
+    covariance: Floats
     prior: Floats
 
     @property
@@ -45,16 +49,17 @@ class _Discriminants(NamedTuple):
         """Mean of the class means, weighted by the prior."""
         return np.asarray(self.mean[0] + self.prior @ (self.mean - self.mean[0]))
 
-    def scores(self) -> tuple[Floats, Floats]:
+    def scores(self, root: Floats) -> tuple[Floats, Floats]:
         """Return slopes and intercepts of log P(c | x) in x - centre, up to a term equal for all c.
 
         With the class means m_c, the centre m and the within-class covariance S: ``w_c = S^-1 (m_c
         - m)`` and ``w0_c = log P(c) - (m_c - m)^T S^-1 (m_c - m) / 2`` (Hastie, Tibshirani,
-        Friedman 2009, equation 4.10, with the centre m as the origin).
+        Friedman 2009, equation 4.10, with the centre m as the origin). `root` is a whitening matrix
+        A of S: ``A S A^T`` is the identity.
         """
-        whitened = (self.mean - self.centre) @ self.root.T
+        whitened = (self.mean - self.centre) @ root.T
         log_prior = log_of(self.prior)
-        return whitened @ self.root, log_prior - 0.5 * np.sum(whitened**2, axis=1)
+        return whitened @ root, log_prior - 0.5 * np.sum(whitened**2, axis=1)
 
     def axes(self) -> tuple[Floats, Floats]:
         """Return discriminant axes as columns, and the between-class variance along each axis.
@@ -63,15 +68,23 @@ class _Discriminants(NamedTuple):
         v`` with ``v^T S v = 1``, where S is the within-class covariance and B the between-class
         scatter ``B = sum_c P(c) (m_c - m) (m_c - m)^T`` (Rao 1948; Hastie, Tibshirani, Friedman
         2009, section 4.3.3). They are computed from the singular values of the whitened means: B is
-        never formed.
+        never formed. Directions in which the features do not vary within the classes are left out;
+        axes that remain unused are zero.
         """
-        whitened = (self.mean - self.centre) @ self.root.T
-        _, values, rows = np.linalg.svd(np.sqrt(self.prior)[:, None] * whitened)
+        scale = np.sqrt(np.diag(self.covariance))
+        scale = np.where(scale > 0, scale, 1.0)
+        variance, directions = np.linalg.eigh(self.covariance / np.outer(scale, scale))
+        kept = variance > _MINIMUM_VARIANCE
+        whitening = directions[:, kept] / np.sqrt(variance[kept]) / scale[:, None]
+        whitened = np.sqrt(self.prior)[:, None] * ((self.mean - self.centre) @ whitening)
+        _, found, rows = np.linalg.svd(whitened, full_matrices=False)
         n = min(len(self.mean) - 1, self.mean.shape[1])
-        rows = rows[:n]
-        # The sign of an axis is arbitrary: the entry of largest magnitude is made positive.
-        largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], 1)
-        return self.root.T @ (rows * np.where(largest < 0, -1.0, 1.0)).T, values[:n] ** 2
+        axes, between = np.zeros((self.mean.shape[1], n)), np.zeros(n)
+        m = min(n, len(found))
+        axes[:, :m], between[:m] = whitening @ rows[:m].T, found[:m] ** 2
+        # The sign of an axis is arbitrary: the standardised slope of largest magnitude is positive.
+        largest = np.abs(axes * scale[:, None]).argmax(axis=0)[None, :]
+        return axes * np.where(np.take_along_axis(axes, largest, 0) < 0, -1.0, 1.0), between
 
 
 @estimator
@@ -185,11 +198,10 @@ class DiscriminantAnalysisClassifier(
         return select(scores, Joint((0,)), OF_ROWS).run_rows(evidence), 0
 
     def _linear_scores(self, evidence: Evidence) -> Floats:
-        found = self._discriminants
-        slopes, constants = found.scores()
+        slopes, constants, centre = self._linear_terms()
         joint = np.empty((len(constants), evidence.n_rows))
         joint[:] = constants[:, None]
-        kernels.add_centred(joint, evidence.matrix(self.features_), found.centre, slopes)
+        kernels.add_centred(joint, evidence.matrix(self.features_), centre, slopes)
         return joint.T
 
     # ------------------------------------------------------------------------ what was estimated
@@ -223,15 +235,19 @@ class DiscriminantAnalysisClassifier(
     def _discriminants(self) -> _Discriminants:
         block, prior = self._block, self.network_.blocks[0]
         assert isinstance(prior, TableCPD)
-        within = block
+        covariance = self.covariance_
         if not self._shared:
-            mean = np.tensordot(prior.values, self.covariance_, axes=1)
-            within = JointGaussianCPD(self.features_, block.mean, mean, [self.target_])  # type: ignore[arg-type]
-        if isinstance(within, JointGaussianCPD):
-            root = within.roots[0]
+            covariance = np.tensordot(prior.values, covariance, axes=1)
+        return _Discriminants(block.mean, covariance, prior.values)
+
+    def _linear_terms(self) -> tuple[Floats, Floats, Floats]:
+        """Return slopes, intercepts and the centre of the linear scores; see _Discriminants."""
+        found, block = self._discriminants, self._block
+        if isinstance(block, JointGaussianCPD):
+            root = block.roots[0]
         else:
-            root = np.diag(within.variance[0] ** -0.5)
-        return _Discriminants(block.mean, root, prior.values)
+            root = np.diag(block.variance[0] ** -0.5)
+        return *found.scores(root), found.centre
 
     def _check_linear(self) -> None:
         if not self._shared:
@@ -244,15 +260,14 @@ class DiscriminantAnalysisClassifier(
     def w_(self) -> Floats:
         """Slopes of the log odds, shape (n_classes, n_features)."""
         self._check_linear()
-        return self._discriminants.scores()[0]
+        return self._linear_terms()[0]
 
     @property
     def w0_(self) -> Floats:
         """Intercepts of the log odds, shape (n_classes,)."""
         self._check_linear()
-        found = self._discriminants
-        slopes, constants = found.scores()
-        return np.asarray(constants - slopes @ found.centre)
+        slopes, constants, centre = self._linear_terms()
+        return np.asarray(constants - slopes @ centre)
 
     @property
     def scalings_(self) -> Floats:
