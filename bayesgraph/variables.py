@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -59,6 +59,45 @@ def _plain_name(name: Name) -> Name:
     return name if type(name) is str else plain(name)
 
 
+# Maximum number of states 0, 1, ... whose index all variables share.
+_SHARED_STATES = 1000
+
+
+def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dict[State, int]]:
+    """Return the index of each state by type and value, and by value, after checking all states."""
+    if not values:
+        raise EvidenceError(f"Variable {name!r} needs at least one state; got none.")
+    for value in values:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise DataTypeError(
+                f"State {value!r} of {name!r} cannot be hashed; use a string, a number, a "
+                "boolean or a tuple."
+            ) from error
+        if is_missing(value):
+            raise EvidenceError(
+                f"{value!r} means missing and cannot be a state of {name!r}; leave it out: "
+                "missing values are marginalised."
+            )
+    by_type = {(type(value), value): code for code, value in enumerate(values)}
+    if len(by_type) < len(values):
+        twice = [value for code, value in enumerate(values) if by_type[type(value), value] != code]
+        raise EvidenceError(f"Variable {name!r} has the state {twice[0]!r} more than once.")
+    by_equality: dict[State, int] = {}
+    for code, value in enumerate(values):
+        # -1 marks a value that equals several states, which only the type distinguishes.
+        by_equality[value] = -1 if value in by_equality else code
+    return by_type, by_equality
+
+
+@lru_cache(maxsize=64)
+def _numbered(states: range) -> tuple[tuple[State, ...], dict[Any, int], dict[State, int]]:
+    """Return numbers as states, with their indices; files without names have many of the same."""
+    values = tuple(states)
+    return values, *_indices("", values)
+
+
 class Discrete:
     """A variable with a finite list of states.
 
@@ -95,36 +134,14 @@ class Discrete:
             raise DataTypeError(
                 f"Expected a list of states for {name!r}, whose order counts; got {states!r}."
             )
-        values = tuple(plain(state) for state in states)
-        if not values:
-            raise EvidenceError(f"Variable {name!r} needs at least one state; got none.")
-        for value in values:
-            try:
-                hash(value)
-            except TypeError as error:
-                raise DataTypeError(
-                    f"State {value!r} of {name!r} cannot be hashed; use a string, a number, a "
-                    "boolean or a tuple."
-                ) from error
-            if is_missing(value):
-                raise EvidenceError(
-                    f"{value!r} means missing and cannot be a state of {name!r}; leave it out: "
-                    "missing values are marginalised."
-                )
-        by_type = {(type(value), value): code for code, value in enumerate(values)}
-        if len(by_type) < len(values):
-            twice = [
-                value for code, value in enumerate(values) if by_type[type(value), value] != code
-            ]
-            raise EvidenceError(f"Variable {name!r} has the state {twice[0]!r} more than once.")
-        by_equality: dict[State, int] = {}
-        for code, value in enumerate(values):
-            # -1 marks a value that equals several states, which only the type distinguishes.
-            by_equality[value] = -1 if value in by_equality else code
-        self._by_type = by_type
-        self._by_equality = by_equality
+        if type(states) is range and 0 < len(states) <= _SHARED_STATES:
+            values, by_type, by_equality = _numbered(states)
+        else:
+            values = tuple(plain(state) for state in states)
+            by_type, by_equality = _indices(name, values)
         self.name = name
         self.states = values
+        self._by_type, self._by_equality = by_type, by_equality
         self._hash = hash((name, values))
 
     @property

@@ -100,7 +100,7 @@ class Numbers:
         # The common case, without arrays: files have a count or two for each function.
         if self.position < len(self.values):
             value = self.values.item(self.position)
-            if low <= value <= min(high, _EXACT) and value.is_integer():
+            if low <= value <= high and value <= _EXACT and value.is_integer():
                 self.position += 1
                 return int(value)
         return int(self.counts(1, what, low, high)[0])
