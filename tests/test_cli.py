@@ -75,6 +75,19 @@ def test_fit_saves_what_predict_reads(capfd, tmp_path, name):
     assert written["P(disease=yes)"].to_pylist() == expected[:, 1].tolist()
 
 
+def test_fit_warns_of_columns_that_look_wrong(capfd, tmp_path):
+    rows = [f"r{i},{i % 3},{'ab'[i % 2]}" for i in range(60)]
+    (tmp_path / "x.csv").write_text("\n".join(["code,a,y", *rows]))
+    command = ("fit", tmp_path / "x.csv", "--target", "y", "--model", "nb")
+    command += ("-o", tmp_path / "m.bayesgraph")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = run(capfd, *command)
+        assert code == 0
+        assert err.startswith("bayesgraph: warning: Columns look wrong: 'code': identifiers")
+        assert run(capfd, *command, "--no-check-columns")[2] == ""
+
+
 def test_predict_prints_csv(capfd, model):
     code, out, _ = run(capfd, "predict", model, HEART)
     assert code == 0

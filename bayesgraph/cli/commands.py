@@ -138,6 +138,9 @@ def fit(
         str | None,
         _of_streams("Detector of drift, which resets the model. {detectors}"),
     ] = None,
+    check_columns: Annotated[
+        bool, typer.Option(help="Warn of columns that look wrong, such as identifiers.")
+    ] = True,
 ) -> None:
     """Fit a classifier to a table and save it."""
     _check_output(output, (".bayesgraph",))
@@ -149,6 +152,7 @@ def fit(
         "decay": decay,
         "window": window,
         "detector": detector,
+        "check_columns": None if check_columns else False,
     }
     models.check_taken([model], options)
     X, y = _features_and_labels(reading.table(data), target, drop, data)

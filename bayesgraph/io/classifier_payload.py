@@ -17,6 +17,7 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
+from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
 from bayesgraph.io.json_values import decode_value, encode_value
@@ -177,9 +178,10 @@ def _estimator(name: str, parameters: dict[str, Any]) -> Any:
 
 
 def check_parameters(model: Any) -> None:
-    """Raise the error of `fit` if the smoothing or the settings of a stream are not valid."""
-    for check in ("_smoothing", "_settings"):
+    """Raise the error of `fit` if parameters of an estimator are not valid."""
+    for check in ("_smoothing", "_settings", "_discretizer"):
         getattr(model, check, lambda: None)()
+    check_unseen(getattr(model, "unseen", "missing"))
 
 
 def encode_estimator(model: Any) -> dict[str, Any]:

@@ -546,10 +546,21 @@ def test_a_number_stays_one_as_a_label(tmp_path: Path) -> None:
         bg.load(path)
 
 
-@pytest.mark.parametrize("smoothing", ["nonsense", "", {"set": []}])
-def test_parameters_pass_the_checks_of_fit(classifier: Path, smoothing: Any) -> None:
-    value = smoothing if isinstance(smoothing, dict) else {"value": smoothing}
-    forged(classifier, lambda header: header["model"]["parameters"].update(smoothing=value))
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("smoothing", {"value": "nonsense"}),
+        ("smoothing", {"value": ""}),
+        ("smoothing", {"set": []}),
+        ("unseen", {"value": "nonsense"}),
+        ("discretizer", {"value": "nonsense"}),
+        ("nonsense", {"value": 1}),
+    ],
+)
+def test_parameters_pass_the_checks_of_fit(
+    classifier: Path, name: str, value: dict[str, Any]
+) -> None:
+    forged(classifier, lambda header: header["model"]["parameters"].update({name: value}))
     with pytest.raises(FileFormatError, match="does not hold a valid model"):
         bg.load(classifier)
 
