@@ -11,6 +11,7 @@ import random
 import traceback
 import tracemalloc
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +143,24 @@ def _forged_native(chance: random.Random) -> bytes:
     return forgery(chance, chance.choice(_native_members()))
 
 
+_CSV_OPTIONS: dict[str, list[Any]] = {
+    "delimiter": [",", ";", "\t", "|", " ", "a"],
+    "encoding": ["utf-8", "latin-1", "utf-16", "cp1252", "shift_jis"],
+    "decimal": [",", "."],
+    "comment": ["#", "%", "//"],
+    "dates": ["parts", "days"],
+    "missing": [("", "?"), (), ("a",)],
+    "limit": [1, 1000, 1 << 26],
+}
+
+
+def _read_with_options(path: Path) -> Any:
+    """Read a table with options that its bytes determine, so that an input is known by number."""
+    chance = random.Random(zlib.crc32(path.read_bytes()))
+    chosen = chance.sample(sorted(_CSV_OPTIONS), chance.randint(1, 3))
+    return bg.read_table(path, **{name: chance.choice(_CSV_OPTIONS[name]) for name in chosen})
+
+
 TARGETS: dict[str, Target] = {
     "bif": Target(_damaged(corpus.bif), _file(".bif", bg.load), use_model),
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
@@ -158,6 +177,7 @@ TARGETS: dict[str, Target] = {
     "native": Target(_damaged_native, _file(".bayesgraph", bg.load), use_model),
     "sealed": Target(_forged_native, _file(".bayesgraph", bg.load), use_model),
     "csv": Target(_damaged(corpus.csv), _file(".csv", bg.read_table), use_table),
+    "csv-options": Target(_damaged(corpus.csv), _file(".csv", _read_with_options), use_table),
     "parquet": Target(_damaged(corpus.parquet), _file(".parquet", bg.read_table), use_table),
     "pgmpy": Target(damaged_model, lambda model, _: bg.from_pgmpy(model), use_model),
 }
