@@ -496,8 +496,14 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
 
 
 def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
-    """Return the name of the class variable: that of y or "class", different from all features."""
+    """Return the name of the class variable: that of y or "class".
+
+    It is different from the names of all features, and of the items (words) of vectors of counts.
+    """
     taken = {v.name for v in features}
+    for vector in features:
+        if isinstance(vector, CountVector):
+            taken.update(vector.items)
     chosen: Name = "class" if name is None else name
     if name is not None and name in taken:
         warn(

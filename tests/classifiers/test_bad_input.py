@@ -492,6 +492,13 @@ def test_a_target_that_is_also_a_feature_is_noticed():
     assert clf.target_.name == "flag_"
 
 
+def test_a_class_is_not_called_like_a_word():
+    counts = pd.DataFrame([[0, 2, 1], [3, 0, 1], [1, 1, 0], [4, 0, 0]], columns=["class", "a", "b"])
+    clf = bg.NaiveBayesClassifier("multinomial").fit(counts, [0, 1, 0, 1])
+    assert clf.target_.name == "class_"
+    assert "class" in clf.features_[0].positions
+
+
 def test_evaluate_takes_one_estimator_and_shows_itself_in_a_line():
     X = np.random.default_rng(0).normal(size=(40, 2))
     (result,) = bg.evaluate(bg.NaiveBayesClassifier(), X, X[:, 0] > 0, cv=4)
