@@ -77,6 +77,21 @@ def test_a_clean_table_gives_no_warning(estimator):
     assert not said_of(*rows(), estimator)
 
 
+def test_numbers_with_a_state_for_each_row():
+    columns, y = rows()
+    assert "'a': identifiers" in said_of(columns, y, categorical=["a"])
+
+
+@pytest.mark.parametrize("column", [2**63 + np.arange(200, dtype="u8"), -(2**60) - np.arange(200)])
+def test_integers_that_floats_do_not_tell_apart(column):
+    columns, y = rows()
+    assert len({float(number) for number in column}) < 5
+    assert "'wrong': integers beyond 2**53" in said_of({**columns, "wrong": column}, y)
+    # As states they are exact.
+    exact = {**columns, "wrong": column % 7 + column[0] // 7 * 7}
+    assert not said_of(exact, y, categorical=["wrong"])
+
+
 def test_columns_of_an_array_have_names_by_position():
     columns, y = rows()
     X = np.column_stack([columns["a"], np.ones(len(y)), y == "yes"])

@@ -77,6 +77,15 @@ def test_impossible_evidence_is_refused():
         net.most_probable({"b": "x"})
 
 
+@pytest.mark.parametrize("k", [True, 0, -1, 1.5, "2", None])
+def test_a_number_of_assignments_that_is_none(k):
+    net = two_way([0.5, 0.5], [[0.2, 0.3, 0.5]] * 2)
+    with pytest.raises(
+        (ValueError, TypeError), match=f"number of assignments, 1 or more; got {k!r}"
+    ):
+        net.k_most_probable(k)
+
+
 def test_soft_evidence_leaves_the_variable_free():
     net = two_way([0.5, 0.5], [[0.1, 0.2, 0.7], [0.05, 0.9, 0.05]])
     best = net.most_probable({"b": {"x": 1.0, "y": 0.1, "z": 0.1}})

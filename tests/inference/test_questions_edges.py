@@ -244,6 +244,8 @@ def test_options_that_no_method_takes_are_refused():
         targets = ["a"] if ask == network.query else []
         with pytest.raises(DataTypeError, match="'given'"):
             ask(*targets, given={"c": 1})
+        with pytest.raises(DataTypeError, match=r"'c': .* Evidence is a dict: query\("):
+            ask(*targets, c=1)
         with pytest.raises(TypeError):
             ask(*targets, n=10)
         with pytest.raises(EvidenceError, match="'exakt'"):

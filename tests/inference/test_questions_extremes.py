@@ -368,6 +368,9 @@ def test_a_grid_of_40_by_40_is_refused_with_its_size():
     ):
         with pytest.raises(MemoryLimitError, match=r"numbers \(.*B, induced width \d\d\)"):
             ask()
+    # What cannot fall back is not told to.
+    with pytest.raises(MemoryLimitError, match=r"memory_limit; query and marginals can fall back"):
+        graph.most_probable()
     plan = graph.plan((0, 0), [(5, 5)])
     assert plan.width >= 40
     assert "induced width" in str(plan)

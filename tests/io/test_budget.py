@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_gzip_bombs_of_evidence_and_results(tmp_path: Path, path: Path) -> None:
     net = bg.load(path)
     assert peak(lambda: uai.read_uai_evidence(tmp_path / "a.evid", net)) < 20 << 20
     assert peak(lambda: uai.read_uai_result(tmp_path / "a.evid", net)) < 20 << 20
+
+
+def test_compressed_headers_of_native_files_are_not_inflated(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("header.json", b'{"format": "bayesgraph"}' + b" " * (40 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="not a file of bayesgraph's native format"):
+            bg.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_repeats_itself_is_read_again(tmp_path: Path) -> None:

@@ -202,6 +202,10 @@ def test_permissions_and_links(net: bg.BayesianNetwork, tmp_path: Path) -> None:
     assert link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
     assert bg.load(path) == net
+    old_content, hard = path.read_bytes(), tmp_path / "hard.bayesgraph"
+    os.link(path, hard)
+    bg.BayesianNetwork(net.cpds[:1]).save(path)
+    assert hard.read_bytes() == old_content != path.read_bytes()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="/dev/null is POSIX'")

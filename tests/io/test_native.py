@@ -565,6 +565,29 @@ def test_parameters_pass_the_checks_of_fit(
         bg.load(classifier)
 
 
+@pytest.mark.parametrize("name", ["NaN", "sNaN", "1e5"])
+def test_names_and_parameters_are_written_in_one_way(classifier: Path, name: str) -> None:
+    whole = classifier.read_bytes()
+    for part, key in (("layout", "columns"), ("parameters", "priors")):
+        classifier.write_bytes(whole)
+        forged(
+            classifier,
+            lambda header, part=part, key=key: header["model"][part].update(
+                {key: [{"decimal": name}] if key == "columns" else {"value": {"decimal": name}}}
+            ),
+        )
+        with pytest.raises(FileFormatError, match=r"expected a name or a state|decimal"):
+            bg.load(classifier)
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("sNaN")])
+def test_parameters_without_a_text_are_named(classifier: Path, tmp_path: Path, value: Any) -> None:
+    model = bg.load(classifier).set_params(categorical=[value])
+    with pytest.raises(LossyExportError, match=r"'categorical='"):
+        model.save(tmp_path / "other.bayesgraph")
+    assert not (tmp_path / "other.bayesgraph").exists()
+
+
 def test_what_cannot_be_fitted_is_not_saved(classifier: Path, tmp_path: Path) -> None:
     model = bg.load(classifier).set_params(smoothing="nonsense")
     with pytest.raises(BayesGraphError, match="nonsense"):

@@ -198,7 +198,7 @@ def test_roots_where_types_mix():
     assert bg.chow_liu(source, root=discrete[0]).graph.in_degree(discrete[0]) == 0
 
 
-@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest])
+@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.hill_climb])
 def test_learners_that_need_a_class(learner):
     source = bg.count_source({"a": ["u", "v"], "b": ["p", "q"]})
     with pytest.raises(DataError, match="class: give the count source a target"):
