@@ -31,6 +31,7 @@ _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
 _ENDS_HEIGHT = 14
 _MAX_IN_TOOLTIP = 40
+_MAX_IN_STRING = 2000
 
 
 class Html(str):
@@ -51,8 +52,17 @@ def escape(text: str) -> str:
 
 
 def quoted_string(text: str) -> str:
-    """Return a quoted string of the DOT language that Graphviz draws as exactly this text."""
-    inner = _printable(text).replace("\\", "\\\\").replace('"', '\\"')
+    """Return a quoted string of the DOT language that Graphviz draws as exactly this text.
+
+    A long text is several strings, which ``+`` concatenates: Graphviz reads at most 16 kB as one.
+    """
+    shown = _printable(text)
+    parts = [shown[i : i + _MAX_IN_STRING] for i in range(0, len(shown), _MAX_IN_STRING)]
+    return " + ".join(_one_string(part) for part in parts or [""])
+
+
+def _one_string(text: str) -> str:
+    inner = text.replace("\\", "\\\\").replace('"', '\\"')
     # Graphviz looks for XML entities in quoted strings too: &amp; keeps "&lt;" from becoming "<".
     return f'"{inner.replace("&", "&amp;")}"'
 

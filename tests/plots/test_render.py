@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.display import printable
 from bayesgraph.errors import BayesGraphError, FileFormatError, MissingDependencyError
 from bayesgraph.io.dot import to_dot
 from bayesgraph.plots import render as render_function
@@ -59,6 +60,22 @@ def test_pygraphviz_alone_suffices(net, tmp_path, no_dot):
     for suffix, magic in MAGIC.items():
         render_function(net, tmp_path / f"net.{suffix}")
         assert (tmp_path / f"net.{suffix}").read_bytes().startswith(magic)
+
+
+@pytest.mark.parametrize("character", ["n", "\\", '"', "&", "é", "\x07"])
+def test_names_of_any_length_are_drawn(tmp_path, character):
+    names = [character * 20_000 + end for end in "xy"]
+    first, second = (bg.Discrete(name, ["no", "yes"]) for name in names)
+    rows = [[0.9, 0.1], [0.2, 0.8]]
+    long = bg.BayesianNetwork(
+        [bg.TableCPD(first, [0.5, 0.5]), bg.TableCPD(second, rows, parents=[first])]
+    )
+    render_function(long, tmp_path / "long.svg")
+    links = ElementTree.parse(tmp_path / "long.svg").iter("{http://www.w3.org/2000/svg}a")
+    shown = printable(character)
+    tips = [link.get("{http://www.w3.org/1999/xlink}title") for link in links]
+    for name in (f"{shown * 20_000}x", f"{shown * 20_000}y"):
+        assert f"{name}: no, yes" in tips
 
 
 def test_upper_case_and_text_paths(net, tmp_path):
