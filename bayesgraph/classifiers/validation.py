@@ -426,6 +426,11 @@ def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
             f"This {kind} requires y to be passed, but the target y is None: supervised "
             f"fitting needs a {item} for each row."
         )
+    if isinstance(y, (str, bytes)):
+        raise DataTypeError(
+            f"y is a {item} for each row; got {y!r:.80}. If it names a column, give the column as "
+            "y and the others as X: y=X.pop(name) of pandas."
+        )
     series = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])
@@ -496,14 +501,10 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
 
 
 def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
-    """Return the name of the class variable: that of y or "class".
-
-    It is different from the names of all features, and of the items (words) of vectors of counts.
-    """
+    """Return the name of the class: that of y or "class", different from features and items."""
     taken = {v.name for v in features}
-    for vector in features:
-        if isinstance(vector, CountVector):
-            taken.update(vector.items)
+    # Questions name the items of a vector as they name variables.
+    taken.update(item for v in features if isinstance(v, CountVector) for item in v.items)
     chosen: Name = "class" if name is None else name
     if name is not None and name in taken:
         warn(

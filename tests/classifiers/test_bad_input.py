@@ -237,6 +237,7 @@ BAD_LABELS = {
     "masked": (np.ma.array([0, 1, 0, 1], mask=[1, 0, 0, 0]), DataError, "1 labels are missing"),
     "infinity": ([0.0, 1.0, np.inf, 1.0], DataError, "infinity"),
     "no labels": (None, DataError, "y is None"),
+    "a name": ("dose", DataTypeError, r"y is a label for each row; got 'dose'.*X\.pop"),
     "measurements": ([0.5, 1.5, 2.25, 3.5], ValueError, "continuous"),
     "too few": (["a", "b", "a"], ValueError, "inconsistent numbers of samples"),
     "two columns": (np.ones((4, 2)), ValueError, "1d array"),
@@ -492,11 +493,19 @@ def test_a_target_that_is_also_a_feature_is_noticed():
     assert clf.target_.name == "flag_"
 
 
-def test_a_class_is_not_called_like_a_word():
-    counts = pd.DataFrame([[0, 2, 1], [3, 0, 1], [1, 1, 0], [4, 0, 0]], columns=["class", "a", "b"])
-    clf = bg.NaiveBayesClassifier("multinomial").fit(counts, [0, 1, 0, 1])
-    assert clf.target_.name == "class_"
-    assert "class" in clf.features_[0].positions
+@pytest.mark.parametrize(
+    "clf", [bg.NaiveBayesClassifier("multinomial"), bg.ComplementNaiveBayesClassifier()], ids=str
+)
+def test_a_class_is_named_unlike_the_words(clf):
+    words = pd.DataFrame({"a": [1, 0, 2, 3], "class": [0, 4, 1, 1], "b": [1, 1, 0, 2]})
+    y = [0, 1, 0, 1]
+    assert clf.fit(words, y).target_.name == "class_"
+    with pytest.warns(bg.errors.BayesGraphWarning, match="class is called 'a_'"):
+        clf.fit(words, pd.Series(y, name="a"))
+    assert clf.target_.name == "a_"
+    rows = words.to_dict("records")
+    found = [clf.query(evidence=row).probabilities for row in rows]
+    np.testing.assert_allclose(found, clf.predict_proba(words), rtol=1e-12)
 
 
 def test_evaluate_takes_one_estimator_and_shows_itself_in_a_line():
