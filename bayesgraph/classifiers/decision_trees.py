@@ -39,7 +39,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.learning import Smoothing
-from bayesgraph.learning.smoothing import SmoothingLike
+from bayesgraph.learning.smoothing import SmoothingLike, one_of
 from bayesgraph.learning.trees import (
     estimate_roots,
     filled_from_above,
@@ -53,6 +53,7 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Maximum number of entries of the matrix of leaf posteriors that `predict` holds at once.
 _CHUNK_NUMBERS = 2**22
+_CRITERIA = ("entropy", "gini", "log_loss", "error")
 
 
 @estimator
@@ -125,9 +126,16 @@ class _GrownTree(Smoothed):
         names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
         pruning = Pruning(self.ccp_alpha, self.cv, self.one_standard_error, self.random_state)
-        splits, parents, self.ccp_alpha_ = grow(
-            learner, encoded(table), y, weights, growth, pruning
-        )
+        try:
+            splits, parents, self.ccp_alpha_ = grow(
+                learner, encoded(table), y, weights, growth, pruning
+            )
+        except ValueError as error:
+            # scikit-learn checks the parameters, as those of a class that the user does not know.
+            if learner.__name__ not in str(error):
+                raise
+            said = str(error).replace(learner.__name__, type(self).__name__)
+            raise DataError(said) from error
         self.features_ = table.variables
         return splits, parents, estimate_roots(table, weights, splits, parents)
 
@@ -245,6 +253,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         The arguments are those of NetworkClassifier.fit.
         """
         smoothing = self._smoothing()
+        one_of("criterion", self.criterion, _CRITERIA)
         labels, name = target_column(y)
         found, table, labels, weights = self._table(X, labels, sample_weight)
         self.classes_, codes = coded_labels(labels)

@@ -322,8 +322,8 @@ def test_pruning_a_regression():
         ({"ccp_alpha": "auto"}, "'cv'; got 'auto'"),
         ({"ccp_alpha": "cv", "cv": 1}, "2 or more; got 1"),
         ({"ccp_alpha": -1.0}, "ccp_alpha"),
-        ({"max_depth": 0}, "max_depth"),
-        ({"criterion": "magic"}, "criterion"),
+        ({"max_depth": 0}, "'max_depth' parameter of DecisionTreeNetworkClassifier .* Got 0"),
+        ({"criterion": "chi2"}, "criterion= is one of 'entropy', .*'error'; got 'chi2'"),
         ({"smoothing": -1.0}, "alpha"),
         ({"unseen": "ignore"}, "unseen"),
         ({"class_weight": {0: -2.0}}, "class_weight= maps"),
@@ -333,6 +333,12 @@ def test_unusable_parameters(parameters, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         bg.DecisionTreeNetworkClassifier(**parameters).fit(X, y)
+
+
+def test_unusable_parameters_of_a_regression():
+    regressor = bg.DecisionTreeNetworkRegressor(criterion="magic")
+    with pytest.raises(ValueError, match=r"of DecisionTreeNetworkRegressor .* Got 'magic'"):
+        regressor.fit([[1.0], [2.0]], [1.0, 2.0])
 
 
 # --------------------------------------------------------------------------------------- inside
