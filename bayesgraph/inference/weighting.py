@@ -22,6 +22,7 @@ from bayesgraph.errors import (
     DataError,
     EvidenceError,
     ImpossibleEvidenceError,
+    MemoryLimitError,
     ModelError,
     quoted,
     unknown_variable,
@@ -29,9 +30,10 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.inference.results import Posterior
 from bayesgraph.typing import RandomState
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 # Minimum number of effective samples for which the standard errors are reliable.
 FEW_SAMPLES = 100
@@ -405,6 +407,8 @@ def likelihood_weighting(
     ------
     ImpossibleEvidenceError
         If every sample has weight zero. This does not prove that the evidence is impossible.
+    MemoryLimitError
+        If the samples need more than half of the machine's memory.
     ModelError
         If the nodes are not in topological order, or if a parent has no node.
     UnknownVariableError
@@ -436,6 +440,14 @@ def likelihood_weighting(
         raise DataError(f"standard_error is a positive number or None; got {standard_error!r}.")
     if evidence.n_rows != 1:
         raise EvidenceError(f"Sampling takes one row of evidence at a time; got {evidence.n_rows}.")
+    numbers = n * (1 + sum(len(v.items) if isinstance(v, CountVector) else 1 for v in targets))
+    # With a standard error, n is a maximum that is rarely reached.
+    if standard_error is None and BYTES * numbers > (limit := default_memory_limit()):
+        raise MemoryLimitError(
+            f"{n:,} samples of {len(targets)} variables and their weights take "
+            f"{format_bytes(BYTES * numbers)}; the limit is {format_bytes(limit)}. Draw fewer "
+            "samples, or give a standard_error."
+        )
     given, _ = evidence.split()
     sampler = _Sampler(_relevant(nodes, targets, given), tuple(targets), given)
     chunks = sampler.chunks(n, random_generator(random_state))

@@ -17,6 +17,7 @@ from bayesgraph.errors import (
     DataTypeError,
     EvidenceError,
     ImpossibleEvidenceError,
+    MemoryLimitError,
     ModelError,
     UnknownVariableError,
 )
@@ -321,6 +322,18 @@ def test_results_are_readable_and_frozen():
     with pytest.raises(ValueError, match="read-only"):
         samples.weights[0] = 1.0
     assert isinstance(samples, WeightedSamples)
+
+
+def test_more_samples_than_memory_are_refused():
+    network = small_network()
+    wanted = r"10,000,000,000,000 samples of 1 variables .* take 160 TB; the limit is .* Draw fewer"
+    with pytest.raises(MemoryLimitError, match=wanted):
+        network.weighted_samples("a", n=10**13)
+    with pytest.raises(MemoryLimitError, match=wanted):
+        network.query("a", {"c": 1}, method="likelihood-weighting", n=10**13)
+    # As a maximum it may be large.
+    found = network.weighted_samples("a", n=10**13, standard_error=0.05, random_state=0)
+    assert found.n_samples < 10**6
 
 
 def test_wrong_questions_are_refused():
