@@ -114,6 +114,13 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
         raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r}.")
+    if callable(arcs):
+        name = getattr(arcs, "__name__", "learner")
+        raise GraphError(
+            "Expected arcs as (parent, child) pairs, a networkx.DiGraph or the Structure that a "
+            f"learner returns; got the function {name!r}. Call it: "
+            f"fit({name}(bayesgraph.count_source(table)), table)."
+        )
     try:
         return None, [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
     except TypeError as error:

@@ -372,7 +372,7 @@ def test_samples_are_states(states):
     assert {type(v) for v in drawn.tolist()} == {type(s) for s in states}
 
 
-@pytest.mark.parametrize("n", [-1, 2.5, "10", None])
+@pytest.mark.parametrize("n", [-1, 2.5, "10", None, True])
 def test_a_number_of_rows_that_is_none(net, n):
     with pytest.raises((ValueError, TypeError), match="number of rows"):
         net.sample(n)
@@ -495,6 +495,10 @@ def test_a_learned_structure_can_be_fitted():
     assert bg.BayesianNetwork.fit(structure, frame).graph.edges == structure.graph.edges
     with pytest.raises(GraphError, match="'ab'"):
         bg.BayesianNetwork.fit(["ab"], frame)
+    with pytest.raises(GraphError, match=r"got the function 'unrestricted'\. Call it: fit\(unres"):
+        bg.BayesianNetwork.fit(bg.unrestricted, frame)
+    found = bg.BayesianNetwork.fit(bg.unrestricted(bg.count_source(frame)), frame)
+    assert found.names == ("a", "b", "c")
 
 
 def test_rows_of_a_table_are_asked_at_once(net):
