@@ -178,13 +178,14 @@ def _inflated(data: bytes, budget: Budget) -> bytes:
     if codec is None:
         return data
     arrow = _arrow()
-    content, pieces = 0, []
+    content, pieces, buffer = 0, [], memoryview(bytearray(_CHUNK))
     with arrow.CompressedInputStream(arrow.BufferReader(data), codec) as stream:
-        while piece := stream.read(_CHUNK):
-            content += len(piece)
+        # Not `read`, which never frees its buffer if the content is damaged.
+        while n := stream.readinto(buffer):
+            content += n
             if content > budget.inflated:
                 raise budget.refusal(f"the {codec} content", content, budget.inflated)
-            pieces.append(piece)
+            pieces.append(bytes(buffer[:n]))
     budget.take(content, "the inflated content")
     return b"".join(pieces)
 

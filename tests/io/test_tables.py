@@ -6,6 +6,7 @@ import gzip
 import io
 import random
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -405,3 +406,20 @@ def test_what_is_written_is_read(tmp_path, suffix):
 def test_zstd_is_read_only(tmp_path):
     with pytest.raises(bg.errors.FileFormatError, match="suffix of a table"):
         write_table({"a": [1]}, tmp_path / "t.csv.zst")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells the memory of Linux")
+def test_damaged_compressed_files_leave_no_memory_behind(tmp_path):
+    data = gzip.compress(b"a,b\n1,2\n" * 50)
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(data[:12] + b"xx" + data[14:])
+
+    def pages():
+        for _ in range(100):
+            with pytest.raises(bg.errors.FileFormatError):
+                bg.read_table(path)
+        return int(Path("/proc/self/statm").read_text().split()[0])
+
+    pages()
+    before = pages()
+    assert (pages() - before) * 4096 < 50 << 20  # half a megabyte for each file
