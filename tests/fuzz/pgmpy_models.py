@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
 import warnings
@@ -107,9 +108,11 @@ def _flat(chance: random.Random, model: Any) -> None:
 
 def _retyped(chance: random.Random, model: Any) -> None:
     if part := _of(chance, model, "values"):
-        with warnings.catch_warnings():
+        dtype = chance.choice(_DTYPES)
+        # Not every text, after another change, is a number.
+        with warnings.catch_warnings(), contextlib.suppress(ValueError):
             warnings.simplefilter("ignore")
-            part.values = np.asarray(part.values).astype(chance.choice(_DTYPES))
+            part.values = np.asarray(part.values).astype(dtype)
 
 
 def _relabelled(chance: random.Random, model: Any) -> None:
