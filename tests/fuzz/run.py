@@ -9,6 +9,7 @@ runs one input without limits and raises what it raises.
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from typing import Any
 
 from fuzz.limits import cpu_seconds
 from fuzz.targets import TARGETS, input_of, outcomes
+
+import bayesgraph as bg
 
 _SECONDS = 5.0
 _BYTES = 1 << 30
@@ -34,6 +37,16 @@ def _limit_memory() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + _BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _ask_a_program() -> None:
+    """Ask a network of more variables than are enumerated, by compiled programs."""
+    x = [bg.Discrete(f"x{i}", ["a", "b"]) for i in range(14)]
+    first = bg.TableCPD(x[0], [0.5, 0.5])
+    rest = [bg.TableCPD(b, [[0.1, 0.9], [0.3, 0.7]], [a]) for a, b in itertools.pairwise(x)]
+    net = bg.BayesianNetwork([first, *rest])
+    net.query("x9", {"x1": "a"})
+    net.marginals()
 
 
 def main() -> int:
@@ -53,6 +66,7 @@ def main() -> int:
             target.use(target.read(made, folder), folder)
             return 0
         # Kernels are compiled, and libraries loaded, before memory is limited.
+        _ask_a_program()
         list(outcomes(given.target, given.seed, range(200), folder))
         _limit_memory()
         begun = time.process_time()
