@@ -242,6 +242,143 @@ def group_moments(
             square[g, j] += w * d * d if d == d else 0.0
 
 
+# Number of rows of a block of numbers, which stay in the cache between passes.
+_MOMENTS_BLOCK = 2048
+
+
+@numba.njit(cache=True, nogil=True)
+def mixed_moments(
+    values: Floats,
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    cards: NDArray[np.int64],
+    start: NDArray[np.int64],
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Write the moments of numbers within each state of each discrete column and each group.
+
+    The rows ``g * S + start[j] + code`` of the results are what `group_moments` gives for group g
+    and a state of column j. Each block of numbers is read once for all discrete columns, and blocks
+    are merged as in Chan, Golub and LeVeque (1979).
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, n_numbers)
+        NaN where missing, which is not counted.
+    codes, group, weights
+        As in `count_singles`.
+    cards, start : ndarray, shape (n_columns,) and (n_columns + 1,)
+        Number of states of each discrete column, and their offsets among all S states.
+    count, mean, square : ndarray, shape (n_groups * S, n_numbers)
+        Zeros, which are overwritten.
+    """
+    n_rows, d = values.shape
+    n_states = start[-1]
+    n_groups = len(count) // n_states
+    widest = n_groups * cards.max()
+    part_count, part_mean, part_square = (
+        np.empty((widest, d)), np.empty((widest, d)), np.empty((widest, d)),
+    )  # fmt: skip
+    there = np.empty((_MOMENTS_BLOCK, d))
+    deviation = np.empty((_MOMENTS_BLOCK, d))
+    keys = np.empty(_MOMENTS_BLOCK, np.int64)
+    for begin in range(0, n_rows, _MOMENTS_BLOCK):
+        block = values[begin : begin + _MOMENTS_BLOCK]
+        n = len(block)
+        rows = group[begin : begin + n]
+        heavy = weights[begin : begin + n] if len(weights) else np.ones(n)
+        origin = _first_observed(block)
+        complete = True
+        for i in range(n):
+            for k in range(d):
+                x = block[i, k] - origin[k]
+                known = x == x
+                complete &= known
+                deviation[i, k] = x if known else 0.0
+                there[i, k] = 1.0 if known else 0.0
+        for j in range(len(cards)):
+            n_cells = n_groups * cards[j]
+            _row_keys(codes[j, begin : begin + n], rows, cards[j], keys)
+            part_count[:n_cells] = 0.0
+            part_mean[:n_cells] = 0.0
+            part_square[:n_cells] = 0.0
+            _add_deviations(keys, heavy, deviation, there, complete, n_cells, part_count, part_mean)
+            for cell in range(n_cells):
+                for k in range(d):
+                    if part_count[cell, k] > 0.0:
+                        part_mean[cell, k] = origin[k] + part_mean[cell, k] / part_count[cell, k]
+            _add_squares(keys, heavy, block, complete, part_mean, part_square)
+            for cell in range(n_cells):
+                to = cell // cards[j] * n_states + start[j] + cell % cards[j]
+                for k in range(d):
+                    more = part_count[cell, k]
+                    if more > 0.0:
+                        total = count[to, k] + more
+                        share = more / total
+                        delta = part_mean[cell, k] - mean[to, k]
+                        between = delta * delta * count[to, k] * share
+                        square[to, k] = square[to, k] + part_square[cell, k] + between
+                        mean[to, k] += delta * share
+                        count[to, k] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_deviations(
+    keys: NDArray[np.int64],
+    weights: Floats,
+    deviation: Floats,
+    there: Floats,
+    complete: bool,
+    n_cells: int,
+    count: Floats,
+    total: Floats,
+) -> None:
+    """Add weights and weighted deviations of rows to their cells; `there` is 0 where missing."""
+    d = deviation.shape[1]
+    for i in range(len(weights)):
+        cell, w = keys[i], weights[i]
+        if cell < 0:
+            continue
+        for k in range(d):
+            total[cell, k] += w * deviation[i, k]
+        if complete:
+            count[cell, 0] += w
+        else:
+            for k in range(d):
+                count[cell, k] += w * there[i, k]
+    if complete:
+        for cell in range(n_cells):
+            for k in range(1, d):
+                count[cell, k] = count[cell, 0]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_squares(
+    keys: NDArray[np.int64],
+    weights: Floats,
+    values: Floats,
+    complete: bool,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Add weighted squared deviations of rows from the means of their cells."""
+    for i in range(len(weights)):
+        cell, w = keys[i], weights[i]
+        if cell < 0:
+            continue
+        if complete:
+            for k in range(values.shape[1]):
+                x = values[i, k] - mean[cell, k]
+                square[cell, k] += w * x * x
+        else:
+            for k in range(values.shape[1]):
+                x = values[i, k] - mean[cell, k]
+                square[cell, k] += w * x * x if x == x else 0.0
+
+
 @numba.njit(cache=True, nogil=True)
 def sum_sparse(
     indptr: NDArray[np.signedinteger],

@@ -22,6 +22,7 @@ from bayesgraph.statistics.additive import (
     grown_request,
     removed,
 )
+from bayesgraph.statistics.blocks import blocks, tree_sum
 from bayesgraph.statistics.moments import GroupMoments
 from bayesgraph.statistics.requests import Family, Moments, Samples, Totals
 from bayesgraph.statistics.summaries import FamilyStatistics, column_values, group_codes
@@ -142,7 +143,8 @@ class SamplesSummary(LeafSummary):
         weight = weights if len(weights) else np.ones(table.n_rows)
         values, heavy = [], []
         for column in numbers.T:
-            parts = [np.flatnonzero((group == g) & ~np.isnan(column)) for g in range(n_groups)]
+            seen = ~np.isnan(column) & (weight > 0)
+            parts = [np.flatnonzero((group == g) & seen) for g in range(n_groups)]
             cells = [distinct_values(column[rows], weight[rows]) for rows in parts]
             values.append(tuple(cell[0] for cell in cells))
             heavy.append(tuple(cell[1] for cell in cells))
@@ -238,6 +240,12 @@ class TotalsSummary(Additive, LeafSummary):
     @classmethod
     def collect(cls, table: Table, request: Totals, weights: Floats) -> TotalsSummary:
         """Return the requested totals of a table; `weights` is empty if every row weighs 1."""
+        return tree_sum(  # type: ignore[no-any-return]  # counts need not be whole
+            cls._of_block(table.rows(rows), request, weights[rows]) for rows in blocks(table.n_rows)
+        )
+
+    @classmethod
+    def _of_block(cls, table: Table, request: Totals, weights: Floats) -> TotalsSummary:
         group, n_groups = group_codes(table, request.given)
         counts = table.counts[request.vector]
         n_items = len(request.vector.items)

@@ -14,6 +14,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import one_blas_thread
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.additive import grown_axis, not_fitted, removed
+from bayesgraph.statistics.blocks import blocks, tree_sum
 
 # Ratios of a sum of squares to its former value below which half or all of its digits are lost.
 _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
@@ -96,6 +97,15 @@ class GroupMoments(_Grouped):
         n_groups : int
         weights : ndarray, shape (n_rows,) or (0,)
         """
+        return tree_sum(  # type: ignore[no-any-return]
+            cls._of_block(values[rows], group[rows], n_groups, weights[rows])
+            for rows in blocks(len(values))
+        )
+
+    @classmethod
+    def _of_block(
+        cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
+    ) -> GroupMoments:
         shape = (n_groups, values.shape[1])
         total = cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
         for first in range(0, len(values), _BLOCK):
@@ -107,6 +117,43 @@ class GroupMoments(_Grouped):
             )
             total = total + part
         return total
+
+    @classmethod
+    def collect_mixed(
+        cls,
+        values: Floats,
+        codes: NDArray[np.signedinteger],
+        group: NDArray[np.signedinteger],
+        n_groups: int,
+        weights: Floats,
+        cards: NDArray[np.int64],
+        start: NDArray[np.int64],
+    ) -> GroupMoments:
+        """Return the moments within each state of each discrete column, in each group.
+
+        They are those that `collect` gives for the rows of each state; see
+        `kernels.mixed_moments` for their order and for the parameters.
+        """
+        n_columns = values.shape[1]
+        shape = (n_groups * int(start[-1]) if n_columns else 0, n_columns)
+
+        def of_block(rows: slice) -> GroupMoments:
+            found = cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+            if shape[0]:
+                kernels.mixed_moments(
+                    np.ascontiguousarray(values[rows]),
+                    np.ascontiguousarray(codes[:, rows]),
+                    group[rows],
+                    weights[rows],
+                    cards,
+                    start,
+                    found.count,
+                    found.mean,
+                    found.square,
+                )
+            return found
+
+        return tree_sum(map(of_block, blocks(len(values))))  # type: ignore[no-any-return]
 
     def __add__(self, other: GroupMoments) -> GroupMoments:
         count = self.count + other.count
@@ -184,13 +231,22 @@ class PairMoments(_Grouped):
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
         """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
-        parts = []
         # The sums of a matrix product depend on the number of threads; a model must not.
         with one_blas_thread():
-            for g in range(n_groups):
-                rows = np.flatnonzero(group == g)
-                weight = weights[rows] if len(weights) else np.ones(len(rows))
-                parts.append(_pair_moments(values[rows], weight))
+            return tree_sum(  # type: ignore[no-any-return]
+                cls._of_block(values[rows], group[rows], n_groups, weights[rows])
+                for rows in blocks(len(values))
+            )
+
+    @classmethod
+    def _of_block(
+        cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
+    ) -> PairMoments:
+        parts = []
+        for g in range(n_groups):
+            rows = np.flatnonzero(group == g)
+            weight = weights[rows] if len(weights) else np.ones(len(rows))
+            parts.append(_pair_moments(values[rows], weight))
         d = values.shape[1]
         same = all(part.mean.shape == parts[0].mean.shape for part in parts)
         whole = []

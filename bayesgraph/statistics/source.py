@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.blocks import blocks, is_exact, tree_sum
 from bayesgraph.statistics.leaves import MomentsSummary, SamplesSummary, TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import (
@@ -53,6 +54,20 @@ _SUMMARIES: dict[type[Request], Any] = {
 }
 
 
+def _collected(table: Table, request: Request, weights: Floats) -> Any:
+    """Return the summary of a table that answers a request, summed in the order of `blocks`.
+
+    Counts are exact in any order if the weights are whole, and moments are summed in blocks by
+    their own classes; with other weights all sums are.
+    """
+    kind = _SUMMARIES[type(request)]
+    if is_exact(weights):
+        return kind.collect(table, request, weights)
+    return tree_sum(
+        kind.collect(table.rows(rows), request, weights[rows]) for rows in blocks(table.n_rows)
+    )
+
+
 @dataclass(frozen=True)
 class Statistics:
     """A set of summaries by request, with + and -; ``Statistics()`` is the neutral element."""
@@ -62,7 +77,7 @@ class Statistics:
     @classmethod
     def collect(cls, table: Table, requests: Iterable[Request], weights: Floats) -> Statistics:
         """Return the requested summaries of a table; `weights` is empty if every row weighs 1."""
-        return cls({r: _SUMMARIES[type(r)].collect(table, r, weights) for r in requests})
+        return cls({request: _collected(table, request, weights) for request in requests})
 
     def __add__(self, other: Statistics) -> Statistics:
         if not self.summaries:
@@ -269,7 +284,7 @@ class TableSource(_Source):
         self.weights = checked_weights(sample_weight, table.n_rows)
 
     def _collected(self, request: Request) -> Any:
-        return _SUMMARIES[type(request)].collect(self.table, request, self.weights)
+        return _collected(self.table, request, self.weights)
 
 
 class StatisticsSource(_Source):

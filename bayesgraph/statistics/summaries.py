@@ -23,6 +23,7 @@ from bayesgraph.statistics.additive import (
     grown_variable,
     state_positions,
 )
+from bayesgraph.statistics.blocks import blocks, tree_sum
 from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.statistics.moments import (
     GroupMoments,
@@ -331,19 +332,10 @@ class PairsSummary(Additive):
             kernels.count_pairs(codes, group, weights, at.cards, start, pair_counts)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
-        mixed = []
-        for variable, column in zip(at.discrete, codes if at.continuous else (), strict=False):
-            both = (group >= 0) & (column >= 0)
-            key = np.where(both, group * np.int64(variable.cardinality) + column, -1)
-            found = GroupMoments.collect(values, key, n_groups * variable.cardinality, weights)
-            mixed.append(found)
-        joined = GroupMoments(
-            *(
-                _by_group([getattr(m, name) for m in mixed], n_groups, len(at.continuous))
-                for name in ("count", "mean", "square")
-            )
+        mixed = GroupMoments.collect_mixed(
+            values, codes, group, n_groups, weights, at.cards, at.start
         )
-        return cls(request, singles, pair_counts, pair_moments, joined)
+        return cls(request, singles, pair_counts, pair_moments, mixed)
 
     @cached_property
     def at(self) -> _Columns:
@@ -487,18 +479,6 @@ def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _by_group(parts: list[Floats], n_groups: int, n_columns: int) -> Floats:
-    """Join the arrays of several discrete columns into one, grouped by the given variable first.
-
-    The array of column i has the shape (K * r_i, d), the result (K * sum of r_i, d). K is
-    `n_groups`, r_i the number of states of column i, and d is `n_columns`.
-    """
-    if not parts:
-        return np.zeros((0, n_columns))
-    blocks = [part.reshape(n_groups, -1, n_columns) for part in parts]
-    return np.concatenate(blocks, axis=1).reshape(-1, n_columns)
-
-
 @dataclass(frozen=True, eq=False)
 class FamiliesSummary(Additive):
     """Joint statistics of chosen families (sets of columns).
@@ -524,10 +504,14 @@ class FamiliesSummary(Additive):
         for rest, families in beside.items():
             if len(families) > 1:
                 found.update(_collect_beside(table, rest, families, weights))
-        found.update(_collect_within(table, request.families, weights))
-        for family in request.families:
-            if family not in found:
-                found[family] = _collect_family(table, family, weights)
+        left = [family for family in request.families if family not in found]
+        found |= {f: _collect_family(table, f, weights) for f in left if not f.continuous}
+        if continuous := tuple(family for family in left if family.continuous):
+            parts = (
+                cls(Families(continuous), _of_block(table.rows(rows), continuous, weights[rows]))
+                for rows in blocks(table.n_rows)
+            )
+            found |= zip(continuous, tree_sum(parts).found, strict=True)
         return cls(request, tuple(found[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
@@ -561,6 +545,13 @@ def _complete_rows(
     for column in codes:
         complete &= column >= 0
     return None if complete.all() else np.flatnonzero(complete)
+
+
+def _is_complete(
+    table: Table, discrete: tuple[Discrete, ...], continuous: tuple[Continuous, ...]
+) -> bool:
+    codes = [table.column(v) for v in discrete]
+    return table.complete or _complete_rows(codes, column_values(table, continuous)) is None
 
 
 def _collect_beside(
@@ -598,24 +589,31 @@ def _collect_beside(
     }
 
 
+def _of_block(
+    table: Table, families: tuple[Family, ...], weights: Floats
+) -> tuple[FamilyStatistics, ...]:
+    """Return the statistics of families with continuous columns; the table is one block of rows."""
+    found = _collect_within(table, families, weights)
+    return tuple(found.get(f) or _collect_family(table, f, weights) for f in families)
+
+
 def _collect_within(
     table: Table, families: tuple[Family, ...], weights: Floats
 ) -> dict[Family, FamilyStatistics]:
     """Return the statistics of families that have the same discrete columns as another family.
 
     The moments of all continuous columns of such families are collected together, and those of each
-    family are extracted. This requires a complete table, in which all families have the same rows;
-    otherwise the result is empty. The caller collects the families that are not in the result.
+    family are extracted. This requires that the families lack no value, so that all have the same
+    rows. The caller collects the families that are not in the result.
     """
     groups: dict[tuple[Discrete, ...], list[Family]] = {}
-    for family in families if table.complete else ():
-        if family.continuous:
-            groups.setdefault(family.discrete, []).append(family)
+    for family in families:
+        groups.setdefault(family.discrete, []).append(family)
     found: dict[Family, FamilyStatistics] = {}
     for discrete, members in groups.items():
         numbers = tuple(dict.fromkeys(v for family in members for v in family.continuous))
         cells = np.prod([v.cardinality for v in discrete], dtype=np.float64) * len(numbers) ** 2
-        if len(members) < 2 or cells > _MAX_JOINT:
+        if len(members) < 2 or cells > _MAX_JOINT or not _is_complete(table, discrete, numbers):
             continue
         whole = _collect_family(table, Family(discrete, numbers), weights)
         place = {v: i for i, v in enumerate(numbers)}

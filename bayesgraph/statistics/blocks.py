@@ -1,0 +1,51 @@
+"""The canonical order of sums over rows, by which statistics do not depend on how rows arrive.
+
+Sums of floating-point numbers depend on their order. Rows are summed in blocks of a fixed size on
+the grid of their numbers (row 0, 1, ...), and the blocks' sums are added along the binary tree of
+the grid: the sums of blocks 2k and 2k + 1 first, then those of four blocks, and so on; the last one
+rises if it has no neighbour. A run of 2^m blocks that begins at a multiple of 2^m is a node of this
+tree, so that runs may be summed anywhere and added in this order to the same bits as one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.factors.algebra import Floats
+
+# Number of rows of a block: its columns stay in the cache, and its overhead does not show.
+BLOCK = 32768
+# Beyond this, sums of whole numbers may be rounded.
+_EXACT = 2.0**53
+
+
+def blocks(n_rows: int) -> Iterator[slice]:
+    """Yield the blocks of a table as slices; a table without rows is one empty block."""
+    for first in range(0, max(n_rows, 1), BLOCK):
+        yield slice(first, min(first + BLOCK, n_rows))
+
+
+def tree_sum(parts: Iterable[Any]) -> Any:
+    """Return the sum of parts, which have ``+``, along the binary tree of their numbers.
+
+    The logarithm of the number of parts bounds how many sums are held at a time.
+    """
+    pending: list[tuple[int, Any]] = []
+    for part in parts:
+        level = 0
+        while pending and pending[-1][0] == level:
+            part = pending.pop()[1] + part
+            level += 1
+        pending.append((level, part))
+    total = pending.pop()[1]
+    while pending:
+        total = pending.pop()[1] + total
+    return total
+
+
+def is_exact(weights: Floats) -> bool:
+    """Return whether sums of the weights are exact in any order; empty if every row weighs 1."""
+    return bool((weights == np.floor(weights)).all() and weights.sum() < _EXACT)
