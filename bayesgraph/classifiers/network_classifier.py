@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.feature_layout import VECTORS
+from bayesgraph.classifiers.from_datasets import dataset_source
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
 from bayesgraph.classifiers.parameters import estimator
@@ -28,6 +29,7 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
     weighted,
 )
+from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.suspicious import Examined, Labels
@@ -49,7 +51,7 @@ from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
-Source: TypeAlias = TableSource | StatisticsSource
+Source: TypeAlias = TableSource | StatisticsSource | DatasetSource
 
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:
@@ -162,7 +164,17 @@ class NetworkClassifier(GraphClassifier):
         -------
         self
         """
+        if (data := as_dataset(X)) is not None:
+            return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
+
+    def _fit_dataset(self, data: Dataset, y: Any, sample_weight: Any) -> Any:
+        """Fit on a table larger than memory: find its states, then count in passes."""
+        smoothing = self._smoothing()
+        check_unseen(self.unseen)
+        self._forget_all()
+        source, target = dataset_source(self, data, y, sample_weight)
+        return self._learn(source, smoothing, target)
 
     def _fit(
         self,

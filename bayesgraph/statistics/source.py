@@ -161,7 +161,7 @@ class CountSource(Protocol):
         ...
 
 
-class _Source:
+class RequestSource:
     """Base class of count sources, which answers requests from cached summaries if possible."""
 
     def __init__(
@@ -249,7 +249,7 @@ class _Source:
         return found
 
 
-class TableSource(_Source):
+class TableSource(RequestSource):
     """A count source that reads a table in memory, once for each request.
 
     Parameters
@@ -287,7 +287,7 @@ class TableSource(_Source):
         return _collected(self.table, request, self.weights)
 
 
-class StatisticsSource(_Source):
+class StatisticsSource(RequestSource):
     """A count source without the data: it answers requests from statistics collected before."""
 
     def _collected(self, request: Request) -> Any:

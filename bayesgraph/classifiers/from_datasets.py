@@ -1,0 +1,190 @@
+"""Fitting of classifiers on datasets: tables larger than memory, read in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from bayesgraph.classifiers.feature_layout import Layout, make_layout
+from bayesgraph.classifiers.labels import class_codes, class_weights, joined_classes
+from bayesgraph.classifiers.validation import note_names, target_name
+from bayesgraph.datasets import Dataset, DatasetSource
+from bayesgraph.datasets.domains import Domain, find_domains
+from bayesgraph.encoding import Table, columns_of, encode_table
+from bayesgraph.encoding.columns import infinite, is_discrete
+from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+def dataset_source(
+    estimator: Any, data: Dataset, y: Any, weight: Any
+) -> tuple[DatasetSource, Discrete]:
+    """Return a count source over a dataset and its class; set names and layout on the estimator.
+
+    A first pass finds the states of discrete columns and the classes.
+
+    Parameters
+    ----------
+    estimator : NetworkClassifier
+    data : Dataset
+    y : str
+        Column with the classes.
+    weight : str, optional
+        Column with the weights of the rows.
+
+    Raises
+    ------
+    DataTypeError
+        If `y` or `weight` is not the name of a column.
+    DataError
+        For missing labels, weights that are none, and columns without values.
+    """
+    _check_names(data, y, weight)
+    names = [name for name in data.names if name not in (y, weight)]
+    types = columns_of(data.schema.empty_table())
+    layout = make_layout(
+        {name: types[name] for name in names}, estimator._distributions, estimator.categorical
+    )
+    declared = layout.declared(layout.grouped({name: types[name] for name in names}))
+    features: list[Any] = list(layout.grouped({name: types[name] for name in names}))
+    coded = [
+        name
+        for name in features
+        if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
+    ]
+    rows = _Rows(data, y, weight)
+    domains, n_rows = find_domains(rows.tables([*coded, y]), [*coded, y], data.max_categories)
+    if not n_rows:
+        raise DataError(f"{data.source} has no rows (of positive weight).")
+    if missing := domains[y].n_missing:
+        raise DataError(
+            f"{missing:,} of {n_rows:,} labels in the column {y!r} of {data.source} are missing. "
+            "Leave these rows out, such as by where=."
+        )
+    classes = joined_classes(None, np.array(domains[y].states), None)
+    target = Discrete(target_name(y, ()), classes.tolist())
+    rows.weigh(estimator.class_weight, classes)
+    variables: list[Variable] = [
+        declared.get(name)
+        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
+        for name in features
+    ]
+    note_names(estimator, list(names))
+    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, classes
+
+    def encoded(run: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
+        table = encode_table(layout.grouped(columns_of(run)), wanted, unseen="error")
+        _check_finite(table)
+        return table, rows.weights(run)
+
+    def named(wanted: Sequence[Variable]) -> list[str]:
+        return rows.with_weights(_columns(layout, wanted))
+
+    source = DatasetSource(
+        data, (*variables, target), target, columns_of=named, encoded=encoded, keep=rows.kept
+    )
+    return source, target
+
+
+def _check_names(data: Dataset, y: Any, weight: Any) -> None:
+    for what, name in (("y", y), ("sample_weight", weight)):
+        if name is None and what != "y":
+            continue
+        if not isinstance(name, str):
+            raise DataTypeError(
+                f"With a dataset ({data.source}), {what} is the name of one of its columns; got "
+                f"{type(name).__name__}."
+            )
+        data.checked([name], f"{what}=")
+
+
+def _columns(layout: Layout, variables: Sequence[Variable]) -> list[str]:
+    """Return the names of the columns of variables; a vector of counts has several."""
+    return [str(n) for v in variables for n in layout.groups.get(v.name, (v.name,))]
+
+
+def _check_finite(table: Table) -> None:
+    wrong = np.argwhere(np.isinf(table.values))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise infinite(table.continuous[column].name, row)
+
+
+class _Rows:
+    """The rows of a dataset that count, and their weights.
+
+    Parameters
+    ----------
+    data : Dataset
+    y : str
+    weight : str, optional
+    """
+
+    def __init__(self, data: Dataset, y: str, weight: str | None) -> None:
+        self._data, self._y, self._weight = data, y, weight
+        self._classes: Any = None
+        self._by_class: Floats | None = None
+        self._labels = Domain(y)  # of all rows, also those of weight zero
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows that count, with some columns, the class among them."""
+        for table in self._data.tables(self.with_weights(names)):
+            self._labels.add(columns_of(table.select([self._y]))[self._y])
+            yield self.kept(table)
+
+    def with_weights(self, names: Sequence[str]) -> list[str]:
+        """Return names of columns, and of those that determine the weights."""
+        own = [] if self._weight is None else [self._weight]
+        label = [self._y] if self._by_class is not None else []
+        return list(dict.fromkeys([*names, *own, *label]))
+
+    def weigh(self, class_weight: Any, classes: Any) -> None:
+        """Take the weights of the classes into account, once all rows have been read."""
+        if class_weight is None:
+            return
+        if isinstance(class_weight, Mapping):
+            self._by_class = class_weights(class_weight, classes)
+        elif class_weight == "balanced":
+            counts = np.array([self._labels.count_of(c) for c in classes.tolist()], np.float64)
+            self._by_class = sum(self._labels.counts.values()) / (len(self._labels.counts) * counts)
+        else:
+            raise DataError(
+                f"class_weight= is a mapping from class to weight or 'balanced'; got "
+                f"{class_weight!r}."
+            )
+        self._classes = classes
+
+    def kept(self, table: Any) -> Any:
+        """Return the rows of positive weight."""
+        if self._weight is None and self._by_class is None:
+            return table
+        weights = self.weights(table)
+        return table if weights.all() else table.filter(weights > 0)
+
+    def weights(self, table: Any) -> Floats:
+        """Return the weights of rows, empty if all rows weigh 1.
+
+        Raises
+        ------
+        DataError
+            For a weight that is missing, negative or infinite.
+        """
+        if self._weight is None and self._by_class is None:
+            return np.empty(0)
+        weights = np.ones(len(table))
+        if self._weight is not None:
+            column = table.column(self._weight).to_numpy().astype(np.float64)
+            if not (np.isfinite(column) & (column >= 0)).all():
+                raise DataError(
+                    f"The column {self._weight!r} of {self._data.source} has weights that are "
+                    "missing, negative or infinite."
+                )
+            weights *= column
+        if self._by_class is not None:
+            labels = nw.from_native(table.column(self._y), series_only=True).to_numpy()
+            weights *= self._by_class[class_codes(self._classes, labels)]
+        return weights

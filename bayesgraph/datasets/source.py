@@ -1,0 +1,131 @@
+"""Count sources over datasets: one pass for each request, in runs of blocks, by several threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from bayesgraph.datasets.readers import Dataset
+from bayesgraph.encoding import Table
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import N_THREADS, one_blas_thread
+from bayesgraph.statistics.blocks import tree_sum
+from bayesgraph.statistics.requests import (
+    Families,
+    Moments,
+    Pairs,
+    Request,
+    Samples,
+    Singles,
+    Totals,
+)
+from bayesgraph.statistics.source import RequestSource, Statistics
+from bayesgraph.variables import Discrete, Variable
+
+Progress = Callable[[int, int | None], None]
+
+
+class DatasetSource(RequestSource):
+    """A count source that reads a dataset once for each request.
+
+    Every run of blocks is encoded and counted by itself, and the sums are added along the binary
+    tree of the runs (see `statistics.blocks`), so that the statistics have the same bits as those
+    of a table in memory, whatever the number of threads.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    variables : tuple of Variable
+        All columns, the target last.
+    target : Discrete or None
+    columns_of : callable
+        Returns the names of the columns that a sequence of variables needs.
+    encoded : callable
+        Returns a run as an encoded table of given variables, and the weights of its rows (empty if
+        every row weighs 1).
+    keep : callable
+        Returns the rows of a table that count.
+    progress : callable, optional
+        Called with the number of rows read in a pass and the number of all rows, None if unknown.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        variables: tuple[Variable, ...],
+        target: Discrete | None,
+        *,
+        columns_of: Callable[[Sequence[Variable]], Sequence[str]],
+        encoded: Callable[[Any, Sequence[Variable]], tuple[Table, Floats]],
+        keep: Callable[[Any], Any] = lambda table: table,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__(variables, target, Statistics())
+        self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
+        self._keep, self._progress = keep, progress
+
+    def _collected(self, request: Request) -> Any:
+        wanted = needed_by(request)
+        variables = [v for v in self._order if v in wanted]
+
+        def counted(run: Any) -> tuple[int, Statistics]:
+            table, weights = self._encoded(run, variables)
+            return len(run), Statistics.collect(table, [request], weights)
+
+        def parts() -> Iterator[Statistics]:
+            done = 0
+            for n_rows, part in in_order(counted, runs):
+                done += n_rows
+                if self._progress is not None:
+                    self._progress(done, self._dataset.n_rows)
+                yield part
+
+        runs = self._dataset.runs(list(self._columns_of(variables)), self._keep)
+        # The limit holds for the process, so that it is set once for all threads.
+        with one_blas_thread():
+            return tree_sum(parts()).summaries[request]
+
+    @property
+    def _order(self) -> tuple[Variable, ...]:
+        target = () if self.target is None else (self.target,)
+        return (*self.features, *target)
+
+
+def needed_by(request: Request) -> set[Variable | None]:
+    """Return the variables that a request names; None among them stands for no variable."""
+    match request:
+        case Singles() | Pairs() | Moments() | Samples():
+            return {*request.columns, request.given}
+        case Families():
+            found: set[Variable | None] = set()
+            for family in request.families:
+                found.update(family.discrete, family.continuous)
+            return found
+        case Totals():
+            return {request.vector, request.given}
+    raise AssertionError(f"unknown request {request!r}")
+
+
+def in_order(
+    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int = N_THREADS
+) -> Iterator[Any]:
+    """Yield function(item) for all items in their order, computed by several threads.
+
+    At most one item more than there are threads is held at a time.
+    """
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(n_threads, "bayesgraph-runs")
+    waiting: deque[Future[Any]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:  # also if the caller stops, or is interrupted
+        pool.shutdown(wait=True, cancel_futures=True)
