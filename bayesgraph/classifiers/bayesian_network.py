@@ -14,6 +14,7 @@ from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.datasets import DatasetSource
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network
@@ -157,7 +158,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
             network = super()._network(source, smoothing, target)
             if not self._weighs:
                 return network
-        assert isinstance(source, TableSource)  # without `partial_fit` there is no other source
+        # Without `partial_fit` there is no other source.
+        assert isinstance(source, TableSource | DatasetSource)
         if self._weighs:
             return weighted_network(network, source, str(self.exponents))
         structure = None if self._is_auto else self._learner()(source, smoothing)

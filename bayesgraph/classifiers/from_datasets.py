@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_codes, class_weights, joined_classes
 from bayesgraph.classifiers.validation import note_names, target_name
@@ -21,7 +22,7 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 def dataset_source(
-    estimator: Any, data: Dataset, y: Any, weight: Any
+    estimator: Any, data: Dataset, y: Any, weight: Any, discretizer: Discretizer | None
 ) -> tuple[DatasetSource, Discrete]:
     """Return a count source over a dataset and its class; set names and layout on the estimator.
 
@@ -35,6 +36,8 @@ def dataset_source(
         Column with the classes.
     weight : str, optional
         Column with the weights of the rows.
+    discretizer : Discretizer, optional
+        Finds the intervals of numeric columns, in a sample of the rows; see `DatasetSource`.
 
     Raises
     ------
@@ -73,8 +76,6 @@ def dataset_source(
         or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
         for name in features
     ]
-    note_names(estimator, list(names))
-    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, classes
 
     def encoded(run: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
         table = encode_table(layout.grouped(columns_of(run)), wanted, unseen="error")
@@ -84,9 +85,27 @@ def dataset_source(
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
 
-    source = DatasetSource(
-        data, (*variables, target), target, columns_of=named, encoded=encoded, keep=rows.kept
-    )
+    def source_of(features: Sequence[Variable]) -> DatasetSource:
+        return DatasetSource(
+            data,
+            (*features, target),
+            target,
+            columns_of=named,
+            encoded=encoded,
+            n_rows=n_rows,
+            keep=rows.kept,
+        )
+
+    note_names(estimator, list(names))
+    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, classes
+    source = source_of(variables)
+    if discretizer is not None:
+        # Intervals are found in a sample, and counted in all rows.
+        sample = source.table
+        intervals = estimator._with_intervals(
+            discretizer, sample.without(target), sample.column(target), source.weights
+        )
+        source = source_of(intervals.variables)
     return source, target
 
 

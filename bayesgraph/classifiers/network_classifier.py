@@ -170,10 +170,10 @@ class NetworkClassifier(GraphClassifier):
 
     def _fit_dataset(self, data: Dataset, y: Any, sample_weight: Any) -> Any:
         """Fit on a table larger than memory: find its states, then count in passes."""
-        smoothing = self._smoothing()
+        smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
-        source, target = dataset_source(self, data, y, sample_weight)
+        source, target = dataset_source(self, data, y, sample_weight, discretizer)
         return self._learn(source, smoothing, target)
 
     def _fit(

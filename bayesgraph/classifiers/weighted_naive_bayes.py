@@ -9,6 +9,7 @@ from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.datasets import DatasetSource
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.smoothing import one_of
@@ -73,7 +74,8 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         return MDLP() if self.discretizer is None else super()._discretizer()
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> WeightedNetwork:
-        assert isinstance(source, TableSource)  # without `partial_fit` there is no other source
+        # Without `partial_fit` there is no other source.
+        assert isinstance(source, TableSource | DatasetSource)
         network = super()._network(source, smoothing, target)
         return weighted_network(network, source, self.exponents)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
-from bayesgraph.datasets.readers import Dataset
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.datasets.readers import Dataset, arrow
 from bayesgraph.encoding import Table
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import N_THREADS, one_blas_thread
@@ -23,6 +27,9 @@ from bayesgraph.statistics.requests import (
 )
 from bayesgraph.statistics.source import RequestSource, Statistics
 from bayesgraph.variables import Discrete, Variable
+
+# Number of rows of a sample for what needs the rows themselves.
+SAMPLE_ROWS = 2**18
 
 Progress = Callable[[int, int | None], None]
 
@@ -47,8 +54,18 @@ class DatasetSource(RequestSource):
         every row weighs 1).
     keep : callable
         Returns the rows of a table that count.
+    n_rows : int
+        Number of rows that count.
     progress : callable, optional
         Called with the number of rows read in a pass and the number of all rows, None if unknown.
+
+    Attributes
+    ----------
+    table : Table
+        The rows themselves, for learners that need them: all, or a sample of `SAMPLE_ROWS`. Which
+        rows are in the sample depends on their numbers alone.
+    weights : ndarray, shape (n_rows of the table,) or (0,)
+        Empty if every row weighs 1.
     """
 
     def __init__(
@@ -59,12 +76,32 @@ class DatasetSource(RequestSource):
         *,
         columns_of: Callable[[Sequence[Variable]], Sequence[str]],
         encoded: Callable[[Any, Sequence[Variable]], tuple[Table, Floats]],
+        n_rows: int,
         keep: Callable[[Any], Any] = lambda table: table,
         progress: Progress | None = None,
     ) -> None:
         super().__init__(variables, target, Statistics())
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
-        self._keep, self._progress = keep, progress
+        self._keep, self._progress, self.n_rows = keep, progress, n_rows
+        self._all = self._order
+
+    @property
+    def table(self) -> Table:
+        """The rows themselves, or a sample of them."""
+        return self._sample[0]
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the rows of `table`."""
+        return self._sample[1]
+
+    @cached_property
+    def _sample(self) -> tuple[Table, Floats]:
+        share, first, parts = SAMPLE_ROWS / max(self.n_rows, 1), 0, []
+        for run in self._dataset.runs(list(self._columns_of(self._all)), self._keep):
+            parts.append(run if share >= 1.0 else run.filter(sampled(first, len(run), share)))
+            first += len(run)
+        return self._encoded(arrow().concat_tables(parts), self._all)
 
     def _collected(self, request: Request) -> Any:
         wanted = needed_by(request)
@@ -91,6 +128,19 @@ class DatasetSource(RequestSource):
     def _order(self) -> tuple[Variable, ...]:
         target = () if self.target is None else (self.target,)
         return (*self.features, *target)
+
+
+def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:
+    """Return for rows with successive numbers whether they are in a sample of a share of all rows.
+
+    A row is in it if the hash of its number (splitmix64; Steele, Lea and Flood 2014) is below the
+    share.
+    """
+    x = np.arange(first, first + n_rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return np.asarray(x < np.uint64(min(share, 1.0) * (2.0**64 - 2048)))
 
 
 def needed_by(request: Request) -> set[Variable | None]:

@@ -111,6 +111,13 @@ class Table:
         counts = {variable: matrix[index] for variable, matrix in self.counts.items()}
         return Table(self.variables, self.codes[index], self.values[index], self.complete, counts)
 
+    def without(self, variable: Discrete) -> Table:
+        """Return the table without a discrete column."""
+        place = self.discrete.index(variable)
+        rest = tuple(v for v in self.variables if v != variable)
+        codes = np.asfortranarray(np.delete(self.codes, place, axis=1))
+        return Table(rest, codes, self.values, self.complete, self.counts)
+
     def with_column(self, variable: Discrete, codes: Codes) -> Table:
         """Return the table with one more discrete column, given by its codes, at the end."""
         dtype = np.promote_types(self.codes.dtype, code_type([variable]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from bayesgraph.learning.missing_normal import complete_normal
 from bayesgraph.learning.parameters import class_prior
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles, TableSource
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics, RowSource, Singles
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
 from bayesgraph.variables import Continuous, Discrete
 
@@ -205,12 +205,13 @@ def _full_block(
 
 
 def _rows_of(source: CountSource, what: str) -> _Rows:
-    if not isinstance(source, TableSource) or source.target is None:
+    if not hasattr(source, "table") or source.target is None:
         raise DataError(
             f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "
             "rows with missing values, or use structure='diagonal' or a number as regularization."
         )
-    return _Rows(source.table.values, source.table.column(source.target), source.weights)
+    rows = cast(RowSource, source)
+    return _Rows(rows.table.values, rows.table.column(source.target), rows.weights)
 
 
 def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:

@@ -10,7 +10,13 @@ from bayesgraph.statistics.requests import (
     Singles,
     Totals,
 )
-from bayesgraph.statistics.source import CountSource, Statistics, StatisticsSource, TableSource
+from bayesgraph.statistics.source import (
+    CountSource,
+    RowSource,
+    Statistics,
+    StatisticsSource,
+    TableSource,
+)
 from bayesgraph.statistics.summaries import (
     FamiliesSummary,
     FamilyStatistics,
@@ -28,6 +34,7 @@ __all__ = [
     "Pairs",
     "PairsSummary",
     "Request",
+    "RowSource",
     "Samples",
     "Singles",
     "SinglesSummary",

@@ -161,6 +161,27 @@ class CountSource(Protocol):
         ...
 
 
+class RowSource(CountSource, Protocol):
+    """A count source that has the rows too, or a sample of them.
+
+    Attributes
+    ----------
+    table : Table
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
+    """
+
+    @property
+    def table(self) -> Table:
+        """The rows."""
+        ...
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the rows."""
+        ...
+
+
 class RequestSource:
     """Base class of count sources, which answers requests from cached summaries if possible."""
 

@@ -28,7 +28,7 @@ from bayesgraph.learning.exponents.log_terms import LogTerms
 from bayesgraph.learning.exponents.selective import selective_naive_bayes
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.statistics import Pairs, TableSource
+from bayesgraph.statistics import Pairs, RowSource
 from bayesgraph.variables import Binned, Discrete, Variable
 
 # Schemes for naive Bayes: they require a network without arcs between features.
@@ -36,7 +36,7 @@ STAR_SCHEMES = (*FILTERS, "tree_depth", "correlation", "selective", "fractional"
 ALL_SCHEMES = (*SCHEMES, *STAR_SCHEMES)
 
 
-def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str) -> WeightedNetwork:
+def weighted_network(network: BayesianNetwork, source: RowSource, scheme: str) -> WeightedNetwork:
     """Return a fitted network with exponents of its tables, learned by one of the schemes.
 
     Parameters
@@ -44,7 +44,7 @@ def weighted_network(network: BayesianNetwork, source: TableSource, scheme: str)
     network : BayesianNetwork
         A network of table CPDs in which the class has no parents. For schemes other than
         "variable", "class" and "mixed" it has no arcs between features.
-    source : TableSource
+    source : RowSource
         The rows to which the network was fitted, with the class as target.
     scheme : str
         One of `ALL_SCHEMES`.
@@ -95,7 +95,7 @@ def _exponents(
     scheme: str,
     terms: LogTerms,
     features: tuple[Variable, ...],
-    source: TableSource,
+    source: RowSource,
     target: Discrete,
 ) -> Exponents:
     """Return the exponents of the features, in their order, learned by one scheme.
@@ -118,7 +118,7 @@ def _exponents(
     return Exponents(values, np.zeros(terms.n_classes))
 
 
-def _log_terms(cpds: Sequence[Any], source: TableSource, target: Discrete) -> LogTerms:
+def _log_terms(cpds: Sequence[Any], source: RowSource, target: Discrete) -> LogTerms:
     """Return the log probabilities that a network's CPDs give to the feature values of each row.
 
     For a feature with parents among the features, the "states" in the terms returned are the joint

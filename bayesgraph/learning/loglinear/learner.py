@@ -15,7 +15,7 @@ from bayesgraph.learning.loglinear.terms import Pair
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread
-from bayesgraph.statistics import TableSource
+from bayesgraph.statistics import RowSource
 from bayesgraph.variables import Discrete, Variable
 
 # Maximum number of rows for choosing structure and penalties; more would hardly change them.
@@ -43,7 +43,7 @@ class Discriminative:
 
 
 def train_network(
-    source: TableSource, given: Structure | None = None, *, priors: Floats | None = None
+    source: RowSource, given: Structure | None = None, *, priors: Floats | None = None
 ) -> Discriminative:
     """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
 
@@ -53,7 +53,7 @@ def train_network(
 
     Parameters
     ----------
-    source : TableSource
+    source : RowSource
         A source with a target; all other columns discrete (intervals, categories, groups).
     given : Structure, optional
         A structure whose arcs between features form a forest; by default it is learned.
