@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
@@ -14,9 +15,11 @@ from bayesgraph.classifiers.labels import class_codes, class_weights, joined_cla
 from bayesgraph.classifiers.validation import note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource
 from bayesgraph.datasets.domains import Domain, find_domains
+from bayesgraph.datasets.readers import arrow, decoded
+from bayesgraph.datasets.source import SAMPLE_ROWS, sampled
 from bayesgraph.encoding import Table, columns_of, encode_table
 from bayesgraph.encoding.columns import infinite, is_discrete
-from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -107,6 +110,52 @@ def dataset_source(
         )
         source = source_of(intervals.variables)
     return source, target
+
+
+def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
+    """Return the classes of the rows of positive weight, in ascending order."""
+    _check_names(data, y, weight)
+    domains, _ = find_domains(_Rows(data, y, weight).tables([y]), [y], data.max_categories)
+    return joined_classes(None, np.array(domains[y].states), None)
+
+
+def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield runs of a dataset as batches of features, labels and weights; see `fit_batches`."""
+    _check_names(data, y, weight)
+    names = [name for name in data.names if name not in (y, weight)]
+    for run in data.runs(data.names):
+        yield _parts(run, names, y, weight)
+
+
+def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return all rows of a dataset, or a sample of them, as features, labels and weights.
+
+    A sample has `SAMPLE_ROWS` rows, chosen by their numbers; a warning says so.
+    """
+    _check_names(data, y, weight)
+    n_rows = data.n_rows
+    if n_rows is None:
+        n_rows = sum(len(run) for run in data.runs([y]))
+    share, first, parts = SAMPLE_ROWS / max(n_rows, 1), 0, []
+    for run in data.runs(data.names):
+        parts.append(run if share >= 1.0 else run.filter(sampled(first, len(run), share)))
+        first += len(run)
+    table = arrow().concat_tables(parts)
+    if len(table) < n_rows:
+        warn(
+            f"This classifier looks at the rows themselves: it was fitted on a sample of "
+            f"{len(table):,} of the {n_rows:,} rows of {data.source}.",
+            BayesGraphWarning,
+        )
+    return _parts(table, [name for name in data.names if name not in (y, weight)], y, weight)
+
+
+def _parts(table: Any, names: Sequence[str], y: str, weight: str | None) -> tuple[Any, Any, Any]:
+    """Return features, labels and weights of rows in memory."""
+    # Categories as they come in files have no order that means something; those of text are sorted.
+    text = decoded(table)
+    weights = None if weight is None else table.column(weight).to_numpy()
+    return text.select(list(names)), text.select([y]), weights
 
 
 def _check_names(data: Dataset, y: Any, weight: Any) -> None:

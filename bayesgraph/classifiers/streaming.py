@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
+from bayesgraph.classifiers.from_datasets import classes_in, named_batches
 from bayesgraph.classifiers.graph_classifier import GraphClassifier, chunks
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
 from bayesgraph.classifiers.network_classifier import checked_batches
@@ -34,6 +35,7 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
 )
 from bayesgraph.cpds import TableCPD
+from bayesgraph.datasets import as_dataset
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.suspicious import Labels
 from bayesgraph.encoding.table import check_unseen, length
@@ -199,14 +201,18 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
         Parameters
         ----------
-        X : array or data frame, shape (n_rows, n_features)
-        y : array_like, shape (n_rows,)
-        sample_weight : array_like, shape (n_rows,), optional
+        X : array or data frame, shape (n_rows, n_features), or dataset
+            A dataset is read once, in its order; see `bayesgraph.open_dataset`.
+        y : array_like, shape (n_rows,), or name of a column of the dataset
+        sample_weight : array_like, shape (n_rows,), or name of a column, optional
 
         Returns
         -------
         self
         """
+        if (data := as_dataset(X)) is not None:
+            classes = classes_in(data, y, sample_weight)
+            return self.fit_batches(named_batches(data, y, sample_weight), classes)
         self._forget_all()
         labels, _ = target_column(y)
         weights = bounded_weights(sample_weight, len(labels))

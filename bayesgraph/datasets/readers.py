@@ -236,6 +236,18 @@ def _with_categories(schema: Any) -> Any:
     )
 
 
+def decoded(table: Any) -> Any:
+    """Return a table with text in place of categories of text that have no order."""
+    types = arrow().types
+    kinds = [
+        (f.name, arrow().string())
+        if types.is_dictionary(f.type) and _is_text(f.type) and not f.type.ordered
+        else (f.name, f.type)
+        for f in table.schema
+    ]
+    return table.cast(arrow().schema(kinds))
+
+
 def _as_read(dataset: Any, schema: Any) -> Any:
     """Return a dataset of files with another schema, reading text as categories."""
     files = arrow(".dataset")
