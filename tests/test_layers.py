@@ -28,7 +28,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"families"},
+    {"datasets", "families"},
     {"learning"},
     {"classifiers"},
     {"io", "plots"},

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
-from bayesgraph.classifiers.labels import class_codes, class_weights, joined_classes
+from bayesgraph.classifiers.labels import class_weights, joined_classes
 from bayesgraph.classifiers.validation import note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource
-from bayesgraph.datasets.domains import Domain, find_domains
+from bayesgraph.datasets.counting import check_finite
+from bayesgraph.datasets.domains import find_domains
 from bayesgraph.datasets.readers import arrow, decoded
+from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.source import SAMPLE_ROWS, sampled
 from bayesgraph.encoding import Table, columns_of, encode_table
-from bayesgraph.encoding.columns import infinite, is_discrete
+from bayesgraph.encoding.columns import is_discrete
 from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -62,7 +63,7 @@ def dataset_source(
         for name in features
         if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
     ]
-    rows = _Rows(data, y, weight)
+    rows = Rows(data, y, weight)
     domains, n_rows = find_domains(rows.tables([*coded, y]), [*coded, y], data.max_categories)
     if not n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
@@ -73,7 +74,7 @@ def dataset_source(
         )
     classes = joined_classes(None, np.array(domains[y].states), None)
     target = Discrete(target_name(y, ()), classes.tolist())
-    rows.weigh(estimator.class_weight, classes)
+    rows.weigh(classes, _weights_of_classes(estimator.class_weight, rows, classes))
     variables: list[Variable] = [
         declared.get(name)
         or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
@@ -82,7 +83,7 @@ def dataset_source(
 
     def encoded(run: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
         table = encode_table(layout.grouped(columns_of(run)), wanted, unseen="error")
-        _check_finite(table)
+        check_finite(table)
         return table, rows.weights(run)
 
     def named(wanted: Sequence[Variable]) -> list[str]:
@@ -115,7 +116,7 @@ def dataset_source(
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
     """Return the classes of the rows of positive weight, in ascending order."""
     _check_names(data, y, weight)
-    domains, _ = find_domains(_Rows(data, y, weight).tables([y]), [y], data.max_categories)
+    domains, _ = find_domains(Rows(data, y, weight).tables([y]), [y], data.max_categories)
     return joined_classes(None, np.array(domains[y].states), None)
 
 
@@ -175,84 +176,14 @@ def _columns(layout: Layout, variables: Sequence[Variable]) -> list[str]:
     return [str(n) for v in variables for n in layout.groups.get(v.name, (v.name,))]
 
 
-def _check_finite(table: Table) -> None:
-    wrong = np.argwhere(np.isinf(table.values))
-    if len(wrong):
-        row, column = wrong[0].tolist()
-        raise infinite(table.continuous[column].name, row)
-
-
-class _Rows:
-    """The rows of a dataset that count, and their weights.
-
-    Parameters
-    ----------
-    data : Dataset
-    y : str
-    weight : str, optional
-    """
-
-    def __init__(self, data: Dataset, y: str, weight: str | None) -> None:
-        self._data, self._y, self._weight = data, y, weight
-        self._classes: Any = None
-        self._by_class: Floats | None = None
-        self._labels = Domain(y)  # of all rows, also those of weight zero
-
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows that count, with some columns, the class among them."""
-        for table in self._data.tables(self.with_weights(names)):
-            self._labels.add(columns_of(table.select([self._y]))[self._y])
-            yield self.kept(table)
-
-    def with_weights(self, names: Sequence[str]) -> list[str]:
-        """Return names of columns, and of those that determine the weights."""
-        own = [] if self._weight is None else [self._weight]
-        label = [self._y] if self._by_class is not None else []
-        return list(dict.fromkeys([*names, *own, *label]))
-
-    def weigh(self, class_weight: Any, classes: Any) -> None:
-        """Take the weights of the classes into account, once all rows have been read."""
-        if class_weight is None:
-            return
-        if isinstance(class_weight, Mapping):
-            self._by_class = class_weights(class_weight, classes)
-        elif class_weight == "balanced":
-            counts = np.array([self._labels.count_of(c) for c in classes.tolist()], np.float64)
-            self._by_class = sum(self._labels.counts.values()) / (len(self._labels.counts) * counts)
-        else:
-            raise DataError(
-                f"class_weight= is a mapping from class to weight or 'balanced'; got "
-                f"{class_weight!r}."
-            )
-        self._classes = classes
-
-    def kept(self, table: Any) -> Any:
-        """Return the rows of positive weight."""
-        if self._weight is None and self._by_class is None:
-            return table
-        weights = self.weights(table)
-        return table if weights.all() else table.filter(weights > 0)
-
-    def weights(self, table: Any) -> Floats:
-        """Return the weights of rows, empty if all rows weigh 1.
-
-        Raises
-        ------
-        DataError
-            For a weight that is missing, negative or infinite.
-        """
-        if self._weight is None and self._by_class is None:
-            return np.empty(0)
-        weights = np.ones(len(table))
-        if self._weight is not None:
-            column = table.column(self._weight).to_numpy().astype(np.float64)
-            if not (np.isfinite(column) & (column >= 0)).all():
-                raise DataError(
-                    f"The column {self._weight!r} of {self._data.source} has weights that are "
-                    "missing, negative or infinite."
-                )
-            weights *= column
-        if self._by_class is not None:
-            labels = nw.from_native(table.column(self._y), series_only=True).to_numpy()
-            weights *= self._by_class[class_codes(self._classes, labels)]
-        return weights
+def _weights_of_classes(class_weight: Any, rows: Rows, classes: NDArray[Any]) -> Floats | None:
+    """Return the weight of each class that `class_weight` gives, None if all weigh 1."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, Mapping):
+        return class_weights(class_weight, classes)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return rows.balanced(classes)
+    raise DataError(
+        f"class_weight= is a mapping from class to weight or 'balanced'; got {class_weight!r}."
+    )

@@ -8,6 +8,8 @@ from typing import Any
 import networkx as nx
 from numpy.typing import ArrayLike
 
+from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
+from bayesgraph.datasets.counting import source_of_columns
 from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
@@ -16,7 +18,7 @@ from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import TableSource
+from bayesgraph.statistics import CountSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Discrete, Name, Variable
@@ -28,17 +30,18 @@ def count_source(
     *,
     categorical: Any = None,
     sample_weight: ArrayLike | None = None,
-) -> TableSource:
+) -> TableSource | DatasetSource:
     """Return a count source for a table, from which structure learners request statistics.
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table, or mapping from name to column
+    table : pandas, polars or pyarrow table, mapping from name to column, or dataset
+        A dataset, such as a folder of Parquet files, is read in passes; see `open_dataset`.
     target : name, optional
         The class variable, which is treated as discrete whatever its type.
     categorical : list of column names or "all", optional
         Numeric columns to treat as discrete.
-    sample_weight : array_like, shape (n_rows,), optional
+    sample_weight : array_like, shape (n_rows,), or name of a column of a dataset, optional
 
     Examples
     --------
@@ -46,9 +49,18 @@ def count_source(
     >>> source.target
     Discrete('a', ['x', 'y'])
     """
-    columns = columns_of(table)
+    data = as_dataset(table)
+    columns = columns_of(table if data is None else data.schema.empty_table())
     if target is not None and target not in columns:
         raise unknown_variable(target, columns, where="The table")
+    if data is not None:
+        return source_of_columns(
+            data,
+            data.names,
+            target=None if target is None else str(target),
+            categorical=categorical,
+            weight=sample_weight,
+        )
     if target is not None and categorical is None:
         categorical = [target]
     elif target is not None and not isinstance(categorical, str):
@@ -79,7 +91,10 @@ def fit_network(
 
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
-    columns = columns_of(table)
+    data = as_dataset(table)
+    columns = columns_of(table if data is None else data.schema.empty_table())
+    if isinstance(sample_weight, str):
+        columns.pop(sample_weight, None)
     unseen = _checked_hidden(hidden, columns)
     by_em = _takes_em(missing, unseen)
     declared = list(variables)
@@ -99,13 +114,29 @@ def fit_network(
     for variable in declared:
         if variable.name not in columns:
             raise unknown_variable(variable.name, columns, where="variables=: the table")
-    encoded = infer_variables(columns, categorical, {v.name: v for v in declared})
+    by_name = {v.name: v for v in declared}
+    if data is not None:
+        _check_out_of_core(by_em=by_em, data=data)
+        names = [str(name) for name in columns]
+        source: CountSource = source_of_columns(
+            data, names, categorical=categorical, declared=by_name, weight=sample_weight
+        )
+        return estimate_network(Structure(source.variables, tuple(pairs)), source, chosen)
+    encoded = infer_variables(columns, categorical, by_name)
     structure = Structure((*encoded.variables, *unseen.values()), tuple(pairs))
     if by_em:
         weights = checked_weights(sample_weight, encoded.n_rows)
         return expectation_maximization(structure, encoded, weights, chosen, iterations)
     source = TableSource(encoded, sample_weight=sample_weight)
     return estimate_network(structure, source, chosen)
+
+
+def _check_out_of_core(*, by_em: bool, data: Dataset) -> None:
+    if by_em:
+        raise DataError(
+            f"missing='em' and hidden= take a table in memory, which {data.source} is not: "
+            "bayesgraph.read_table reads one file."
+        )
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:

@@ -1,0 +1,111 @@
+"""Count sources over plain columns of a dataset, without what classifiers add."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.datasets.domains import find_domains
+from bayesgraph.datasets.readers import Dataset
+from bayesgraph.datasets.rows import Rows
+from bayesgraph.datasets.source import DatasetSource
+from bayesgraph.encoding import Table, columns_of, encode_table
+from bayesgraph.encoding.columns import infinite, is_discrete
+from bayesgraph.encoding.table import categorical_names
+from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
+
+
+def source_of_columns(
+    data: Dataset,
+    names: Sequence[str],
+    *,
+    target: str | None = None,
+    categorical: Any = None,
+    declared: Mapping[Name, Variable] | None = None,
+    weight: Any = None,
+) -> DatasetSource:
+    """Return a count source over columns of a dataset, after a pass that finds their states.
+
+    Parameters
+    ----------
+    data : Dataset
+    names : sequence of str
+        The columns.
+    target : str, optional
+        The class, one of the columns, which is treated as discrete whatever its type.
+    categorical : list of column names or "all", optional
+        Numeric columns to treat as discrete.
+    declared : mapping from name to variable, optional
+        Variables of columns whose states are known.
+    weight : str, optional
+        Column with the weights of the rows.
+
+    Raises
+    ------
+    DataTypeError
+        If `weight` is not the name of a column.
+    DataError
+        For missing classes, weights that are none, and columns without values.
+    """
+    if weight is not None and not isinstance(weight, str):
+        raise DataTypeError(
+            f"With a dataset ({data.source}), sample_weight is the name of one of its columns; got "
+            f"{type(weight).__name__}."
+        )
+    data.checked([weight] if weight else [], "sample_weight=")
+    names = [name for name in names if name != weight]
+    known = dict(declared or {})
+    coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
+    rows = Rows(data, target, weight)
+    read = list(dict.fromkeys([*coded, *([] if target is None else [target])]))
+    domains, n_rows = find_domains(rows.tables(read), read, data.max_categories)
+    if not n_rows:
+        raise DataError(f"{data.source} has no rows (of positive weight).")
+    if target is not None and domains[target].n_missing:
+        raise DataError(
+            f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "
+            f"rows of {data.source}; leave these rows out, such as by where=."
+        )
+    variables = {
+        name: known.get(name)
+        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
+        for name in names
+    }
+    chosen = None if target is None else variables[target]
+    assert chosen is None or isinstance(chosen, Discrete)  # it is among the coded ones
+
+    def encoded(run: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
+        table = encode_table(columns_of(run), wanted, unseen="error")
+        check_finite(table)
+        return table, rows.weights(run)
+
+    return DatasetSource(
+        data,
+        tuple(variables.values()),
+        chosen,
+        columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
+        encoded=encoded,
+        n_rows=n_rows,
+        keep=rows.kept,
+    )
+
+
+def _discrete(
+    data: Dataset, names: Sequence[str], categorical: Any, target: str | None
+) -> Collection[str]:
+    """Return the columns that are discrete by their type, or by what the user said."""
+    types = columns_of(data.schema.empty_table())
+    chosen = categorical_names(categorical, names)
+    return [n for n in names if n == target or n in chosen or is_discrete(types[n], n)]
+
+
+def check_finite(table: Table) -> None:
+    """Raise a DataError for an infinite number."""
+    wrong = np.argwhere(np.isinf(table.values))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise infinite(table.continuous[column].name, row)
