@@ -62,9 +62,10 @@ def source_of_columns(
     coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
     rows = Rows(data, target, weight)
     read = list(dict.fromkeys([*coded, *([] if target is None else [target])]))
-    domains, n_rows = find_domains(rows.tables(read), read, data.max_categories)
+    # Rows of weight zero keep their states, as in memory.
+    domains, n_rows = find_domains(data.tables(read), read, data.max_categories)
     if not n_rows:
-        raise DataError(f"{data.source} has no rows (of positive weight).")
+        raise DataError(f"{data.source} has no rows.")
     if target is not None and domains[target].n_missing:
         raise DataError(
             f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "
@@ -90,7 +91,6 @@ def source_of_columns(
         columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
         encoded=encoded,
         n_rows=n_rows,
-        keep=rows.kept,
     )
 
 
