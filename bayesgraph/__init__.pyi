@@ -41,6 +41,8 @@ from .cpds import TableCPD as TableCPD
 from .cpds import TablePlate as TablePlate
 from .cpds import Tree as Tree
 from .cpds import TreeCPD as TreeCPD
+from .datasets import Dataset as Dataset
+from .datasets import open_dataset as open_dataset
 from .drift import ADWIN as ADWIN
 from .drift import DDM as DDM
 from .drift import DriftDetector as DriftDetector

@@ -17,6 +17,8 @@ _FUNCTIONS = {
     "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
     "save": "bayesgraph.io:save",
+    "predict_dataset": "bayesgraph.io.predictions:predict_dataset",
+    "predicted_columns": "bayesgraph.io.predictions:predicted_columns",
     "to_pgmpy": "bayesgraph.io.pgmpy:to_pgmpy",
     "to_dot": "bayesgraph.io.dot:to_dot",
     "render": "bayesgraph.plots.rendering:render",

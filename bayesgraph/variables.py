@@ -17,6 +17,8 @@ from bayesgraph.errors import DataTypeError, EvidenceError, UnknownStateError, q
 Name: TypeAlias = Hashable
 State: TypeAlias = Hashable
 
+# Texts of cells of tables that mean a missing value.
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
 _PLAIN = {str, int}
 
@@ -615,3 +617,15 @@ def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
     objects = np.empty(len(variable.states) + 1, dtype=object)
     objects[:-1] = variable.states
     return np.asarray(objects[codes])
+
+
+def values_of(variable: Discrete) -> tuple[State, ...]:
+    """Return the values that tables have: the states, or the members of grouped states."""
+    return variable.values if isinstance(variable, Grouped) else variable.states
+
+
+def has_text_states(variable: Variable) -> bool:
+    """Return whether all values of a variable are text."""
+    if not isinstance(variable, Discrete) or isinstance(variable, Binned):
+        return False
+    return all(isinstance(value, str) for value in values_of(variable))

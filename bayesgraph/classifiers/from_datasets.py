@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
@@ -67,11 +68,12 @@ def dataset_source(
     domains, n_rows = find_domains(rows.tables([*coded, y]), [*coded, y], data.max_categories)
     if not n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
-    if missing := domains[y].n_missing:
+    if missing := rows.n_unlabelled:
         raise DataError(
-            f"{missing:,} of {n_rows:,} labels in the column {y!r} of {data.source} are missing. "
+            f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
             "Leave these rows out, such as by where=."
         )
+    check_classification_targets(np.array(domains[y].states))
     classes = joined_classes(None, np.array(domains[y].states), None)
     target = Discrete(target_name(y, ()), classes.tolist())
     rows.weigh(classes, _weights_of_classes(estimator.class_weight, rows, classes))

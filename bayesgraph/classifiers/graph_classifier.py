@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bayesgraph import late_methods
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
@@ -24,6 +25,7 @@ from bayesgraph.inference.contract import Joint, Mass
 from bayesgraph.inference.normalise import largest, log_normalised, normalised
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.typing import PathLike
 from bayesgraph.variables import Discrete, Name, State, Variable
 
 # Maximum number of rows that are encoded and predicted together, which bounds temporary memory.
@@ -99,6 +101,14 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             From log P(class, row) up to a constant per row, shape (n_rows, n_classes), to one
             result for each row, such as the normalised probabilities.
         """
+        result, impossible = self._counted_rows(X, finish)
+        warn_of_impossible(impossible, len(result), self.target_)
+        return result
+
+    def _counted_rows(
+        self, X: Any, finish: Callable[[Floats], NDArray[Any]]
+    ) -> tuple[NDArray[Any], int]:
+        """Return what `_by_rows` returns, and the number of impossible rows, without a warning."""
         result: NDArray[Any] = np.empty(0)
         impossible = 0
         for rows, n_rows, joint, count in self._scored_chunks(X):
@@ -111,8 +121,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
                 # Memory layout of the parts: the values of one class are contiguous.
                 result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
             result[rows] = part
-        warn_of_impossible(impossible, len(result), self.target_)
-        return result
+        return result, impossible
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).
@@ -130,6 +139,61 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """Return the most probable class (the first of ties) of each row, shape (n_rows,)."""
         codes = self._by_rows(X, largest)
         return np.asarray(self.classes_[codes])
+
+    def predict_dataset(
+        self, data: Any, target: PathLike, *, what: str = "both", keep: Sequence[str] = ()
+    ) -> int:
+        """Predict the rows of a table larger than memory, and write them to one or several files.
+
+        Rows are read, predicted and written in runs of 131,072, so that memory is bounded. The
+        numbers are those of `predict` and `predict_proba`, and rows keep their order.
+
+        Parameters
+        ----------
+        data : path, glob, folder, Dataset, ...
+            What :func:`bayesgraph.open_dataset` takes or returns. Columns that the model does not
+            know are left out.
+        target : str or path
+            A ``.parquet``, ``.csv`` or ``.tsv`` file, which is replaced as a whole or not at all;
+            or a folder, which is new or empty or ends with a slash, for the files
+            ``part-00000.parquet`` and so on, which appear together.
+        what : {"both", "predict", "predict_proba"}, default "both"
+            The predicted class, in a column with the name of the class; the probability of each
+            class c, in a column ``P(class=c)``; or both.
+        keep : sequence of str
+            Columns of `data` to write too, such as an identifier; they are the first ones.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Raises
+        ------
+        DataError
+            If columns of the model are missing, there are no rows, or two columns would have one
+            name.
+        FileExistsError
+            If the folder is not empty.
+        FileFormatError
+            If the target has another suffix.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import bayesgraph as bg
+        >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b"] * 3}, ["no", "yes"] * 3)
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> rows, found = Path(folder.name, "rows.csv"), Path(folder.name, "found.csv")
+        >>> _ = rows.write_text("id,x\\n1,b\\n2,a\\n")
+        >>> clf.predict_dataset(rows, found, what="predict", keep=["id"])
+        2
+        >>> found.read_text().split()
+        ['"id","y"', '1,"yes"', '2,"no"']
+        >>> folder.cleanup()
+        """
+        return int(late_methods.call("predict_dataset", self, data, target, what=what, keep=keep))
 
     def decide(
         self,

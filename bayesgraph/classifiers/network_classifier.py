@@ -21,6 +21,7 @@ from bayesgraph.classifiers.validation import (
     Columns,
     check_fitted,
     grown_variables,
+    is_frame,
     known_columns,
     known_table,
     target_column,
@@ -155,16 +156,19 @@ class NetworkClassifier(GraphClassifier):
         ----------
         X : array or data frame (pandas, polars, pyarrow, ...), shape (n_rows, n_features)
             Text, category and boolean columns are discrete, numeric ones continuous unless named in
-            `categorical`. None, NaN and NA are missing values, which are not counted.
+            `categorical`. None, NaN and NA are missing values, which are not counted. Or a table
+            larger than memory: what :func:`bayesgraph.open_dataset` takes or returns.
         y : array_like, shape (n_rows,)
-            Labels, without missing values.
+            Labels, without missing values. Of a table larger than memory, the name of its column.
         sample_weight : array_like, shape (n_rows,), optional
+            Of a table larger than memory, the name of its column.
 
         Returns
         -------
         self
         """
-        if (data := as_dataset(X)) is not None:
+        # A lazy frame with labels in memory is read as a whole.
+        if (isinstance(y, str) or not is_frame(X)) and (data := as_dataset(X)) is not None:
             return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
 
@@ -172,9 +176,20 @@ class NetworkClassifier(GraphClassifier):
         """Fit on a table larger than memory: find its states, then count in passes."""
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
+        self._check_counting(data)
         self._forget_all()
         source, target = dataset_source(self, data, y, sample_weight, discretizer)
         return self._learn(source, smoothing, target)
+
+    def _check_counting(self, data: Dataset) -> None:
+        """Raise a DataError if the classifier discretises columns, which takes their values."""
+        if (discretizer := self._discretizer()) is not None:
+            raise DataError(
+                f"{self!r} makes intervals of all values of a column (discretizer="
+                f"{discretizer.name!r}), so that it learns from a table in memory, not from "
+                f"{data.source}. Give it the rows that fit, or take a classifier that counts, such "
+                "as TANClassifier (--model tan), without a discretizer."
+            )
 
     def _fit(
         self,

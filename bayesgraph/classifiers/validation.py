@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from sklearn.utils.validation import (
 
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, unusable_labels
+from bayesgraph.datasets import Dataset
 from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
 from bayesgraph.encoding.columns import (
     Column,
@@ -207,6 +209,14 @@ def _n_rows(columns: Mapping[Name, Column]) -> int:
     return n_rows
 
 
+def check_in_memory(estimator: Any, X: Any, instead: str) -> None:
+    """Raise a DataTypeError, which says what to do `instead`, for a path or a Dataset."""
+    if isinstance(X, (str, os.PathLike, Dataset)):
+        raise DataTypeError(
+            f"{type(estimator).__name__} takes a table in memory here; got {X!s:.200}. {instead}"
+        )
+
+
 def plain_items(items: Any) -> list[Name]:
     """Return `items`, names in a list or an array (such as a vectorizer's words), as a list."""
     return list(np.asarray(items, dtype=object).tolist())
@@ -228,6 +238,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
             return Columns(names, len(X), _FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, _n_rows(columns), columns, None)
+    check_in_memory(estimator, X, "predict_dataset reads files, and writes one.")
     matrix = _checked_array(estimator, X, sparse=sparse)
     if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
         # An array has no names: there is nothing to compare if there were none in fitting.

@@ -14,12 +14,14 @@ from rich.progress import Progress
 
 # The package imports its names at their first use, so that --help and --version are fast.
 import bayesgraph as bg
+from bayesgraph import late_methods
 from bayesgraph.cli import models, printing
-from bayesgraph.cli.evidence import evidence_of, named, values_of
-from bayesgraph.cli.reading import Reading, reads_table
+from bayesgraph.cli.evidence import evidence_of, named
+from bayesgraph.cli.reading import Reading, is_many, reads_table
+from bayesgraph.cli.rows_progress import rows_read
 from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
 from bayesgraph.io import tables
-from bayesgraph.variables import Binned, Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Name, has_text_states
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
@@ -47,6 +49,14 @@ Data = Annotated[
 ModelFile = Annotated[
     Path,
     typer.Argument(help=f"A file that ends in {', '.join(bg.io.FORMATS)}.", show_default=False),
+]
+Rows = Annotated[
+    Path,
+    typer.Argument(
+        help="A .csv, .tsv (also .gz or .zst) or .parquet file, - for standard input, or a folder "
+        "or a quoted glob of files of one kind, which may be larger than memory.",
+        show_default=False,
+    ),
 ]
 Target = Annotated[str, typer.Option(help="Column with the classes.", show_default=False)]
 Categorical = Annotated[
@@ -107,7 +117,7 @@ def _console() -> Console:
 )
 @reads_table
 def fit(
-    data: Data,
+    data: Rows,
     reading: Reading,
     target: Target,
     output: Annotated[Path, _output("Where to save the model.")],
@@ -155,25 +165,51 @@ def fit(
         "check_columns": None if check_columns else False,
     }
     models.check_taken([model], options)
-    X, y = _features_and_labels(reading.table(data), target, drop, data)
     classifier = models.make_classifier(model, categorical, alpha, options)
-    classifier.fit(X, y)
+    if is_many(data):
+        n_rows = _fit_dataset(classifier, data, reading, target, drop or ())
+    else:
+        X, y = _features_and_labels(reading.table(data), target, drop, data)
+        classifier.fit(X, y)
+        n_rows = len(y)
     classifier.save(output)
-    _console().print(f"Fitted {classifier.network_} on {len(y):,} rows; saved to {output}")
+    _console().print(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {output}")
+
+
+def _fit_dataset(
+    classifier: GraphClassifier, data: Path, reading: Reading, target: str, drop: Sequence[str]
+) -> int:
+    """Fit a classifier on a folder or a glob, and return the number of rows."""
+    with rows_read("fitting") as progress:
+        dataset = reading.dataset(data, progress)
+        dataset.checked((target, *drop), "the columns")
+        used = [name for name in dataset.names if name not in drop]
+        if not set(used) - {target}:
+            raise DataError(
+                f"{data} has no column besides {quoted([target, *drop])} to learn from."
+            )
+        classifier.fit(bg.open_dataset(dataset, columns=used, progress=progress), target)
+        return dataset.n_rows or 0
 
 
 @app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv -o predictions.csv")
 @reads_table
 def predict(
     model: ModelFile,
-    data: Data,
+    data: Rows,
     reading: Reading,
-    output: Annotated[Path | None, _output("A .csv or .parquet file; else printed.")] = None,
+    output: Annotated[
+        str | None,
+        _output("A .csv or .parquet file, else printed; or of many files also a folder, with a /."),
+    ] = None,
 ) -> None:
     """Predict the class of each row, with the probability of every class, or a number."""
     estimator = _load_classifier(model)
+    if is_many(data):
+        _predict_dataset(estimator, data, reading, output)
+        return
     columns = _predictions(estimator, _known_table(estimator, data, reading))
-    if output is None or str(output) == "-":
+    if output is None or output == "-":
         tables.print_table(columns, sys.stdout.buffer)
     else:
         tables.write_table(columns, output)
@@ -181,16 +217,20 @@ def predict(
         _console().print(f"Predicted {n_rows:,} rows; written to {output}")
 
 
+def _predict_dataset(estimator: Any, data: Path, reading: Reading, output: str | None) -> None:
+    """Predict the rows of a folder or a glob, and write the predictions."""
+    if output is None or output == "-":
+        raise DataError(f"--output is needed: {data} is many files, whose rows are not printed.")
+    texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
+    with rows_read("predicting") as progress:
+        dataset = reading.dataset(data, progress, texts)
+        n_rows = late_methods.call("predict_dataset", estimator, dataset, output)
+    _console().print(f"Predicted {n_rows:,} rows; written to {output}")
+
+
 def _predictions(estimator: Any, table: Any) -> dict[str, Any]:
     """Return the columns that are predicted for the rows of a table."""
-    target = str(estimator.target_.name)
-    if not hasattr(estimator, "predict_proba"):
-        means, deviations = estimator.predict(table, return_std=True)
-        return {target: means, f"std({target})": deviations}
-    probabilities = estimator.predict_proba(table)
-    columns = {target: estimator.classes_[probabilities.argmax(axis=1)]}
-    for state, column in zip(estimator.classes_, probabilities.T, strict=True):
-        columns[f"P({target}={state})"] = column
+    columns: dict[str, Any] = late_methods.call("predicted_columns", estimator, table)
     return columns
 
 
@@ -434,7 +474,7 @@ def _known_table(
     """
     variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
     # A code such as 0012 stays text if it was text when the model was fitted.
-    table = reading.table(data, [str(v.name) for v in variables if _has_text_states(v)])
+    table = reading.table(data, [str(v.name) for v in variables if has_text_states(v)])
     names = [str(name) for name in classifier.layout_.columns]
     target = str(classifier.target_.name)
     if labelled and target not in table.column_names:
@@ -452,13 +492,6 @@ def _known_table(
 
 def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
     return hasattr(model, "network_")
-
-
-def _has_text_states(variable: Variable) -> bool:
-    """Return whether all values of a variable are text."""
-    if not isinstance(variable, Discrete) or isinstance(variable, Binned):
-        return False
-    return all(isinstance(value, str) for value in values_of(variable))
 
 
 def _network(loaded: Any) -> Model:

@@ -8,7 +8,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bayesgraph.errors import EvidenceError, quoted, unknown_variable
-from bayesgraph.variables import Binned, Continuous, CountVector, Discrete, Grouped, Name, Variable
+from bayesgraph.variables import (
+    Binned,
+    Continuous,
+    CountVector,
+    Discrete,
+    Name,
+    Variable,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
@@ -98,8 +106,3 @@ def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[
                 f"{variable.name!r} takes {pattern}, several separated by commas; got {item!r}."
             ) from error
     return found
-
-
-def values_of(variable: Discrete) -> tuple[Any, ...]:
-    """Return the values that evidence may have: the states, or the members of grouped states."""
-    return variable.values if isinstance(variable, Grouped) else variable.states

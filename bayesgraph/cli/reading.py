@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import glob
 import inspect
 import sys
 from collections.abc import Callable, Iterable
@@ -13,8 +14,10 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from bayesgraph.errors import unknown_variable
-from bayesgraph.io.tables import MISSING, read_table
+import bayesgraph as bg
+from bayesgraph.errors import DataError, unknown_variable
+from bayesgraph.io.tables import read_table
+from bayesgraph.variables import MISSING
 
 # A tab is tedious to type.
 _DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -67,6 +70,38 @@ class Reading:
             if name not in table.column_names:
                 raise unknown_variable(name, table.column_names, where=str(data))
         return table
+
+    def dataset(self, data: Path, progress: Any, text: Iterable[str] = ()) -> Any:
+        """Open a folder or a glob as a `bayesgraph.Dataset`.
+
+        Parameters
+        ----------
+        data : path
+        progress : callable, see `bayesgraph.open_dataset`
+        text : columns that are text besides those of the option
+
+        Raises
+        ------
+        DataError
+            For an option that only single files have.
+        """
+        for name in ("encoding", "decimal", "comment", "dates", "limit"):
+            if getattr(self, name) is not None:
+                raise DataError(f"--{name} goes with a single file; {data} is a folder or a glob.")
+        dataset = bg.open_dataset(
+            data,
+            missing=(*MISSING, *(self.missing or ())),
+            text=(*text, *(self.text or ())),
+            delimiter=_DELIMITERS.get(self.delimiter or "", self.delimiter),
+            progress=progress,
+        )
+        dataset.checked(self.text or (), "--text")
+        return dataset
+
+
+def is_many(data: Path) -> bool:
+    """Return whether a path names several files: a folder, or a glob that is no file's name."""
+    return data.is_dir() or (glob.has_magic(str(data)) and not data.exists())
 
 
 def reads_table(command: Callable[..., None]) -> Callable[..., None]:

@@ -63,7 +63,7 @@ def source_of_columns(
     rows = Rows(data, target, weight)
     read = list(dict.fromkeys([*coded, *([] if target is None else [target])]))
     # Rows of weight zero keep their states, as in memory.
-    domains, n_rows = find_domains(data.tables(read), read, data.max_categories)
+    domains, n_rows = find_domains(data.read(read), read, data.max_categories)
     if not n_rows:
         raise DataError(f"{data.source} has no rows.")
     if target is not None and domains[target].n_missing:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesgraph.datasets.domains import Domain
 from bayesgraph.datasets.readers import Dataset
 from bayesgraph.encoding import columns_of
+from bayesgraph.encoding.columns import as_numbers
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
@@ -36,10 +37,15 @@ class Rows:
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the rows that count, with some columns, the class among them."""
-        for table in self._data.tables(self.with_weights(names)):
+        for table in self._data.read(self.with_weights(names)):
             if self._y is not None:
                 self._labels.add(columns_of(table.select([self._y]))[self._y])
             yield self.kept(table)
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Number of rows read without a label, those of weight zero included."""
+        return self._labels.n_missing
 
     def with_weights(self, names: Sequence[str]) -> list[str]:
         """Return names of columns, and of those that determine the weights."""
@@ -75,7 +81,9 @@ class Rows:
             return np.empty(0)
         weights = np.ones(len(table))
         if self._weight is not None:
-            column = table.column(self._weight).to_numpy().astype(np.float64)
+            column = as_numbers(
+                columns_of(table.select([self._weight]))[self._weight], self._weight
+            )
             if not (np.isfinite(column) & (column >= 0)).all():
                 raise DataError(
                     f"The column {self._weight!r} of {self._data.source} has weights that are "

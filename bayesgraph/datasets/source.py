@@ -31,8 +31,6 @@ from bayesgraph.variables import Discrete, Variable
 # Number of rows of a sample for what needs the rows themselves.
 SAMPLE_ROWS = 2**18
 
-Progress = Callable[[int, int | None], None]
-
 
 class DatasetSource(RequestSource):
     """A count source that reads a dataset once for each request.
@@ -56,8 +54,6 @@ class DatasetSource(RequestSource):
         Returns the rows of a table that count.
     n_rows : int
         Number of rows that count.
-    progress : callable, optional
-        Called with the number of rows read in a pass and the number of all rows, None if unknown.
 
     Attributes
     ----------
@@ -78,11 +74,10 @@ class DatasetSource(RequestSource):
         encoded: Callable[[Any, Sequence[Variable]], tuple[Table, Floats]],
         n_rows: int,
         keep: Callable[[Any], Any] = lambda table: table,
-        progress: Progress | None = None,
     ) -> None:
         super().__init__(variables, target, Statistics())
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
-        self._keep, self._progress, self.n_rows = keep, progress, n_rows
+        self._keep, self.n_rows = keep, n_rows
         self._all = self._order
 
     @property
@@ -107,22 +102,14 @@ class DatasetSource(RequestSource):
         wanted = needed_by(request)
         variables = [v for v in self._order if v in wanted]
 
-        def counted(run: Any) -> tuple[int, Statistics]:
+        def counted(run: Any) -> Statistics:
             table, weights = self._encoded(run, variables)
-            return len(run), Statistics.collect(table, [request], weights)
-
-        def parts() -> Iterator[Statistics]:
-            done = 0
-            for n_rows, part in in_order(counted, runs):
-                done += n_rows
-                if self._progress is not None:
-                    self._progress(done, self._dataset.n_rows)
-                yield part
+            return Statistics.collect(table, [request], weights)
 
         runs = self._dataset.runs(list(self._columns_of(variables)), self._keep)
         # The limit holds for the process, so that it is set once for all threads.
         with one_blas_thread():
-            return tree_sum(parts()).summaries[request]
+            return tree_sum(in_order(counted, runs)).summaries[request]
 
     @property
     def _order(self) -> tuple[Variable, ...]:

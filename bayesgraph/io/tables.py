@@ -15,9 +15,8 @@ from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.dates import origin_of, with_dates
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing, write_text
 from bayesgraph.optional import optional_module
+from bayesgraph.variables import MISSING
 
-# Texts of CSV cells that mean a missing value.
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _PARQUET = (".parquet", ".pq")
 _WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
 _READ = (*_WRITTEN, ".csv.zst", ".tsv.zst")

@@ -1,0 +1,221 @@
+"""Predictions for tables larger than memory, written to files that appear as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.datasets import Dataset, open_dataset
+from bayesgraph.datasets.readers import arrow
+from bayesgraph.datasets.source import in_order
+from bayesgraph.errors import DataError, FileFormatError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.normalise import largest, normalised
+from bayesgraph.io.files import PathLike, path_text, replacing
+from bayesgraph.models.model import warn_of_impossible
+from bayesgraph.parallel import one_blas_thread
+from bayesgraph.variables import has_text_states
+
+_WHAT = ("both", "predict", "predict_proba")
+_PARQUET, _TEXTS = (".parquet", ".pq"), (".csv", ".tsv")
+# Number of runs of rows in each file of a folder.
+_RUNS_OF_PART = 8
+
+Write: TypeAlias = Callable[[Any], None]
+
+
+def predict_dataset(
+    estimator: Any, data: Any, target: PathLike, *, what: str = "both", keep: Sequence[str] = ()
+) -> int:
+    """Predict the rows of a dataset, write the predictions, and return the number of rows.
+
+    See `GraphClassifier.predict_dataset`; a regressor gives means and standard deviations.
+    """
+    check_fitted(estimator, "network_")
+    if what not in _WHAT:
+        raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
+    opened = _written(target)
+    dataset = _opened(estimator, data)
+    names = _known_names(estimator, dataset)
+    dataset.checked(keep, "keep=")
+
+    def predicted(run: Any) -> tuple[Any, int]:
+        columns, impossible = _counted(estimator, run.select(names), what)
+        return _table(run.select(list(keep)), columns), impossible
+
+    n_rows = impossible = 0
+    runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
+    # The limit holds for the process, so that it is set once for all threads.
+    with opened as write, one_blas_thread():
+        for table, count in in_order(predicted, runs):
+            write(table)
+            n_rows += len(table)
+            impossible += count
+        if not n_rows:
+            raise DataError(f"{dataset.source} has no rows.")
+    warn_of_impossible(impossible, n_rows, estimator.target_)
+    return n_rows
+
+
+def predicted_columns(estimator: Any, table: Any) -> dict[str, Any]:
+    """Return the columns that are predicted for a table in memory, by name.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or regressor
+    table : pyarrow.Table
+    """
+    columns, impossible = _counted(estimator, table, "both")
+    warn_of_impossible(impossible, table.num_rows, estimator.target_)
+    return columns
+
+
+def _counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]:
+    """Return predicted columns by name, and the number of impossible rows."""
+    target = str(estimator.target_.name)
+    if not hasattr(estimator, "predict_proba"):
+        means, deviations = estimator.predict(table, return_std=True)
+        return {target: means, f"std({target})": deviations}, 0
+    found, impossible = estimator._counted_rows(table, _best_and_all)
+    columns = {}
+    if what != "predict_proba":
+        columns[target] = estimator.classes_[found[:, 0].astype(np.intp)]
+    if what != "predict":
+        for state, column in zip(estimator.classes_, found[:, 1:].T, strict=True):
+            columns[f"P({target}={state})"] = column
+    return columns, impossible
+
+
+def _best_and_all(joint: Floats) -> Floats:
+    """Return for each row the index of the most probable class, and all probabilities."""
+    return np.vstack([largest(joint), normalised(joint).T]).T
+
+
+# --------------------------------------------------------------------------------------- columns
+
+
+def text_columns(estimator: Any) -> list[str]:
+    """Return the features whose states are text, which they are in any CSV file."""
+    return [str(v.name) for v in estimator.features_ if has_text_states(v)]
+
+
+def _opened(estimator: Any, data: Any) -> Dataset:
+    return data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
+
+
+def _known_names(estimator: Any, dataset: Dataset) -> list[str]:
+    """Return the columns of a dataset that are features of a model.
+
+    Raises
+    ------
+    DataError
+        If the dataset lacks some; a stream, whose columns come and go, needs none of them.
+    """
+    names = [str(name) for name in estimator.layout_.columns]
+    lacking = [name for name in names if name not in dataset.names]
+    if getattr(estimator, "is_open", False) and len(lacking) < len(names):
+        return [name for name in names if name not in lacking]
+    if lacking:
+        raise DataError(
+            f"{dataset.source} lacks the columns {quoted(lacking)} that the model was fitted on. "
+            "(An empty column stands for a feature that is not observed.)"
+        )
+    return names
+
+
+def _table(kept: Any, columns: dict[str, Any]) -> Any:
+    """Return kept columns and predictions as one table."""
+    if twice := [name for name in columns if name in kept.column_names]:
+        raise DataError(
+            f"keep= names {quoted(twice)}, which is what the column with predictions is called."
+        )
+    types = arrow().types
+    plain = {
+        name: column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+        for name, column in zip(kept.column_names, kept.columns, strict=True)
+    }
+    return arrow().table({**plain, **columns})
+
+
+# --------------------------------------------------------------------------------------- files
+
+
+def _written(target: PathLike) -> contextlib.AbstractContextManager[Write]:
+    """Return a context manager with a function that writes tables to a file or a folder."""
+    text = path_text(target)
+    if text.endswith(("/", os.sep)) or Path(text).is_dir():
+        return _folder(Path(os.path.realpath(text)))
+    if not text.lower().endswith((*_PARQUET, *_TEXTS)):
+        raise FileFormatError(
+            f"{text!r}: the suffix of predictions is one of {quoted((*_PARQUET, *_TEXTS))}; a "
+            "folder exists or ends with a slash."
+        )
+    return _file(text)
+
+
+@contextlib.contextmanager
+def _file(path: PathLike) -> Iterator[Write]:
+    """Yield a function that writes a table below those before, in one file; see `replacing`."""
+    with replacing(path) as stream, contextlib.ExitStack() as opened:
+        writers: list[Any] = []
+
+        def write(table: Any) -> None:
+            if not writers:
+                writers.append(opened.enter_context(_writer(path, stream, table.schema)))
+            writers[0].write_table(table)
+
+        yield write
+
+
+def _writer(path: PathLike, stream: Any, schema: Any) -> Any:
+    suffix = Path(path).suffix.lower()
+    if suffix in _PARQUET:
+        return arrow(".parquet").ParquetWriter(stream, schema)
+    csv = arrow(".csv")
+    options = csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+    return csv.CSVWriter(stream, schema, write_options=options)
+
+
+@contextlib.contextmanager
+def _folder(folder: Path) -> Iterator[Write]:
+    """Yield a function that writes tables to the files of a folder, which appears at the end.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder has files: those of other predictions would mix with the new ones.
+    FileNotFoundError
+        If there is no directory for the folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{str(folder)!r} is not an empty folder; name a new one.")
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"There is no directory {str(folder.parent)!r}.")
+    with tempfile.TemporaryDirectory(prefix=".bayesgraph-", dir=folder.parent) as made:
+        parts = Path(made, "parts")
+        parts.mkdir()
+        with contextlib.ExitStack() as last:
+            n_runs = 0
+            writes: list[Write] = []
+
+            def write(table: Any) -> None:
+                nonlocal n_runs
+                part, first = n_runs // _RUNS_OF_PART, n_runs % _RUNS_OF_PART == 0
+                if first:
+                    last.close()
+                    path = parts / f"part-{part:05}.parquet"
+                    writes[:] = [last.enter_context(_file(path))]
+                writes[0](table)
+                n_runs += 1
+
+            yield write
+        if folder.exists():
+            folder.rmdir()
+        parts.rename(folder)
