@@ -4,13 +4,15 @@ import gzip
 import io
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import bayesgraph as bg
-from bayesgraph.cli import main
+from bayesgraph.cli import main, rows_progress
 from bayesgraph.cli.models import estimators
 
 HEART = Path(__file__).parents[1] / "examples" / "data" / "heart.csv"
@@ -658,3 +660,91 @@ def test_a_query_prints_all_states(capfd, tmp_path):
     bg.BayesianNetwork([bg.TableCPD(many, [1 / 60] * 60)]).save(tmp_path / "a.bayesgraph")
     _, out, _ = run(capfd, "query", tmp_path / "a.bayesgraph", "--target", "many")
     assert len(out.splitlines()) == 61
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """The rows of the heart data in three Parquet files of a folder, and in three CSV files."""
+    header, *rows = HEART.read_text().splitlines()
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "texts").mkdir()
+    heart = bg.read_table(HEART)
+    for i, (a, b) in enumerate(((0, 100), (100, 200), (200, 303))):
+        pq.write_table(heart.slice(a, b - a), tmp_path / f"parts/{i}.parquet")
+        (tmp_path / f"texts/{i}.csv").write_text("\n".join([header, *rows[a:b]]) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("data", ["parts", "parts/*.parquet", "texts", "texts/?.csv"])
+def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
+    one, many = parts / "one.bayesgraph", parts / "many.bayesgraph"
+    options = ("--target", "disease", "--model", "tan", "--drop", "chol", "-o")
+    assert run(capfd, "fit", HEART, *options, one)[0] == 0
+    code, out, err = run(capfd, "fit", parts / data, *options, many)
+    assert (code, err) == (0, "")
+    assert "on 303 rows" in out
+    assert one.read_bytes() == many.read_bytes()
+    assert run(capfd, "predict", one, HEART, "-o", parts / "one.parquet")[0] == 0
+    for output in ("found.parquet", "new/", "found.csv"):
+        code, out, err = run(capfd, "predict", many, parts / data, "-o", f"{parts}/{output}")
+        assert (code, err) == (0, "")
+        assert "Predicted 303 rows" in out
+    expected = pq.read_table(parts / "one.parquet")
+    assert pq.read_table(parts / "found.parquet").equals(expected)
+    assert pq.read_table(parts / "new").equals(expected)
+    assert bg.read_table(parts / "found.csv").equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fit", "parts", "--target", "desease"), "Did you mean 'disease'"),
+        (("fit", "parts", "--target", "disease", "--drop", "x"), "'x'"),
+        (("fit", "parts", "--target", "disease"), "--model tan"),
+        (("fit", "parts", "--target", "disease", "--model", "tree"), "--model tan"),
+        (("fit", "parts", "--target", "disease", "--model", "stream"), "--model tan"),
+        (("fit", "texts", "--target", "disease", "--encoding", "latin-1"), "--encoding"),
+        (("fit", "none*", "--target", "disease"), "There is no"),
+        (("predict", "{model}", "parts"), "--output is needed"),
+        (("predict", "{model}", "parts", "-o", "found.xlsx"), "suffix of predictions"),
+        (("predict", "{model}", "parts", "-o", "none/found.csv"), "no such directory"),
+        (("predict", "{model}", "parts", "-o", "texts"), "not an empty folder"),
+    ],
+)
+def test_mistakes_with_folders_are_one_line(capfd, parts, model, monkeypatch, arguments, said):
+    monkeypatch.chdir(parts)
+    given = [text.format(model=model) for text in arguments]
+    if given[0] == "fit":
+        given += ["-o", "m.bayesgraph"]
+    code, out, err = run(capfd, *given)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+    assert not (parts / "m.bayesgraph").exists()
+
+
+def test_options_of_csv_files_hold_for_folders(capfd, tmp_path):
+    (tmp_path / "d").mkdir()
+    for i in range(3):
+        (tmp_path / f"d/{i}.csv").write_text("code;x;y\n" + "01;?;a\n02;1.5;b\n" * 5)
+    saved = tmp_path / "m.bayesgraph"
+    command = ("fit", tmp_path / "d", "--target", "y", "--model", "nb", "-o", saved)
+    options = ("--delimiter", ";", "--missing", "?")
+    assert run(capfd, *command, *options, "--text", "code")[0] == 0
+    network = bg.load(saved).network_
+    assert network.variable("code").states == ("01", "02")
+    assert isinstance(network.variable("x"), bg.Continuous)
+    found = tmp_path / "p.csv"
+    assert run(capfd, "predict", saved, tmp_path / "d", *options, "-o", found)[0] == 0
+    assert [line[:3] for line in found.read_text().split()[1:3]] == ['"a"', '"b"']
+
+
+def test_rows_are_counted_in_a_terminal(monkeypatch):
+    shown = io.StringIO()
+    terminal = partial(Console, file=shown, force_terminal=True, width=80)
+    monkeypatch.setattr(rows_progress, "Console", lambda **_: terminal())
+    with rows_progress.rows_read("fitting") as progress:
+        for done in (500, 1000, 500, 1000):
+            progress(done, 1000)
+    assert "fitting, pass 2" in shown.getvalue()
+    assert "1,000 rows" in shown.getvalue()

@@ -73,8 +73,10 @@ def dataset_source(
             f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
             "Leave these rows out, such as by where=."
         )
-    check_classification_targets(np.array(domains[y].states))
-    classes = joined_classes(None, np.array(domains[y].states), None)
+    # Of the type that the labels have in memory: objects if they are text.
+    labels = np.array(domains[y].states, dtype=types[y].to_numpy().dtype)
+    check_classification_targets(labels)
+    classes = joined_classes(None, labels, None)
     target = Discrete(target_name(y, ()), classes.tolist())
     rows.weigh(classes, _weights_of_classes(estimator.class_weight, rows, classes))
     variables: list[Variable] = [

@@ -155,7 +155,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             know are left out.
         target : str or path
             A ``.parquet``, ``.csv`` or ``.tsv`` file, which is replaced as a whole or not at all;
-            or a folder, which is new or empty or ends with a slash, for the files
+            or a folder, which is empty or, without a suffix, new, for the files
             ``part-00000.parquet`` and so on, which appear together.
         what : {"both", "predict", "predict_proba"}, default "both"
             The predicted class, in a column with the name of the class; the probability of each

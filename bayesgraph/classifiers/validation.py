@@ -64,6 +64,11 @@ from bayesgraph.variables import (
 _FEW_ROWS = 32
 # Maximum weight of a row of a stream, with which squares of weights are finite.
 MAX_WEIGHT = 1e100
+# What to do with a table larger than memory and an estimator that does not count.
+FROM_ROWS = (
+    "It learns from the rows themselves: read them by read_table, pass batches to partial_fit if "
+    "it has it, or take a classifier that counts, such as TANClassifier (--model tan)."
+)
 
 
 def is_frame(X: Any) -> bool:

@@ -158,8 +158,12 @@ class ParquetFiles(Dataset):
         self._paths = list(getattr(dataset, "files", ()))
         self._filesystem: Any = getattr(dataset, "filesystem", None)
         self._seen = self._state()
-        whole = _with_categories(_joined_schema(dataset, source, columns))
-        self._dataset = _as_read(dataset, whole)
+        whole = _joined_schema(dataset, source, columns)
+        self._dataset = dataset
+        # Tables in memory, and unions, are read with the types that they have.
+        if isinstance(dataset, arrow(".dataset").FileSystemDataset):
+            whole = _with_categories(whole)
+            self._dataset = _as_read(dataset, whole)
         self.schema = whole if columns is None else _selected(whole, columns)
         if where is None:
             self.n_rows = dataset.count_rows()
@@ -307,8 +311,6 @@ def decoded(table: Any) -> Any:
 def _as_read(dataset: Any, schema: Any) -> Any:
     """Return a dataset of files with another schema, reading text as categories."""
     files = arrow(".dataset")
-    if not isinstance(dataset, files.FileSystemDataset):
-        return dataset.replace_schema(schema)
     is_parquet = isinstance(dataset.format, files.ParquetFileFormat)
     if not is_parquet:
         return dataset.replace_schema(schema)

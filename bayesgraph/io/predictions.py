@@ -150,12 +150,13 @@ def _table(kept: Any, columns: dict[str, Any]) -> Any:
 def _written(target: PathLike) -> contextlib.AbstractContextManager[Write]:
     """Return a context manager with a function that writes tables to a file or a folder."""
     text = path_text(target)
-    if text.endswith(("/", os.sep)) or Path(text).is_dir():
+    # A Path has lost the slash at its end.
+    if text.endswith(("/", os.sep)) or Path(text).is_dir() or not Path(text).suffix:
         return _folder(Path(os.path.realpath(text)))
     if not text.lower().endswith((*_PARQUET, *_TEXTS)):
         raise FileFormatError(
             f"{text!r}: the suffix of predictions is one of {quoted((*_PARQUET, *_TEXTS))}; a "
-            "folder exists or ends with a slash."
+            "folder has none."
         )
     return _file(text)
 
