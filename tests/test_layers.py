@@ -47,7 +47,17 @@ HOMES = {
     "rich": lambda path: room(path) in {"cli", "io"},
 }
 # Libraries of the extras: loaded by `optional_module` only, where they are needed.
-EXTRAS = {"pandas", "polars", "pyarrow", "pgmpy", "pygraphviz", "matplotlib", "pyagrum", "river"}
+EXTRAS = {
+    "pandas",
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "pgmpy",
+    "pygraphviz",
+    "matplotlib",
+    "pyagrum",
+    "river",
+}
 
 
 def room(path):

@@ -74,7 +74,9 @@ def dataset_source(
             "Leave these rows out, such as by where=."
         )
     # Of the type that the labels have in memory: objects if they are text.
-    labels = np.array(domains[y].states, dtype=types[y].to_numpy().dtype)
+    column: Any = types[y]
+    states: list[Any] = domains[y].states
+    labels = np.array(states, dtype=column.to_numpy().dtype)
     check_classification_targets(labels)
     classes = joined_classes(None, labels, None)
     target = Discrete(target_name(y, ()), classes.tolist())

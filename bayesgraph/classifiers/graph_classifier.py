@@ -190,7 +190,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         >>> clf.predict_dataset(rows, found, what="predict", keep=["id"])
         2
         >>> found.read_text().split()
-        ['"id","y"', '1,"yes"', '2,"no"']
+        ['"id","class"', '1,"yes"', '2,"no"']
         >>> folder.cleanup()
         """
         return int(late_methods.call("predict_dataset", self, data, target, what=what, keep=keep))

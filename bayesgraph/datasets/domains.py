@@ -68,7 +68,7 @@ def find_domains(
     Raises
     ------
     DataError
-        If a column has more states, or no value at all.
+        If a column has more states, or no value in any row.
     """
     domains = {name: Domain(name) for name in names}
     n_rows = 0
@@ -84,7 +84,7 @@ def find_domains(
                     "by max_categories=."
                 )
     for name, domain in domains.items():
-        if not domain.counts:
+        if n_rows and not domain.counts:
             raise DataError(
                 f"Column {name!r} has no observed value in {n_rows:,} rows, so that its states are "
                 "unknown; leave it out."

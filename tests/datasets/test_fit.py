@@ -122,6 +122,18 @@ def test_weights_that_are_missing_or_negative_are_refused(tmp_path, weights):
         fit(tmp_path, columns, "w")
 
 
+def test_rows_of_weight_zero_alone_are_no_rows(tmp_path):
+    columns = {"x": [1, 2], "y": ["a", "b"], "w": [0, 0]}
+    with pytest.raises(DataError, match="has no rows"):
+        fit(tmp_path, columns, "w")
+
+
+def test_columns_without_a_value_are_refused(tmp_path):
+    columns = {"x": [1, 2], "k": pa.nulls(2, pa.string()), "y": ["a", "b"]}
+    with pytest.raises(DataError, match="'k' has no observed value in 2 rows"):
+        fit(tmp_path, columns)
+
+
 def test_weights_that_are_text_are_refused(tmp_path):
     with pytest.raises(DataTypeError, match="'w'"):
         fit(tmp_path, {"x": [1, 2], "y": ["a", "b"], "w": ["1", "2"]}, "w")

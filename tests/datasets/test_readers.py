@@ -137,7 +137,7 @@ def test_files_and_row_groups_without_rows(tmp_path):
     dataset = bg.open_dataset(tmp_path / "c")
     assert (dataset.n_rows, rows(dataset)) == (1, {"x": [1], "k": ["a"]})
     write(tmp_path / "n", a={"x": pa.array([], pa.int64()), "y": pa.array([], pa.string())})
-    with pytest.raises(DataError, match=r"no observed value|no rows"):
+    with pytest.raises(DataError, match="has no rows"):
         bg.NaiveBayesClassifier().fit(tmp_path / "n", "y")
 
 
