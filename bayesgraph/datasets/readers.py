@@ -181,8 +181,12 @@ class ParquetFiles(Dataset):
             columns=list(columns), filter=self._where, batch_size=blocks.BLOCK,
             batch_readahead=2 * BLOCKS_OF_RUN, fragment_readahead=1,
         )  # fmt: skip
-        for batch in scanner.to_batches():
-            yield arrow().Table.from_batches([batch])
+        try:
+            for batch in scanner.to_batches():
+                yield arrow().Table.from_batches([batch])
+        except arrow().ArrowInvalid as error:
+            self._check_unchanged()  # a file that is being written seems damaged
+            raise _unreadable(self.source, error) from error
         self._check_unchanged()
 
     def _state(self) -> list[tuple[Any, Any]]:
@@ -193,6 +197,10 @@ class ParquetFiles(Dataset):
 
     def _check_unchanged(self) -> None:
         _check_unchanged(self.source, self._paths, self._seen, self._state())
+
+
+def _unreadable(source: str, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{source} cannot be read: {str(error).splitlines()[0]:.300}")
 
 
 def _joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> Any:
@@ -287,7 +295,9 @@ def _widened(first: Any, second: Any) -> Any:
 def _is_text(kind: Any) -> bool:
     types = arrow().types
     value = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(value) or types.is_large_string(value))
+    return bool(
+        types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
+    )
 
 
 def _with_categories(schema: Any) -> Any:
@@ -375,6 +385,7 @@ class CsvFiles(Dataset):
                     self._check_names(names, columns)
                 reader = self._opened(path, kinds, columns or ())
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
+                _check_utf8(path, kinds)
                 n_rows.append(sum(len(batch) for batch in reader))
             except arrow().ArrowInvalid as error:
                 name, kind = self._contradiction(path, str(error), kinds)
@@ -444,6 +455,15 @@ class CsvFiles(Dataset):
 
     def _check_unchanged(self) -> None:
         _check_unchanged(self.source, self._paths, self._seen, self._state())
+
+
+def _check_utf8(path: str, kinds: Mapping[str, Any]) -> None:
+    """Raise a FileFormatError for columns of bytes, which is what other encodings are taken for."""
+    if wrong := [name for name, kind in kinds.items() if arrow().types.is_binary(kind)]:
+        raise FileFormatError(
+            f"{path}: the column {quoted(wrong)} is not text in UTF-8. Convert the file, or read "
+            "it as a table in memory by read_table, with encoding=."
+        )
 
 
 def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:
@@ -638,8 +658,11 @@ def _of_paths(
         raise FileNotFoundError(f"There is no Parquet or CSV file {source}.")
     kinds = {_kind_of(file) for file in found}
     if kinds <= {"parquet", "pq"}:
-        files = arrow(".dataset").dataset(found, format="parquet")
-        return ParquetFiles(files, source, where, columns)
+        try:
+            files = arrow(".dataset").dataset(found, format="parquet")
+            return ParquetFiles(files, source, where, columns)
+        except arrow().ArrowInvalid as error:
+            raise _unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
         raise FileFormatError(
             f"{source}: expected files of one kind, .parquet or .csv; got {quoted(sorted(kinds))}."
@@ -660,6 +683,8 @@ def _kind_of(file: str) -> str:
 def _files(text: str) -> list[str]:
     """Return the data files that a path, a folder or a glob names, in order."""
     path = Path(text)
+    if not text:  # which Path takes for the current directory
+        return []
     if path.is_dir():
         inside = sorted(file for file in path.rglob("*") if file.is_file())
         return [str(file) for file in inside if _is_data(file.relative_to(path))]

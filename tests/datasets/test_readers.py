@@ -217,6 +217,34 @@ def test_csv_files_that_are_no_table(tmp_path, text):
         bg.open_dataset(write(tmp_path / "d", a=text))
 
 
+def test_files_that_are_damaged_or_in_another_encoding(tmp_path):
+    folder = write(tmp_path / "d", a={"x": [1]})
+    (folder / "b.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(FileFormatError, match=r"b\.parquet"):
+        bg.open_dataset(folder)
+    first, last = "k,x\né,1\n".encode("latin-1"), b"k,x\ne,1\n"
+    for parts in ((first, last), (last, first)):
+        for name, part in zip("ab", parts, strict=True):
+            (tmp_path / f"{name}.csv").write_bytes(part)
+        with pytest.raises(FileFormatError, match=r"\.csv"):
+            bg.open_dataset(f"{tmp_path}/?.csv")
+    (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfk,x\nf,1\n")
+    (tmp_path / "a.csv").write_bytes(last)
+    assert rows(bg.open_dataset(f"{tmp_path}/?.csv"))["k"] == ["e", "f"]
+
+
+def test_integers_that_floats_cannot_hold_are_refused(tmp_path):
+    folder = write(tmp_path / "d", a={"x": [2**60 + 1]}, b={"x": [0.5]})
+    with pytest.raises(FileFormatError, match="1152921504606846977"):
+        rows(bg.open_dataset(folder))
+
+
+def test_text_of_every_type(tmp_path):
+    kinds = (pa.string(), pa.large_string(), pa.string_view())
+    parts = {f"p{i}": {"k": pa.array([f"v{i}"], kind)} for i, kind in enumerate(kinds)}
+    assert rows(bg.open_dataset(write(tmp_path / "d", **parts)))["k"] == ["v0", "v1", "v2"]
+
+
 def test_hidden_files_and_those_of_other_programs_are_left_out(tmp_path):
     folder = write(tmp_path / "d", b={"x": [2]})
     write(folder / "sub", a={"x": [3]})
@@ -257,6 +285,8 @@ def test_a_dataset_opened_again_leaves_the_first_as_it_was(tmp_path):
 
 
 def test_what_is_no_dataset_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        bg.open_dataset("")
     for data in (pa.table({"x": [1]}), np.zeros((2, 2)), [[1, 2]], None):
         assert as_dataset(data) is None
         with pytest.raises(DataTypeError, match="A dataset is a path"):
