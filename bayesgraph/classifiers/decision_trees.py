@@ -22,9 +22,7 @@ from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed, estimator
 from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
 from bayesgraph.classifiers.validation import (
-    FROM_ROWS,
     Columns,
-    check_in_memory,
     known_rows,
     number_column,
     target_column,
@@ -256,7 +254,6 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
 
         The arguments are those of NetworkClassifier.fit.
         """
-        check_in_memory(self, X, FROM_ROWS)
         smoothing = self._smoothing()
         one_of("criterion", self.criterion, _CRITERIA)
         if (data := as_dataset(X)) is not None:
@@ -358,7 +355,6 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         -------
         self
         """
-        check_in_memory(self, X, FROM_ROWS)
         smoothing = self._smoothing()
         if (data := as_dataset(X)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)

@@ -16,12 +16,12 @@ from bayesgraph.classifiers.validation import note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource
 from bayesgraph.datasets.counting import check_finite
 from bayesgraph.datasets.domains import find_domains
-from bayesgraph.datasets.readers import arrow, decoded
+from bayesgraph.datasets.readers import decoded
 from bayesgraph.datasets.rows import Rows
-from bayesgraph.datasets.source import SAMPLE_ROWS, sampled
+from bayesgraph.datasets.source import sample_of
 from bayesgraph.encoding import Table, columns_of, encode_table
 from bayesgraph.encoding.columns import is_discrete
-from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, warn
+from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -137,23 +137,13 @@ def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any
 def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Return all rows of a dataset, or a sample of them, as features, labels and weights.
 
-    A sample has `SAMPLE_ROWS` rows, chosen by their numbers; a warning says so.
+    See `datasets.source.sample_of`.
     """
     _check_names(data, y, weight)
     n_rows = data.n_rows
     if n_rows is None:
         n_rows = sum(len(run) for run in data.runs([y]))
-    share, first, parts = SAMPLE_ROWS / max(n_rows, 1), 0, []
-    for run in data.runs(data.names):
-        parts.append(run if share >= 1.0 else run.filter(sampled(first, len(run), share)))
-        first += len(run)
-    table = arrow().concat_tables(parts)
-    if len(table) < n_rows:
-        warn(
-            f"This classifier looks at the rows themselves: it was fitted on a sample of "
-            f"{len(table):,} of the {n_rows:,} rows of {data.source}.",
-            BayesGraphWarning,
-        )
+    table = sample_of(data, data.names, n_rows)
     return _parts(table, [name for name in data.names if name not in (y, weight)], y, weight)
 
 

@@ -176,20 +176,9 @@ class NetworkClassifier(GraphClassifier):
         """Fit on a table larger than memory: find its states, then count in passes."""
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
-        self._check_counting(data)
         self._forget_all()
         source, target = dataset_source(self, data, y, sample_weight, discretizer)
         return self._learn(source, smoothing, target)
-
-    def _check_counting(self, data: Dataset) -> None:
-        """Raise a DataError if the classifier discretises columns, which takes their values."""
-        if (discretizer := self._discretizer()) is not None:
-            raise DataError(
-                f"{self!r} makes intervals of all values of a column (discretizer="
-                f"{discretizer.name!r}), so that it learns from a table in memory, not from "
-                f"{data.source}. Give it the rows that fit, or take a classifier that counts, such "
-                "as TANClassifier (--model tan), without a discretizer."
-            )
 
     def _fit(
         self,

@@ -21,11 +21,9 @@ from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
-    FROM_ROWS,
     Columns,
     bounded_weights,
     check_fitted,
-    check_in_memory,
     fit_columns,
     is_frame,
     known_columns,

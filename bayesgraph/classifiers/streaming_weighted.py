@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.classifiers.validation import FROM_ROWS, check_in_memory, target_column
+from bayesgraph.classifiers.validation import target_column
+from bayesgraph.datasets import as_dataset
 from bayesgraph.errors import BayesGraphWarning, ModelError, warn
 from bayesgraph.learning.streaming import StreamSettings
 
@@ -95,7 +96,8 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         BayesGraphWarning
             If the rows are sorted by class: exponents would adapt to the last class.
         """
-        check_in_memory(self, X, FROM_ROWS)
+        if as_dataset(X) is not None:
+            return super().fit(X, y, sample_weight)
         labels, _ = target_column(y)
         changes = np.count_nonzero(labels[1:] != labels[:-1])
         if len(labels) > _SORTED and 0 < changes < 2 * len(np.unique(labels)):

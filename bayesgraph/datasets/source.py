@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.datasets.readers import Dataset, arrow
 from bayesgraph.encoding import Table
+from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import N_THREADS, one_blas_thread
 from bayesgraph.statistics.blocks import tree_sum
@@ -92,11 +93,9 @@ class DatasetSource(RequestSource):
 
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
-        share, first, parts = SAMPLE_ROWS / max(self.n_rows, 1), 0, []
-        for run in self._dataset.runs(list(self._columns_of(self._all)), self._keep):
-            parts.append(run if share >= 1.0 else run.filter(sampled(first, len(run), share)))
-            first += len(run)
-        return self._encoded(arrow().concat_tables(parts), self._all)
+        names = list(self._columns_of(self._all))
+        rows = sample_of(self._dataset, names, self.n_rows, keep=self._keep)
+        return self._encoded(rows, self._all)
 
     def _collected(self, request: Request) -> Any:
         wanted = needed_by(request)
@@ -115,6 +114,34 @@ class DatasetSource(RequestSource):
     def _order(self) -> tuple[Variable, ...]:
         target = () if self.target is None else (self.target,)
         return (*self.features, *target)
+
+
+def sample_of(
+    dataset: Dataset,
+    names: Sequence[str],
+    n_rows: int,
+    *,
+    keep: Callable[[Any], Any] = lambda table: table,
+) -> Any:
+    """Return some columns of all of n_rows rows, or of a sample of `SAMPLE_ROWS`, as a Table.
+
+    Warns
+    -----
+    BayesGraphWarning
+        If it is a sample, with its size.
+    """
+    share, first, parts = SAMPLE_ROWS / max(n_rows, 1), 0, []
+    for run in dataset.runs(list(names), keep):
+        parts.append(run if share >= 1.0 else run.filter(sampled(first, len(run), share)))
+        first += len(run)
+    found = arrow().concat_tables(parts)
+    if len(found) < n_rows:
+        warn(
+            f"What looks at the rows themselves (intervals, trees, training to predict) took a "
+            f"sample of {len(found):,} of the {n_rows:,} rows of {dataset.source}.",
+            BayesGraphWarning,
+        )
+    return found
 
 
 def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.datasets import readers, source
-from bayesgraph.errors import DataError, DataTypeError, UnknownVariableError
+from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, UnknownVariableError
 from bayesgraph.statistics import blocks
 
 
@@ -59,7 +59,7 @@ def test_a_network_of_files_is_that_of_the_table(table, folder, weighted):
     memory = table.drop_columns("w")
     weights = table["w"].to_numpy() if weighted else None
     expected = bg.BayesianNetwork.fit(ARCS, memory, sample_weight=weights)
-    data = bg.datasets.as_dataset(folder, columns=[*memory.column_names, *["w"] * weighted])
+    data = bg.open_dataset(folder, columns=[*memory.column_names, *["w"] * weighted])
     same(bg.BayesianNetwork.fit(ARCS, data, sample_weight="w" if weighted else None), expected)
 
 
@@ -68,7 +68,7 @@ def test_a_network_of_files_is_that_of_the_table(table, folder, weighted):
 )
 def test_learners_find_the_arcs_of_the_table(table, folder, learn):
     memory = table.drop_columns(["w", "b"])
-    data = bg.datasets.as_dataset(folder, columns=memory.column_names)
+    data = bg.open_dataset(folder, columns=memory.column_names)
     expected = learn(bg.count_source(memory, "y"))
     found = learn(bg.count_source(data, "y"))
     assert found.arcs == expected.arcs
@@ -76,8 +76,9 @@ def test_learners_find_the_arcs_of_the_table(table, folder, learn):
 
 def test_a_sample_is_told_by_the_numbers_of_its_rows(table, folder, monkeypatch):
     monkeypatch.setattr(source, "SAMPLE_ROWS", 100)
-    data = bg.datasets.as_dataset(folder, columns=["a", "b", "y"])
-    sample = bg.count_source(data, "y").table
+    data = bg.open_dataset(folder, columns=["a", "b", "y"])
+    with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 500 rows"):
+        sample = bg.count_source(data, "y").table
     assert 60 < sample.n_rows < 140
     chosen = source.sampled(0, 500, 100 / 500)
     b = table["b"].to_numpy()[chosen]

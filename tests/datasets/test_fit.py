@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
 import bayesgraph as bg
-from bayesgraph.errors import BayesGraphError, DataError, DataTypeError
+from bayesgraph.datasets import source
+from bayesgraph.errors import BayesGraphError, BayesGraphWarning, DataError, DataTypeError
 from bayesgraph.statistics import blocks
 
 MODELS = {
@@ -178,7 +180,25 @@ def test_infinite_values_and_unknown_names_are_refused(tmp_path):
     ],
     ids=lambda c: type(c).__name__,
 )
-def test_classifiers_that_need_the_rows_say_so(classifier, files):
-    with pytest.raises((DataError, DataTypeError), match=r"in memory.*counts"):
-        classifier.fit(str(files["one"]), "class")
-    assert not hasattr(classifier, "classes_")
+def test_classifiers_that_need_the_rows_take_all_of_few(classifier, table, files, tmp_path):
+    used = ["letter", "size", "cost", "sound", "class"]
+    memory = table.select(used)
+    bits = []
+    for X, y in (
+        (memory.drop_columns("class"), memory.select(["class"])),
+        (bg.open_dataset(files["many"], columns=used), "class"),
+    ):
+        found = clone(classifier).set_params(check_columns=False).fit(X, y)
+        bits.append(saved(found, tmp_path / "m.bayesgraph"))
+    assert bits[0] == bits[1]
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [bg.TANClassifier(discretizer="mdlp"), bg.DecisionTreeNetworkClassifier()],
+    ids=lambda c: type(c).__name__,
+)
+def test_a_sample_of_many_rows_is_told(classifier, files, monkeypatch):
+    monkeypatch.setattr(source, "SAMPLE_ROWS", 100)
+    with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 331 rows"):
+        classifier.fit(files["one"], "class")
