@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesgraph import late_methods
 from bayesgraph.classifiers.error_tree import ErrorTreeClassifier
 from bayesgraph.classifiers.feature_layout import Layout
-from bayesgraph.classifiers.from_datasets import in_memory
+from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.model_queries import ModelQuestions
@@ -32,7 +32,6 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
 )
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
-from bayesgraph.datasets import as_dataset
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.suspicious import Examined, Labels
 from bayesgraph.encoding.table import check_unseen
@@ -256,7 +255,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         """
         smoothing = self._smoothing()
         one_of("criterion", self.criterion, _CRITERIA)
-        if (data := as_dataset(X)) is not None:
+        if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
         labels, name = target_column(y)
         found, table, labels, weights = self._table(X, labels, sample_weight)
@@ -356,7 +355,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         self
         """
         smoothing = self._smoothing()
-        if (data := as_dataset(X)) is not None:
+        if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
         numbers, name = number_column(y)
         found, table, numbers, weights = self._table(X, numbers, sample_weight)

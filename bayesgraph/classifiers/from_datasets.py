@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, joined_classes
-from bayesgraph.classifiers.validation import note_names, target_name
-from bayesgraph.datasets import Dataset, DatasetSource
+from bayesgraph.classifiers.validation import is_frame, note_names, target_name
+from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.datasets.counting import check_finite
 from bayesgraph.datasets.domains import find_domains
 from bayesgraph.datasets.readers import decoded
@@ -24,6 +24,14 @@ from bayesgraph.encoding.columns import is_discrete
 from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Discrete, Variable
+
+
+def dataset_of(X: Any, y: Any) -> Dataset | None:
+    """Return X as a dataset, or None if it is a table in memory.
+
+    A lazy frame with labels in memory is read as a whole.
+    """
+    return as_dataset(X) if isinstance(y, str) or not is_frame(X) else None
 
 
 def dataset_source(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.feature_layout import VECTORS
-from bayesgraph.classifiers.from_datasets import dataset_source
+from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
 from bayesgraph.classifiers.parameters import estimator
@@ -21,7 +21,6 @@ from bayesgraph.classifiers.validation import (
     Columns,
     check_fitted,
     grown_variables,
-    is_frame,
     known_columns,
     known_table,
     target_column,
@@ -30,7 +29,7 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
     weighted,
 )
-from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
+from bayesgraph.datasets import Dataset, DatasetSource
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.suspicious import Examined, Labels
@@ -167,8 +166,7 @@ class NetworkClassifier(GraphClassifier):
         -------
         self
         """
-        # A lazy frame with labels in memory is read as a whole.
-        if (isinstance(y, str) or not is_frame(X)) and (data := as_dataset(X)) is not None:
+        if (data := dataset_of(X, y)) is not None:
             return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
-from bayesgraph.classifiers.from_datasets import classes_in, named_batches
+from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
 from bayesgraph.classifiers.graph_classifier import GraphClassifier, chunks
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
 from bayesgraph.classifiers.network_classifier import checked_batches
@@ -35,7 +35,6 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
 )
 from bayesgraph.cpds import TableCPD
-from bayesgraph.datasets import as_dataset
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.suspicious import Labels
 from bayesgraph.encoding.table import check_unseen, length
@@ -210,7 +209,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         -------
         self
         """
-        if (data := as_dataset(X)) is not None:
+        if (data := dataset_of(X, y)) is not None:
             classes = classes_in(data, y, sample_weight)
             return self.fit_batches(named_batches(data, y, sample_weight), classes)
         self._forget_all()

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesgraph.classifiers.from_datasets import dataset_of
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.validation import target_column
-from bayesgraph.datasets import as_dataset
 from bayesgraph.errors import BayesGraphWarning, ModelError, warn
 from bayesgraph.learning.streaming import StreamSettings
 
@@ -96,7 +96,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         BayesGraphWarning
             If the rows are sorted by class: exponents would adapt to the last class.
         """
-        if as_dataset(X) is not None:
+        if dataset_of(X, y) is not None:
             return super().fit(X, y, sample_weight)
         labels, _ = target_column(y)
         changes = np.count_nonzero(labels[1:] != labels[:-1])
