@@ -14,16 +14,16 @@ from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, joined_classes
 from bayesgraph.classifiers.validation import is_frame, note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
-from bayesgraph.datasets.counting import check_finite
+from bayesgraph.datasets.counting import encoder, variables_of
 from bayesgraph.datasets.domains import find_domains
 from bayesgraph.datasets.readers import decoded
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.source import sample_of
-from bayesgraph.encoding import Table, columns_of, encode_table
-from bayesgraph.encoding.columns import is_discrete
+from bayesgraph.encoding import columns_of
+from bayesgraph.encoding.columns import Column, is_discrete
 from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 
 def dataset_of(X: Any, y: Any) -> Dataset | None:
@@ -62,13 +62,12 @@ def dataset_source(
     _check_names(data, y, weight)
     names = [name for name in data.names if name not in (y, weight)]
     types = columns_of(data.schema.empty_table())
-    layout = make_layout(
-        {name: types[name] for name in names}, estimator._distributions, estimator.categorical
-    )
-    declared = layout.declared(layout.grouped({name: types[name] for name in names}))
-    features: list[Any] = list(layout.grouped({name: types[name] for name in names}))
+    empty: dict[Name, Column] = {name: types[name] for name in names}
+    layout = make_layout(empty, estimator._distributions, estimator.categorical)
+    features = layout.grouped(empty)
+    declared = layout.declared(features)
     coded = [
-        name
+        str(name)
         for name in features
         if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
     ]
@@ -89,16 +88,6 @@ def dataset_source(
     classes = joined_classes(None, labels, None)
     target = Discrete(target_name(y, ()), classes.tolist())
     rows.weigh(classes, _weights_of_classes(estimator.class_weight, rows, classes))
-    variables: list[Variable] = [
-        declared.get(name)
-        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
-        for name in features
-    ]
-
-    def encoded(run: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
-        table = encode_table(layout.grouped(columns_of(run)), wanted, unseen="error")
-        check_finite(table)
-        return table, rows.weights(run)
 
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
@@ -109,14 +98,14 @@ def dataset_source(
             (*features, target),
             target,
             columns_of=named,
-            encoded=encoded,
+            encoded=encoder(rows, layout.grouped),
             n_rows=n_rows,
             keep=rows.kept,
         )
 
     note_names(estimator, list(names))
     estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, classes
-    source = source_of(variables)
+    source = source_of(variables_of(features, declared, domains))
     if discretizer is not None:
         # Intervals are found in a sample, and counted in all rows.
         sample = source.table

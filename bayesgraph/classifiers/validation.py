@@ -64,11 +64,6 @@ from bayesgraph.variables import (
 _FEW_ROWS = 32
 # Maximum weight of a row of a stream, with which squares of weights are finite.
 MAX_WEIGHT = 1e100
-# What to do with a table larger than memory and an estimator that does not count.
-FROM_ROWS = (
-    "It learns from the rows themselves: read them by read_table, pass batches to partial_fit if "
-    "it has it, or take a classifier that counts, such as TANClassifier (--model tan)."
-)
 
 
 def is_frame(X: Any) -> bool:
@@ -214,14 +209,6 @@ def _n_rows(columns: Mapping[Name, Column]) -> int:
     return n_rows
 
 
-def check_in_memory(estimator: Any, X: Any, instead: str) -> None:
-    """Raise a DataTypeError, which says what to do `instead`, for a path or a Dataset."""
-    if isinstance(X, (str, os.PathLike, Dataset)):
-        raise DataTypeError(
-            f"{type(estimator).__name__} takes a table in memory here; got {X!s:.200}. {instead}"
-        )
-
-
 def plain_items(items: Any) -> list[Name]:
     """Return `items`, names in a list or an array (such as a vectorizer's words), as a list."""
     return list(np.asarray(items, dtype=object).tolist())
@@ -243,7 +230,11 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
             return Columns(names, len(X), _FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, _n_rows(columns), columns, None)
-    check_in_memory(estimator, X, "predict_dataset reads files, and writes one.")
+    if isinstance(X, (str, os.PathLike, Dataset)):
+        raise DataTypeError(
+            f"{type(estimator).__name__} takes a table in memory here; got {X!s:.200}. "
+            "predict_dataset reads files, and writes one."
+        )
     matrix = _checked_array(estimator, X, sparse=sparse)
     if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
         # An array has no names: there is nothing to compare if there were none in fitting.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bayesgraph.datasets.domains import find_domains
+from bayesgraph.datasets.domains import Domain, find_domains
 from bayesgraph.datasets.readers import Dataset
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.encoding import Table, columns_of, encode_table
-from bayesgraph.encoding.columns import infinite, is_discrete
+from bayesgraph.encoding.columns import Column, infinite, is_discrete
 from bayesgraph.encoding.table import categorical_names
 from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
@@ -71,27 +71,53 @@ def source_of_columns(
             f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "
             f"rows of {data.source}; leave these rows out, such as by where=."
         )
-    variables = {
-        name: known.get(name)
-        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
-        for name in names
-    }
-    chosen = None if target is None else variables[target]
+    variables = variables_of(names, known, domains)
+    chosen = None if target is None else variables[names.index(target)]
     assert chosen is None or isinstance(chosen, Discrete)  # it is among the coded ones
-
-    def encoded(run: Any, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
-        table = encode_table(columns_of(run), wanted, unseen="error")
-        check_finite(table)
-        return table, rows.weights(run)
-
     return DatasetSource(
         data,
-        tuple(variables.values()),
+        tuple(variables),
         chosen,
         columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
-        encoded=encoded,
+        encoded=encoder(rows),
         n_rows=n_rows,
     )
+
+
+def variables_of(
+    names: Iterable[Name], known: Mapping[Name, Variable], domains: Mapping[Name, Domain]
+) -> list[Variable]:
+    """Return the variable of each column: the known one, or one with the states of its domain.
+
+    Columns without a domain are numbers.
+    """
+    return [
+        known.get(name)
+        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
+        for name in names
+    ]
+
+
+def encoder(
+    rows: Rows,
+    grouped: Callable[[dict[Name, Column]], dict[Name, Column]] = lambda columns: columns,
+) -> Callable[[Any, Sequence[Variable]], tuple[Table, Floats]]:
+    """Return the function that encodes a run of rows by given variables, with its weights.
+
+    Parameters
+    ----------
+    rows : Rows
+        Gives the weights.
+    grouped : callable
+        Joins the columns of each vector of counts.
+    """
+
+    def encoded(run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
+        table = encode_table(grouped(columns_of(run)), variables, unseen="error")
+        _check_finite(table)
+        return table, rows.weights(run)
+
+    return encoded
 
 
 def _discrete(
@@ -103,7 +129,7 @@ def _discrete(
     return [n for n in names if n == target or n in chosen or is_discrete(types[n], n)]
 
 
-def check_finite(table: Table) -> None:
+def _check_finite(table: Table) -> None:
     """Raise a DataError for an infinite number."""
     wrong = np.argwhere(np.isinf(table.values))
     if len(wrong):
