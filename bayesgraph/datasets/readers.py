@@ -14,6 +14,7 @@ from typing import Any
 
 import narwhals as nw
 
+from bayesgraph.checks import whole_number
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
@@ -591,6 +592,7 @@ def open_dataset(
     ['rain', 'sun']
     >>> folder.cleanup()
     """
+    whole_number("max_categories=", "states", max_categories, 1)
     found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
     if found is None:
         raise DataTypeError(

@@ -13,7 +13,13 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.datasets import as_dataset, readers
 from bayesgraph.datasets.domains import find_domains
-from bayesgraph.errors import DataError, DataTypeError, FileFormatError, UnknownVariableError
+from bayesgraph.errors import (
+    BayesGraphError,
+    DataError,
+    DataTypeError,
+    FileFormatError,
+    UnknownVariableError,
+)
 
 
 def write(folder, **tables):
@@ -306,3 +312,9 @@ def test_progress_counts_the_rows_of_each_pass(tmp_path):
     assert seen[:2] == [(2, 3), (3, 3)]
     assert len(seen) >= 4
     assert set(seen) == {(2, 3), (3, 3)}
+
+
+@pytest.mark.parametrize("maximum", ["a", 0, 1.5, True])
+def test_a_number_of_categories_that_is_none(maximum):
+    with pytest.raises(BayesGraphError, match="max_categories="):
+        bg.open_dataset("x.csv", max_categories=maximum)
