@@ -14,10 +14,10 @@ from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, joined_classes
 from bayesgraph.classifiers.validation import is_frame, note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
-from bayesgraph.datasets.counting import encoder, variables_of
-from bayesgraph.datasets.domains import find_domains
-from bayesgraph.datasets.readers import decoded
+from bayesgraph.datasets.counting import RowsEncoding, variables_of
+from bayesgraph.datasets.domains import Domain, find_domains
 from bayesgraph.datasets.rows import Rows
+from bayesgraph.datasets.schemas import decoded
 from bayesgraph.datasets.source import sample_of
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import Column, is_discrete
@@ -71,11 +71,11 @@ def dataset_source(
         for name in features
         if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
     ]
-    rows = Rows(data, y, weight)
-    domains, n_rows = find_domains(rows.tables([*coded, y]), [*coded, y], data.max_categories)
+    found = find_domains(data, [*coded, y], Rows(data.source, y, weight))
+    domains, n_rows = found.columns, found.n_rows
     if not n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
-    if missing := rows.n_unlabelled:
+    if missing := found.labels.n_missing:
         raise DataError(
             f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
             "Leave these rows out, such as by where=."
@@ -87,7 +87,8 @@ def dataset_source(
     check_classification_targets(labels)
     classes = joined_classes(None, labels, None)
     target = Discrete(target_name(y, ()), classes.tolist())
-    rows.weigh(classes, _weights_of_classes(estimator.class_weight, rows, classes))
+    by_class = _weights_of_classes(estimator.class_weight, found.labels, classes)
+    rows = Rows(data.source, y, weight, classes, by_class)
 
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
@@ -98,9 +99,9 @@ def dataset_source(
             (*features, target),
             target,
             columns_of=named,
-            encoded=encoder(rows, layout.grouped),
+            encoded=RowsEncoding(rows, layout.grouped),
             n_rows=n_rows,
-            keep=rows.kept,
+            rows=rows,
         )
 
     note_names(estimator, list(names))
@@ -119,7 +120,7 @@ def dataset_source(
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
     """Return the classes of the rows of positive weight, in ascending order."""
     _check_names(data, y, weight)
-    domains, _ = find_domains(Rows(data, y, weight).tables([y]), [y], data.max_categories)
+    domains = find_domains(data, [y], Rows(data.source, y, weight)).columns
     return joined_classes(None, np.array(domains[y].states), None)
 
 
@@ -169,14 +170,15 @@ def _columns(layout: Layout, variables: Sequence[Variable]) -> list[str]:
     return [str(n) for v in variables for n in layout.groups.get(v.name, (v.name,))]
 
 
-def _weights_of_classes(class_weight: Any, rows: Rows, classes: NDArray[Any]) -> Floats | None:
+def _weights_of_classes(class_weight: Any, labels: Domain, classes: NDArray[Any]) -> Floats | None:
     """Return the weight of each class that `class_weight` gives, None if all weigh 1."""
     if class_weight is None:
         return None
     if isinstance(class_weight, Mapping):
         return class_weights(class_weight, classes)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return rows.balanced(classes)
+        counts = np.array([labels.count_of(c) for c in classes.tolist()], dtype=np.float64)
+        return np.asarray(labels.counts.total() / (len(labels.counts) * counts))
     raise DataError(
         f"class_weight= is a mapping from class to weight or 'balanced'; got {class_weight!r}."
     )

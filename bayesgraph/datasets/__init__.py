@@ -1,6 +1,7 @@
 """Tables larger than memory: files and engines that are read in runs of rows, pass by pass."""
 
-from bayesgraph.datasets.readers import Dataset, as_dataset, open_dataset
+from bayesgraph.datasets.dataset import Dataset
+from bayesgraph.datasets.opening import as_dataset, open_dataset
 from bayesgraph.datasets.source import DatasetSource
 
 __all__ = ["Dataset", "DatasetSource", "as_dataset", "open_dataset"]

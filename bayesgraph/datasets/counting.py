@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bayesgraph.datasets.dataset import Dataset
 from bayesgraph.datasets.domains import Domain, find_domains
-from bayesgraph.datasets.readers import Dataset
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.encoding import Table, columns_of, encode_table
@@ -60,10 +61,11 @@ def source_of_columns(
     names = [name for name in names if name != weight]
     known = dict(declared or {})
     coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
-    rows = Rows(data, target, weight)
-    read = list(dict.fromkeys([*coded, *([] if target is None else [target])]))
+    rows = Rows(data.source, target, weight)
+    read = [*coded, *([] if target is None else [target])]
     # Rows of weight zero keep their states, as in memory.
-    domains, n_rows = find_domains(data.read(read), read, data.max_categories)
+    found = find_domains(data, read, Rows(data.source, target, None))
+    domains, n_rows = found.columns, found.n_rows
     if not n_rows:
         raise DataError(f"{data.source} has no rows.")
     if target is not None and domains[target].n_missing:
@@ -79,7 +81,7 @@ def source_of_columns(
         tuple(variables),
         chosen,
         columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
-        encoded=encoder(rows),
+        encoded=RowsEncoding(rows),
         n_rows=n_rows,
     )
 
@@ -98,26 +100,29 @@ def variables_of(
     ]
 
 
-def encoder(
-    rows: Rows,
-    grouped: Callable[[dict[Name, Column]], dict[Name, Column]] = lambda columns: columns,
-) -> Callable[[Any, Sequence[Variable]], tuple[Table, Floats]]:
-    """Return the function that encodes a run of rows by given variables, with its weights.
+@dataclass(frozen=True)
+class RowsEncoding:
+    """The encoding of a run of rows by given variables; see `datasets.source.Encoding`.
 
-    Parameters
+    Attributes
     ----------
     rows : Rows
         Gives the weights.
-    grouped : callable
+    grouped : callable, optional
         Joins the columns of each vector of counts.
     """
 
-    def encoded(run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
-        table = encode_table(grouped(columns_of(run)), variables, unseen="error")
-        _check_finite(table)
-        return table, rows.weights(run)
+    rows: Rows
+    grouped: Callable[[dict[Name, Column]], dict[Name, Column]] | None = None
 
-    return encoded
+    def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
+        """Return the encoded run, and the weights of its rows."""
+        columns = columns_of(run)
+        if self.grouped is not None:
+            columns = self.grouped(columns)
+        table = encode_table(columns, variables, unseen="error")
+        _check_finite(table)
+        return table, self.rows.weights(run)
 
 
 def _discrete(

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from bayesgraph.datasets.dataset import Dataset
+from bayesgraph.datasets.rows import Rows
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import factorise, naturally_ordered
 from bayesgraph.errors import DataError
 from bayesgraph.variables import Name, State
 
 
-@dataclass
+@dataclass(frozen=True)
 class Domain:
     """The values of a discrete column in some rows.
 
     Attributes
     ----------
-    name : str
-    counts : dict from (type, value) to number of rows
+    counts : Counter of (type, value)
+        Number of rows with each value.
     n_missing : int
     """
 
-    name: Name
-    counts: dict[tuple[type, State], int] = field(default_factory=dict)
+    counts: Counter[tuple[type, State]] = field(default_factory=Counter)
     n_missing: int = 0
 
-    def add(self, column: Any) -> None:
-        """Add the rows of a column."""
-        found = factorise(column, self.name)
+    @classmethod
+    def of(cls, column: Any, name: Name) -> Domain:
+        """Return the domain of a column in memory."""
+        found = factorise(column, name)
         counts = np.bincount(found.codes.astype(np.int64) + 1, minlength=len(found.states) + 1)
-        self.n_missing += int(counts[0])
-        for state, count in zip(found.states, counts[1:].tolist(), strict=True):
-            if count:
-                key = type(state), state
-                self.counts[key] = self.counts.get(key, 0) + count
+        occurs = zip(found.states, counts[1:].tolist(), strict=True)
+        by_state = Counter({(type(state), state): count for state, count in occurs if count})
+        return cls(by_state, int(counts[0]))
+
+    def __add__(self, other: Domain) -> Domain:
+        return Domain(self.counts + other.counts, self.n_missing + other.n_missing)
 
     @property
     def states(self) -> list[State]:
@@ -49,44 +53,87 @@ class Domain:
 
     def count_of(self, state: State) -> int:
         """Return the number of rows with a state."""
-        return self.counts.get((type(state), state), 0)
+        return self.counts[type(state), state]
 
 
-def find_domains(
-    tables: Iterable[Any], names: Sequence[Name], maximum: int
-) -> tuple[dict[Name, Domain], int]:
-    """Return the domain of each column by name, and the number of rows.
+@dataclass(frozen=True)
+class Domains:
+    """The domains of columns in the rows that count.
+
+    Attributes
+    ----------
+    columns : dict from name to Domain
+    n_rows : int
+        Number of rows that count.
+    labels : Domain
+        The classes in all rows, also in those that do not count.
+    maximum : int
+        Maximum number of states of a column.
+    """
+
+    columns: dict[Name, Domain]
+    n_rows: int
+    labels: Domain
+    maximum: int
+
+    def __post_init__(self) -> None:
+        for name, domain in self.columns.items():
+            if len(domain.counts) > self.maximum:
+                raise DataError(
+                    f"Column {name!r} has more than {self.maximum:,} states in {self.n_rows:,} "
+                    "rows: an identifier, or numbers written as text? Leave it out, or allow more "
+                    "by max_categories=."
+                )
+
+    def __add__(self, other: Domains) -> Domains:
+        columns = {name: domain + other.columns[name] for name, domain in self.columns.items()}
+        n_rows, labels = self.n_rows + other.n_rows, self.labels + other.labels
+        return Domains(columns, n_rows, labels, self.maximum)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """The domains of columns in a run of rows."""
+
+    names: tuple[Name, ...]
+    rows: Rows
+    maximum: int
+
+    def __call__(self, first: int, run: Any) -> Domains:
+        y, labels = self.rows.y, Domain()
+        if y is not None:
+            labels = Domain.of(columns_of(run.select([y]))[y], y)
+        kept = self.rows.kept(run)
+        columns = columns_of(kept) if self.names else {}
+        found = {name: Domain.of(columns[name], name) for name in self.names}
+        return Domains(found, len(kept), labels, self.maximum)
+
+
+def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+    """Return the domains of columns of a dataset, in one pass.
 
     Parameters
     ----------
-    tables : iterable of pyarrow.Table
-        Tables with the columns `names`, in any order of rows.
+    data : Dataset
     names : sequence of str
-    maximum : int
-        Maximum number of states of a column.
+    rows : Rows
+        The rows that count.
 
     Raises
     ------
     DataError
-        If a column has more states, or no value in any row.
+        If a column has too many states, or no value in any row.
     """
-    domains = {name: Domain(name) for name in names}
-    n_rows = 0
-    for table in tables:
-        n_rows += len(table)
-        columns = columns_of(table) if names else {}
-        for name, domain in domains.items():
-            domain.add(columns[name])
-            if len(domain.counts) > maximum:
-                raise DataError(
-                    f"Column {name!r} has more than {maximum:,} states in the first {n_rows:,} "
-                    "rows: an identifier, or numbers written as text? Leave it out, or allow more "
-                    "by max_categories=."
-                )
-    for name, domain in domains.items():
-        if n_rows and not domain.counts:
+    chosen = tuple(dict.fromkeys(names))
+    read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
+    finding = _Finding(chosen, rows, data.max_categories)
+    found = data.reduce(finding, rows.with_weights(read))
+    if found is None:
+        return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)
+    for name, domain in found.columns.items():
+        if found.n_rows and not domain.counts:
             raise DataError(
-                f"Column {name!r} has no observed value in {n_rows:,} rows, so that its states are "
-                "unknown; leave it out."
+                f"Column {name!r} has no observed value in {found.n_rows:,} rows, so that its "
+                "states are unknown; leave it out."
             )
-    return domains, n_rows
+    return found

@@ -1,22 +1,19 @@
-"""Count sources over datasets: one pass for each request, in runs of blocks, by several threads."""
+"""Count sources over datasets: one pass for each request, in runs of blocks."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.datasets.readers import Dataset, arrow
+from bayesgraph.datasets.dataset import EVERY, Dataset, Filter, arrow
 from bayesgraph.encoding import Table
 from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.parallel import N_THREADS, one_blas_thread
-from bayesgraph.statistics.blocks import tree_sum
 from bayesgraph.statistics.requests import (
     Families,
     Moments,
@@ -33,12 +30,23 @@ from bayesgraph.variables import Discrete, Variable
 SAMPLE_ROWS = 2**18
 
 
+class Encoding(Protocol):
+    """The encoding of runs of rows; it can be sent to other processes."""
+
+    def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
+        """Return a run as an encoded table of given variables, and the weights of its rows.
+
+        The weights are empty if every row weighs 1.
+        """
+        ...
+
+
 class DatasetSource(RequestSource):
     """A count source that reads a dataset once for each request.
 
     Every run of blocks is encoded and counted by itself, and the sums are added along the binary
     tree of the runs (see `statistics.blocks`), so that the statistics have the same bits as those
-    of a table in memory, whatever the number of threads.
+    of a table in memory, whatever the number of threads or the executor.
 
     Parameters
     ----------
@@ -48,13 +56,11 @@ class DatasetSource(RequestSource):
     target : Discrete or None
     columns_of : callable
         Returns the names of the columns that a sequence of variables needs.
-    encoded : callable
-        Returns a run as an encoded table of given variables, and the weights of its rows (empty if
-        every row weighs 1).
-    keep : callable
-        Returns the rows of a table that count.
+    encoded : Encoding
     n_rows : int
         Number of rows that count.
+    rows : Filter
+        The rows that count.
 
     Attributes
     ----------
@@ -72,13 +78,13 @@ class DatasetSource(RequestSource):
         target: Discrete | None,
         *,
         columns_of: Callable[[Sequence[Variable]], Sequence[str]],
-        encoded: Callable[[Any, Sequence[Variable]], tuple[Table, Floats]],
+        encoded: Encoding,
         n_rows: int,
-        keep: Callable[[Any], Any] = lambda table: table,
+        rows: Filter = EVERY,
     ) -> None:
         super().__init__(variables, target, Statistics())
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
-        self._keep, self.n_rows = keep, n_rows
+        self._rows, self.n_rows = rows, n_rows
         self._all = self._order
 
     @property
@@ -94,21 +100,16 @@ class DatasetSource(RequestSource):
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
         names = list(self._columns_of(self._all))
-        rows = sample_of(self._dataset, names, self.n_rows, keep=self._keep)
+        rows = sample_of(self._dataset, names, self.n_rows, self._rows)
         return self._encoded(rows, self._all)
 
     def _collected(self, request: Request) -> Any:
         wanted = needed_by(request)
-        variables = [v for v in self._order if v in wanted]
-
-        def counted(run: Any) -> Statistics:
-            table, weights = self._encoded(run, variables)
-            return Statistics.collect(table, [request], weights)
-
-        runs = self._dataset.runs(list(self._columns_of(variables)), self._keep)
-        # The limit holds for the process, so that it is set once for all threads.
-        with one_blas_thread():
-            return tree_sum(in_order(counted, runs)).summaries[request]
+        variables = tuple(v for v in self._order if v in wanted)
+        counting = _Counting(self._encoded, variables, request)
+        found = self._dataset.reduce(counting, self._columns_of(variables), self._rows)
+        assert found is not None  # the dataset has rows
+        return found.summaries[request]
 
     @property
     def _order(self) -> tuple[Variable, ...]:
@@ -116,13 +117,20 @@ class DatasetSource(RequestSource):
         return (*self.features, *target)
 
 
-def sample_of(
-    dataset: Dataset,
-    names: Sequence[str],
-    n_rows: int,
-    *,
-    keep: Callable[[Any], Any] = lambda table: table,
-) -> Any:
+@dataclass(frozen=True)
+class _Counting:
+    """The requested statistics of a run of rows."""
+
+    encoded: Encoding
+    variables: tuple[Variable, ...]
+    request: Request
+
+    def __call__(self, first: int, run: Any) -> Statistics:
+        table, weights = self.encoded(run, self.variables)
+        return Statistics.collect(table, [self.request], weights)
+
+
+def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
     """Return some columns of all of n_rows rows, or of a sample of `SAMPLE_ROWS`, as a Table.
 
     Warns
@@ -130,18 +138,37 @@ def sample_of(
     BayesGraphWarning
         If it is a sample, with its size.
     """
-    share, first, parts = SAMPLE_ROWS / max(n_rows, 1), 0, []
-    for run in dataset.runs(list(names), keep):
-        parts.append(run if share >= 1.0 else run.filter(sampled(first, len(run), share)))
-        first += len(run)
-    found = arrow().concat_tables(parts)
+    drawn = data.reduce(_Drawing(SAMPLE_ROWS / max(n_rows, 1)), names, rows)
+    found = arrow().concat_tables([] if drawn is None else drawn.tables)
     if len(found) < n_rows:
         warn(
             f"What looks at the rows themselves (intervals, trees, training to predict) took a "
-            f"sample of {len(found):,} of the {n_rows:,} rows of {dataset.source}.",
+            f"sample of {len(found):,} of the {n_rows:,} rows of {data.source}.",
             BayesGraphWarning,
         )
     return found
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Sampled rows, in tables one below another."""
+
+    tables: tuple[Any, ...]
+
+    def __add__(self, other: _Drawn) -> _Drawn:
+        return _Drawn(self.tables + other.tables)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The rows of a run that are in the sample of a share of all rows."""
+
+    share: float
+
+    def __call__(self, first: int, run: Any) -> _Drawn:
+        if self.share >= 1.0:
+            return _Drawn((run,))
+        return _Drawn((run.filter(sampled(first, len(run), self.share)),))
 
 
 def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:
@@ -170,26 +197,3 @@ def needed_by(request: Request) -> set[Variable | None]:
         case Totals():
             return {request.vector, request.given}
     raise AssertionError(f"unknown request {request!r}")
-
-
-def in_order(
-    function: Callable[[Any], Any], items: Iterable[Any], n_threads: int = N_THREADS
-) -> Iterator[Any]:
-    """Yield function(item) for all items in their order, computed by several threads.
-
-    At most one item more than there are threads is held at a time.
-    """
-    if n_threads == 1:
-        yield from map(function, items)
-        return
-    pool = ThreadPoolExecutor(n_threads, "bayesgraph-runs")
-    waiting: deque[Future[Any]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:  # also if the caller stops, or is interrupted
-        pool.shutdown(wait=True, cancel_futures=True)

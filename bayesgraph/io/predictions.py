@@ -13,8 +13,8 @@ import numpy as np
 
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.datasets import Dataset, open_dataset
-from bayesgraph.datasets.readers import arrow
-from bayesgraph.datasets.source import in_order
+from bayesgraph.datasets.dataset import arrow
+from bayesgraph.datasets.executors import in_order
 from bayesgraph.errors import DataError, FileFormatError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.normalise import largest, normalised
@@ -26,7 +26,7 @@ from bayesgraph.variables import has_text_states
 _WHAT = ("both", "predict", "predict_proba")
 _PARQUET, _TEXTS = (".parquet", ".pq"), (".csv", ".tsv")
 # Number of runs of rows in each file of a folder.
-_RUNS_OF_PART = 8
+_RUNS_OF_PART = 32
 
 Write: TypeAlias = Callable[[Any], None]
 

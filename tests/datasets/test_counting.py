@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.datasets import readers, source
+from bayesgraph.datasets import source
 from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, UnknownVariableError
 from bayesgraph.statistics import blocks
 
@@ -32,7 +32,6 @@ def table():
 @pytest.fixture
 def folder(table, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 32)
-    monkeypatch.setattr(readers.Dataset.runs, "__defaults__", (lambda part: part, 128))
     path = tmp_path / "data"
     path.mkdir()
     for k, first in enumerate((0, 7, 7, 300)):

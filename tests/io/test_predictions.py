@@ -20,7 +20,7 @@ N_ROWS = 215
 @pytest.fixture(autouse=True)
 def small_runs(monkeypatch):
     """Runs of 16 rows, and three of them in each file of a folder."""
-    monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "BLOCK", 16)
     monkeypatch.setattr(predictions, "_RUNS_OF_PART", 3)
 
 

@@ -1,7 +1,6 @@
 """Datasets: one table of many files, in runs, and what is refused by name."""
 
 import os
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -11,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.datasets import as_dataset, readers
+from bayesgraph.datasets import as_dataset, csv_files
 from bayesgraph.datasets.domains import find_domains
+from bayesgraph.datasets.rows import Rows
 from bayesgraph.errors import (
     BayesGraphError,
     DataError,
@@ -39,25 +39,6 @@ def rows(dataset, columns=None):
     return pa.concat_tables(parts).to_pydict()
 
 
-@pytest.mark.parametrize("lengths", [(10,), (3, 3, 3, 1), (0, 1, 0, 9), (4, 4, 2), (1,) * 10])
-@pytest.mark.parametrize("size", [1, 3, 4, 10, 11])
-def test_runs_have_one_length_however_the_rows_arrive(lengths, size):
-    ends = np.cumsum([0, *lengths])
-    tables = [pa.table({"x": list(range(a, b))}) for a, b in pairwise(ends)]
-    schema = pa.schema([("x", pa.int64())])
-    dataset = readers.Batches(lambda _: [t.cast(schema) for t in tables], schema, "the batches")
-    found = [run["x"].to_pylist() for run in dataset.runs(["x"], n_rows=size)]
-    assert found == [list(range(a, min(a + size, 10))) for a in range(0, 10, size)]
-
-
-def test_rows_are_left_out_before_runs_are_formed():
-    schema = pa.schema([("x", pa.int64())])
-    batches = [pa.table({"x": [0, 1, 2]}), pa.table({"x": [3, 4, 5, 6]})]
-    dataset = readers.Batches(lambda _: batches, schema, "the batches")
-    even = dataset.runs(["x"], lambda t: t.filter([v % 2 == 0 for v in t["x"].to_pylist()]), 2)
-    assert [run["x"].to_pylist() for run in even] == [[0, 2], [4, 6]]
-
-
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_files_are_one_table_with_columns_in_any_order(tmp_path, kind):
     first, last = {"x": [1, 2], "k": ["b", "a"]}, {"k": ["c", "b"], "x": [3.5, None]}
@@ -69,8 +50,8 @@ def test_files_are_one_table_with_columns_in_any_order(tmp_path, kind):
         assert dataset.n_rows == 4
         assert dataset.schema.field("x").type == pa.float64()
         assert rows(dataset) == {"x": [1.0, 2.0, 3.5, None], "k": ["b", "a", "c", "b"]}
-        found, n_rows = find_domains(dataset.tables(["k"]), ["k"], 3)
-        assert (found["k"].states, n_rows) == (["a", "b", "c"], 4)
+        found = find_domains(dataset, ["k"], Rows("the files", None, None))
+        assert (found.columns["k"].states, found.n_rows) == (["a", "b", "c"], 4)
 
 
 def test_a_late_category_and_a_late_class_are_states(tmp_path):
@@ -203,7 +184,7 @@ def test_several_columns_may_need_wider_types(tmp_path):
 
 @pytest.mark.parametrize("block", [48, 64, 200])
 def test_line_ends_within_quotes_and_small_blocks(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(readers, "_CSV_BLOCK", block)
+    monkeypatch.setattr(csv_files, "_BLOCK", block)
     values = [f"line {i}\nof, two" for i in range(50)]
     text = "k,x\n" + "".join(f'"{value}",{i}\n' for i, value in enumerate(values)) + "last,2.5\n"
     dataset = bg.open_dataset(write(tmp_path / "d", a=text))

@@ -1,0 +1,332 @@
+"""Datasets: tables that are read in order, as often as needed, and never held as a whole."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Protocol, TypeVar
+
+from bayesgraph.datasets.executors import Executor, in_order
+from bayesgraph.errors import DataTypeError, unknown_variable
+from bayesgraph.optional import optional_module
+from bayesgraph.parallel import one_blas_thread
+from bayesgraph.statistics import blocks
+
+# Called with the number of rows read in a pass, and the number of all rows, None if unknown.
+Progress = Callable[[int, int | None], None]
+# A sum over runs of rows; it has ``+``.
+Sum = TypeVar("Sum")
+
+# Number of blocks of a part, which one worker reads and counts, a power of two.
+BLOCKS_OF_PART = 32
+
+
+def arrow(module: str = "") -> Any:
+    """Return pyarrow or one of its modules, or the error that says how to install it."""
+    return optional_module(
+        f"pyarrow{module}", extra="tables", what="Reading tables larger than memory"
+    )
+
+
+class Filter(Protocol):
+    """The choice of the rows of tables that count.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns that it looks at, which the tables need to have.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it looks at."""
+        ...
+
+    def kept(self, table: Any) -> Any:
+        """Return the rows of a table that count."""
+        ...
+
+
+@dataclass(frozen=True)
+class Every:
+    """The filter under which all rows count."""
+
+    columns: tuple[str, ...] = ()
+
+    def kept(self, table: Any) -> Any:
+        """Return the table."""
+        return table
+
+
+EVERY = Every()
+
+
+class Piece(Protocol):
+    """Successive rows of a dataset that are read without those before, in any process.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        None if the number is unknown before they are read.
+    """
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows."""
+        ...
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of some columns in order, as pyarrow Tables of any lengths."""
+        ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """Successive rows of a dataset for one worker: slices of pieces, with some columns.
+
+    Attributes
+    ----------
+    pieces : tuple of Piece
+    bounds : tuple of (int, int or None)
+        Of each piece, the first row that belongs to the part and the one after the last, counted
+        among the rows that count; None is the end of the piece.
+    columns : tuple of str
+    rows : Filter
+        The rows that count.
+    first : int
+        Number of the part's first row among those of the dataset that count.
+    """
+
+    pieces: tuple[Piece, ...]
+    bounds: tuple[tuple[int, int | None], ...]
+    columns: tuple[str, ...]
+    rows: Filter
+    first: int = 0
+
+    def tables(self) -> Iterator[Any]:
+        """Yield the rows of the part that count."""
+        for piece, (begin, end) in zip(self.pieces, self.bounds, strict=True):
+            at = 0
+            for table in piece.tables(self.columns):
+                kept = self.rows.kept(table)
+                last = len(kept) if end is None else min(end - at, len(kept))
+                if begin - at < last:
+                    yield kept.slice(max(begin - at, 0), last - max(begin - at, 0))
+                at += len(kept)
+                if end is not None and at >= end:
+                    break
+
+
+class Dataset(ABC):
+    """A table of named columns that is read in order, as often as needed.
+
+    Attributes
+    ----------
+    source : str
+        Name for messages, such as a path.
+    schema : pyarrow.Schema
+        Names and types of the columns; text is read as categories where that is faster.
+    n_rows : int or None
+        Number of rows if it is known without reading them.
+    max_categories : int
+        Maximum number of states of a column.
+    progress : callable or None
+        Called in each pass with the number of rows read so far and `n_rows`.
+    executor : Executor or None
+        Reads and counts parts of the rows elsewhere; None for threads of this process.
+    """
+
+    source: str
+    schema: Any
+    n_rows: int | None = None
+    max_categories: int = 10_000
+    progress: Progress | None = None
+    executor: Executor | None = None
+
+    @abstractmethod
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield all rows of some columns in order, as pyarrow Tables of any lengths."""
+
+    def pieces(self, columns: Sequence[str]) -> Sequence[Piece]:
+        """Return the pieces of the dataset in order, of which some columns will be read.
+
+        Raises
+        ------
+        DataTypeError
+            If its rows are read one after another only.
+        """
+        raise DataTypeError(
+            f"executor= reads parts of {self.source} in other processes, which takes Parquet files "
+            "or frames of Dask; write the rows to Parquet files, or leave out executor=."
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, in their order."""
+        return tuple(self.schema.names)
+
+    def read(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield what `tables` yields, and report how far the pass is."""
+        done = 0
+        for table in self.tables(columns):
+            done += len(table)
+            if self.progress is not None:
+                self.progress(done, self.n_rows)
+            yield table
+
+    def runs(
+        self, columns: Sequence[str], rows: Filter = EVERY, n_rows: int | None = None
+    ) -> Iterator[Any]:
+        """Yield the rows of some columns that count, in runs of `n_rows`; the last is shorter.
+
+        By default a run is a block of the canonical grid; see `statistics.blocks`.
+        """
+        return in_runs(map(rows.kept, self.read(columns)), n_rows)
+
+    def reduce(
+        self,
+        function: Callable[[int, Any], Sum],
+        columns: Sequence[str],
+        rows: Filter = EVERY,
+    ) -> Sum | None:
+        """Return the sum of a function of all runs along the tree of blocks, None without rows.
+
+        The sum has the same bits wherever and in whatever order the runs are read.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the number of a run's first row and the run as a Table; returns a value with
+            ``+``. With an executor it must be possible to send it to another process.
+        columns : sequence of str
+            Those that `rows` looks at are read too.
+        rows : Filter
+            The rows that count, which are numbered.
+        """
+        wanted = tuple(dict.fromkeys([*columns, *rows.columns]))
+        # The limit holds for the process, so that it is set once for all threads.
+        with one_blas_thread():
+            if self.executor is None:
+                numbered = _numbered(self.runs(wanted, rows), 0)
+                return _sum(in_order(lambda run: function(*run), numbered))
+            parts = self._parts(wanted, rows)
+            found = self.executor.map(_OfPart(function), parts)
+            return _sum(self._reported(found, parts))
+
+    def _parts(self, columns: tuple[str, ...], rows: Filter) -> list[Part]:
+        """Return the rows that count as parts, each of which is a node of the grid of blocks."""
+        pieces = self.pieces(columns)
+        length = BLOCKS_OF_PART * blocks.BLOCK
+        parts: list[Part] = []
+        held: list[tuple[Piece, tuple[int, int | None]]] = []
+        first = end = 0
+
+        def close() -> None:
+            nonlocal first
+            if held:
+                chosen, bounds = zip(*held, strict=True)
+                parts.append(Part(chosen, bounds, columns, rows, first))
+            held.clear()
+            first = end
+
+        for piece, n_rows in zip(pieces, self._lengths(rows), strict=True):
+            at = 0
+            while at < n_rows:
+                step = min(n_rows - at, length - (end - first))
+                held.append((piece, (at, at + step)))
+                at, end = at + step, end + step
+                if end - first == length:
+                    close()
+        close()
+        return parts
+
+    def _lengths(self, rows: Filter) -> list[int]:
+        """Return how many rows of each piece count."""
+        # Something must be read for the rows to be counted.
+        columns = rows.columns or self.names[:1]
+        pieces = self.pieces(columns)
+        known = [piece.n_rows for piece in pieces]
+        if rows.columns or None in known:
+            assert self.executor is not None
+            whole = [Part((piece,), ((0, None),), columns, rows) for piece in pieces]
+            return list(self.executor.map(_length, whole))
+        return known  # type: ignore[return-value]
+
+    def _reported(self, found: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
+        """Yield what was found in parts, and report how far the pass is."""
+        ends = [*(part.first for part in parts[1:]), self.n_rows]
+        for value, end in zip(found, ends, strict=True):
+            if self.progress is not None and end is not None:
+                self.progress(end, self.n_rows)
+            yield value
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.source} with {len(self.names)} columns"
+
+    def checked(self, names: Iterable[Any], where: str) -> None:
+        """Raise an error for a name that is not a column; `where` begins its message."""
+        for name in names:
+            if name not in self.names:
+                raise unknown_variable(name, self.names, where=f"{where}: {self.source}")
+
+
+def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:
+    """Yield the rows of tables in runs of `n_rows`, of which only the last is shorter."""
+    n_rows = blocks.BLOCK if n_rows is None else n_rows
+    waiting: list[Any] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += len(table)
+        if size < n_rows:
+            continue
+        joined = arrow().concat_tables(waiting)
+        for begin in range(0, size - n_rows + 1, n_rows):
+            yield joined.slice(begin, n_rows)
+        size %= n_rows
+        waiting = [joined.slice(len(joined) - size)] if size else []
+    if size:
+        yield arrow().concat_tables(waiting)
+
+
+def sum_of_runs(
+    function: Callable[[int, Any], Sum], tables: Iterable[Any], first: int
+) -> Sum | None:
+    """Return the sum of a function of all runs of tables, None without rows; see `reduce`.
+
+    `first` is the number of the first row.
+    """
+    with one_blas_thread():
+        return _sum(function(*run) for run in _numbered(in_runs(tables), first))
+
+
+def _numbered(runs: Iterable[Any], first: int) -> Iterator[tuple[int, Any]]:
+    """Yield runs with the number of the first row of each."""
+    for run in runs:
+        yield first, run
+        first += len(run)
+
+
+def _sum(parts: Iterable[Sum]) -> Sum | None:
+    """Return the sum along the tree of blocks, None of nothing."""
+    items = iter(parts)
+    for first in items:
+        found: Sum = blocks.tree_sum(chain([first], items))
+        return found
+    return None
+
+
+@dataclass(frozen=True)
+class _OfPart:
+    """The sum of a function of the runs of a part."""
+
+    function: Callable[[int, Any], Any]
+
+    def __call__(self, part: Part) -> Any:
+        return sum_of_runs(self.function, part.tables(), part.first)
+
+
+def _length(part: Part) -> int:
+    return sum(len(table) for table in part.tables())

@@ -1,0 +1,86 @@
+"""Tables of other engines as datasets."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from bayesgraph.datasets.dask_frames import DaskFrame
+from bayesgraph.datasets.dataset import Dataset, arrow
+from bayesgraph.datasets.schemas import as_schema, selected, with_categories
+from bayesgraph.datasets.spark_frames import SparkFrame
+from bayesgraph.errors import DataError
+from bayesgraph.statistics import blocks
+
+
+class Batches(Dataset):
+    """Record batches that a function makes anew for each pass, as one table.
+
+    Parameters
+    ----------
+    make : callable
+        Called with the names of the wanted columns; returns the batches: record batches or tables
+        of pyarrow, or frames of other libraries. Each call gives the same rows.
+    schema : pyarrow.Schema
+    source : str
+    """
+
+    def __init__(self, make: Callable[[Sequence[str]], Iterable[Any]], schema: Any, source: str):
+        self.source, self.schema, self._make = source, schema, make
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield all rows of some columns; see `Dataset.tables`."""
+        for batch in self._make(columns):
+            yield as_schema(_as_table(batch).select(list(columns)), selected(self.schema, columns))
+
+
+def _as_table(batch: Any) -> Any:
+    """Return a record batch, or a frame of any library, as a pyarrow Table."""
+    if isinstance(batch, arrow().Table):
+        return batch
+    if isinstance(batch, arrow().RecordBatch):
+        return arrow().Table.from_batches([batch])
+    return nw.from_native(batch, eager_only=True).to_arrow()
+
+
+def of_engine(data: Any) -> Dataset | None:
+    """Return a frame of an engine, or a function that makes batches, as a dataset; else None."""
+    module, kind = type(data).__module__.partition(".")[0], type(data).__name__
+    if module == "polars" and kind == "LazyFrame":
+        return _of_polars(data)
+    if module in ("duckdb", "_duckdb"):
+        return _of_duckdb(data)
+    if module in ("dask", "dask_expr") and kind == "DataFrame":
+        return DaskFrame(data)
+    if module == "pyspark" and kind == "DataFrame":
+        return SparkFrame(data)
+    return _of_function(data) if inspect.isfunction(data) or inspect.ismethod(data) else None
+
+
+def _of_polars(frame: Any) -> Dataset:
+    def batches(columns: Sequence[str]) -> Iterable[Any]:
+        return frame.select(list(columns)).collect_batches(  # type: ignore[no-any-return]
+            chunk_size=blocks.BLOCK, maintain_order=True
+        )
+
+    schema = frame.head(0).collect().to_arrow().schema
+    return Batches(batches, schema, "the lazy frame")
+
+
+def _of_duckdb(relation: Any) -> Dataset:
+    def fetched(columns: Sequence[str]) -> Iterable[Any]:
+        quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        return relation.project(quoted_names).to_arrow_reader(blocks.BLOCK)  # type: ignore[no-any-return]
+
+    return Batches(fetched, relation.limit(0).to_arrow_table().schema, "the relation")
+
+
+def _of_function(make: Callable[[], Iterable[Any]]) -> Dataset:
+    source = f"what {make.__name__} returns"
+    for batch in make():
+        schema = with_categories(_as_table(batch).schema.remove_metadata())
+        return Batches(lambda _: make(), schema, source)
+    raise DataError(f"{source} has no batches.")

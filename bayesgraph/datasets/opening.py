@@ -1,0 +1,212 @@
+"""Opening of files and engines as datasets."""
+
+from __future__ import annotations
+
+import copy
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bayesgraph.checks import whole_number
+from bayesgraph.datasets.csv_files import CsvFiles
+from bayesgraph.datasets.dataset import Dataset, Progress, arrow
+from bayesgraph.datasets.engines import of_engine
+from bayesgraph.datasets.executors import as_executor
+from bayesgraph.datasets.files import unreadable
+from bayesgraph.datasets.fragments import Fragments
+from bayesgraph.datasets.schemas import selected
+from bayesgraph.errors import DataTypeError, FileFormatError, quoted
+from bayesgraph.variables import MISSING
+
+_PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv")
+_CODECS = ("", ".gz", ".zst")
+
+
+def open_dataset(
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Any = None,
+    missing: Sequence[str] = MISSING,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+    max_categories: int = Dataset.max_categories,
+    progress: Progress | None = None,
+    executor: Any = None,
+) -> Dataset:
+    """Open files or an engine as a Dataset: a table larger than memory, read in passes.
+
+    `fit` and `predict_dataset` of classifiers take what this function takes, without its options,
+    and what it returns. Rows have the order of the files' names, and of the rows in each file.
+
+    Parameters
+    ----------
+    data : path, glob or folder; list of paths; pyarrow dataset; polars LazyFrame; DuckDB relation
+        Parquet or CSV files, as one table: columns may come in any order, and integers and floats
+        of different widths become one type. Of a folder, files and folders that begin with a dot
+        or an underscore are left out. Paths of Parquet files may begin with ``s3://``, ``gs://``
+        and others that pyarrow knows.
+    columns : sequence of str, optional
+        Columns to use; by default all, which all files then need to have.
+    where : pyarrow.dataset.Expression, optional
+        Rows of Parquet files to use, such as ``pyarrow.dataset.field("year") > 2020``.
+    missing : sequence of str
+        Texts of CSV cells that mean a missing value.
+    text : sequence of str
+        Columns of CSV files to read as text, even if all values look like numbers.
+    delimiter : str, optional
+        What separates the fields of CSV files; by default the tab in .tsv files, else the comma.
+    max_categories : int, default 10,000
+        Maximum number of states of a discrete column, which are held in memory.
+    progress : callable, optional
+        Called in each pass with the number of rows read so far and of all rows, None if unknown.
+    executor : concurrent.futures.Executor or distributed.Client, optional
+        Where parts of the rows are read and counted, such as a ``ProcessPoolExecutor`` or a Dask
+        cluster, for Parquet files and Dask frames. By default by threads of this process. The
+        fitted model has the same bits.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataTypeError
+        If `data` is none of these, such as a table in memory.
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If files are of several kinds or unknown ones, or do not have the same columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import bayesgraph as bg
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for day, rows in enumerate(["sun,20\\nsun,23\\n", "rain,14\\nrain,11\\n"]):
+    ...     _ = Path(folder.name, f"day{day}.csv").write_text("sky,degrees\\n" + rows)
+    >>> days = bg.open_dataset(folder.name)
+    >>> days.names, days.n_rows
+    (('sky', 'degrees'), 4)
+    >>> bg.NaiveBayesClassifier().fit(days, "sky").predict({"degrees": [12.0, 22.0]}).tolist()
+    ['rain', 'sun']
+    >>> folder.cleanup()
+    """
+    whole_number("max_categories=", "states", max_categories, 1)
+    found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
+    if found is None:
+        raise DataTypeError(
+            "A dataset is a path, a glob, a folder, a list of paths, a dataset of pyarrow, a lazy "
+            f"frame of polars or a relation of DuckDB; got {type(data).__name__}. Tables in memory "
+            "go to fit and predict as they are."
+        )
+    found.max_categories, found.progress = max_categories, progress
+    if executor is not None:
+        found.executor = as_executor(executor)
+    return found
+
+
+def as_dataset(data: Any) -> Dataset | None:
+    """Return data that may be larger than memory as a Dataset, and None for tables in memory.
+
+    Parameters
+    ----------
+    data : Dataset, or anything
+        Opened as by `open_dataset` with its defaults.
+    """
+    return data if isinstance(data, Dataset) else _as_opened(data, None, None)
+
+
+def _as_opened(
+    data: Any, columns: Sequence[str] | None, where: Any, **cells: Any
+) -> Dataset | None:
+    """Return data as a new Dataset, None for other data; the parameters are of `open_dataset`."""
+    if isinstance(data, (str, os.PathLike)):
+        return _of_paths([data], str(data), columns, where, **cells)
+    if (
+        isinstance(data, (list, tuple))
+        and data
+        and all(isinstance(p, (str, os.PathLike)) for p in data)
+    ):
+        return _of_paths(data, f"{len(data)} files", columns, where, **cells)
+    if type(data).__module__.startswith("pyarrow._dataset"):
+        return Fragments(data, "the dataset", where, columns)
+    found = copy.copy(data) if isinstance(data, Dataset) else of_engine(data)
+    if found is None:
+        return None
+    if where is not None:
+        raise DataTypeError(f"where= selects rows of Parquet files; filter {found.source} itself.")
+    if columns is not None:
+        found.checked(columns, "columns=")
+        found.schema = selected(found.schema, columns)
+    return found
+
+
+def _of_paths(
+    paths: Sequence[Any],
+    source: str,
+    columns: Sequence[str] | None,
+    where: Any,
+    *,
+    missing: Sequence[str] = MISSING,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+) -> Dataset:
+    """Return the dataset of paths, globs and folders, with files in the order of their names."""
+    texts = [os.fspath(path) for path in paths]
+    if any("://" in path for path in texts):
+        remote = arrow(".dataset").dataset(texts[0] if len(texts) == 1 else texts)
+        return Fragments(remote, source, where, columns)
+    found = [file for path in texts for file in _files(path)]
+    if not found:
+        raise FileNotFoundError(f"There is no Parquet or CSV file {source}.")
+    kinds = {_kind_of(file) for file in found}
+    if kinds <= {"parquet", "pq"}:
+        try:
+            files = arrow(".dataset").dataset(found, format="parquet")
+            return Fragments(files, source, where, columns)
+        except arrow().ArrowInvalid as error:
+            raise unreadable(source, error) from error
+    if not (kinds <= {"csv", "tsv"}):
+        raise FileFormatError(
+            f"{source}: expected files of one kind, .parquet or .csv; got {quoted(sorted(kinds))}."
+        )
+    if where is not None:
+        raise DataTypeError(f"where= selects rows of Parquet files; {source} has CSV files.")
+    delimiter = delimiter or ("\t" if kinds == {"tsv"} else ",")
+    return CsvFiles(found, source, missing=missing, text=text, delimiter=delimiter, columns=columns)
+
+
+def _kind_of(file: str) -> str:
+    name = file.lower()
+    for codec in _CODECS[1:]:
+        name = name.removesuffix(codec)
+    return name.rpartition(".")[2]
+
+
+def _files(text: str) -> list[str]:
+    """Return the data files that a path, a folder or a glob names, in order."""
+    path = Path(text)
+    if not text:  # which Path takes for the current directory
+        return []
+    if path.is_dir():
+        inside = sorted(file for file in path.rglob("*") if file.is_file())
+        return [str(file) for file in inside if _is_data(file.relative_to(path))]
+    if path.is_file():
+        return [text]
+    found = sorted(glob.glob(text, recursive=True))
+    return [file for file in found if Path(file).is_file() and not _is_hidden(Path(file).name)]
+
+
+def _is_data(path: Path) -> bool:
+    """Return whether a file, by its path inside of a folder, holds rows."""
+    endings = (*_PARQUET, *(s + c for s in _CSV for c in _CODECS))
+    return not any(map(_is_hidden, path.parts)) and path.name.lower().endswith(endings)
+
+
+def _is_hidden(name: str) -> bool:
+    # Other programs keep logs, statistics and unfinished files there.
+    return name.startswith((".", "_"))
