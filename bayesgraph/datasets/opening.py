@@ -6,6 +6,7 @@ import copy
 import glob
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def open_dataset(
     data : path, glob or folder; list of paths; pyarrow dataset; polars LazyFrame; DuckDB relation
         Parquet or CSV files, as one table: columns may come in any order, and integers and floats
         of different widths become one type. Of a folder, files and folders that begin with a dot
-        or an underscore are left out. Paths of Parquet files may begin with ``s3://``, ``gs://``
-        and others that pyarrow knows.
+        or an underscore are left out, and folders in it such as ``year=2020`` are columns. Paths of
+        Parquet files may begin with ``s3://``, ``gs://`` and others that pyarrow knows.
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
     where : pyarrow.dataset.Expression, optional
@@ -166,8 +167,8 @@ def _of_paths(
     kinds = {_kind_of(file) for file in found}
     if kinds <= {"parquet", "pq"}:
         try:
-            files = arrow(".dataset").dataset(found, format="parquet")
-            return Fragments(files, source, where, columns)
+            folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
+            return Fragments(_parquet(found, folder), source, where, columns)
         except arrow().ArrowInvalid as error:
             raise unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
@@ -178,6 +179,18 @@ def _of_paths(
         raise DataTypeError(f"where= selects rows of Parquet files; {source} has CSV files.")
     delimiter = delimiter or ("\t" if kinds == {"tsv"} else ",")
     return CsvFiles(found, source, missing=missing, text=text, delimiter=delimiter, columns=columns)
+
+
+def _parquet(files: Sequence[str], folder: str | None) -> Any:
+    """Return Parquet files as a dataset of pyarrow.
+
+    If they lie in folders of a folder such as ``year=2020``, these are columns.
+    """
+    open_files = partial(arrow(".dataset").dataset, list(files), format="parquet")
+    below = [Path(file).parent.relative_to(folder).parts for file in files] if folder else []
+    if any("=" in part for parts in below for part in parts):
+        return open_files(partitioning="hive", partition_base_dir=folder)
+    return open_files()
 
 
 def _kind_of(file: str) -> str:

@@ -196,11 +196,11 @@ def test_columns_of_the_path_are_read_by_all_parts(table, tmp_path, monkeypatch)
     )  # fmt: skip
     hive = pds.dataset(tmp_path / "hive", partitioning="hive")
     bits = []
-    for executor in (None, Sent()):
-        found = TAN.fit(bg.open_dataset(hive, executor=executor), "class")
+    for data, executor in ((hive, None), (tmp_path / "hive", None), (tmp_path / "hive", Sent())):
+        found = TAN.fit(bg.open_dataset(data, executor=executor), "class")
         assert found.features_[-1].states == ("k0", "k1", "k2")
         bits.append(saved(found, tmp_path / "m.bayesgraph"))
-    assert bits[0] == bits[1]
+    assert bits[0] == bits[1] == bits[2]
 
 
 def test_an_error_of_a_part_is_told(files, tmp_path):
