@@ -19,6 +19,7 @@ from .classifiers import (
 )
 from .classifiers import TANClassifier as TANClassifier
 from .classifiers import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
+from .classifiers.collected import CollectedStatistics as CollectedStatistics
 from .classifiers.discretizers import MDLP as MDLP
 from .classifiers.discretizers import MODL as MODL
 from .classifiers.discretizers import Discretizer as Discretizer

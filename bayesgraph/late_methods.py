@@ -1,4 +1,4 @@
-"""Methods of models that higher layers implement: saving, plotting, fitting and exporting.
+"""Methods of models that higher layers implement: files, plotting, fitting and exporting.
 
 A table maps the name of each method to a function in another module, which is imported at the
 first call. So modules of models need not import modules that depend on them.
@@ -16,6 +16,7 @@ _FUNCTIONS = {
     "frame": "bayesgraph.encoding.frames:to_frame",
     "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
+    "load": "bayesgraph.io:load",
     "save": "bayesgraph.io:save",
     "predict_dataset": "bayesgraph.io.predictions:predict_dataset",
     "predicted_columns": "bayesgraph.io.predictions:predicted_columns",

@@ -1,5 +1,7 @@
 """Networks that should be the same, compared number by number."""
 
+import dataclasses
+
 import numpy as np
 
 import bayesgraph as bg
@@ -39,3 +41,28 @@ def arrays(cpd):
         "concentration", "threshold",
     )  # fmt: skip
     return [getattr(cpd, name) for name in names if hasattr(cpd, name)]
+
+
+def assert_same_summary(one, other):
+    """Compare summaries, and everything in them, to the bit."""
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    elif isinstance(one, tuple):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            assert_same_summary(a, b)
+    elif dataclasses.is_dataclass(one) and not one.__hash__:
+        raise AssertionError("a summary that is compared by value")
+    elif dataclasses.is_dataclass(one):
+        for item in dataclasses.fields(one):
+            assert_same_summary(getattr(one, item.name), getattr(other, item.name))
+    else:
+        assert one == other
+
+
+def assert_same_statistics(one, other):
+    assert list(one.summaries) == list(other.summaries)
+    for request, summary in one.summaries.items():
+        assert_same_summary(summary, other.summaries[request])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from comparison import assert_same_network
 from rich.console import Console
 
 import bayesgraph as bg
@@ -264,6 +265,42 @@ def test_update_learns_more_rows_as_the_library_does(capfd, tmp_path, name):
         assert found.n_features_in_ == 14
         numbers = found.predict_proba(table.drop_columns("disease"))
         assert (numbers == expected.predict_proba(table.drop_columns("disease"))).all()
+
+
+def test_merge_makes_the_model_of_all_rows(capfd, tmp_path):
+    header, *rows = HEART.read_text().splitlines()
+    for name, part in (("a", rows[::2]), ("b", rows[1::2])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *part]) + "\n")
+        arguments = ("fit", tmp_path / f"{name}.csv", "--target", "disease", "--model", "tan")
+        assert run(capfd, *arguments, "-o", tmp_path / f"{name}.bayesgraph")[0] == 0
+    files = [tmp_path / "a.bayesgraph", tmp_path / "b.bayesgraph"]
+    code, out, _ = run(capfd, "merge", *files, "-o", tmp_path / "both.bayesgraph")
+    assert code == 0
+    assert out.startswith("Merged CollectedStatistics of 303 rows: 13 features")
+    assert "saved BayesianNetwork with 14 variables" in out
+    heart = bg.read_table(HEART)
+    X = heart.drop_columns("disease")
+    whole = bg.TANClassifier().fit(X, heart.select(["disease"]))
+    assert_same_network(bg.load(tmp_path / "both.bayesgraph").network_, whole.network_)
+    # What was collected alone is no model yet.
+    bg.load(files[0]).collected_.save(files[1])
+    for command in (("show",), ("query", "--all"), ("predict", HEART)):
+        code, _, err = run(capfd, command[0], files[1], *command[1:])
+        assert code == 2
+        assert "CollectedStatistics of 152 rows" in err
+    assert run(capfd, "merge", *files, "-o", tmp_path / "twice.bayesgraph")[0] == 0
+
+
+def test_a_merge_that_is_refused_names_the_files(capfd, tmp_path, model):
+    bg.NaiveBayesClassifier().fit({"x": ["a", "b"]}, [0, 1]).save(tmp_path / "x.bayesgraph")
+    code, _, err = run(capfd, "merge", model, tmp_path / "x.bayesgraph", "-o", tmp_path / "y.txt")
+    assert (code, "suffix" in err) == (2, True)
+    output = tmp_path / "y.bayesgraph"
+    code, _, err = run(capfd, "merge", model, tmp_path / "x.bayesgraph", "-o", output)
+    assert code == 2
+    assert "heart.bayesgraph" in err
+    assert "x.bayesgraph" in err
+    assert not output.exists()
 
 
 def test_an_update_that_is_refused_leaves_the_file_alone(capfd, tmp_path):

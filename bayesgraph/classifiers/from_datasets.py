@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from bayesgraph.classifiers.collected import known_variables
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, joined_classes
-from bayesgraph.classifiers.validation import is_frame, note_names, target_name
+from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.datasets.counting import RowsEncoding, variables_of
 from bayesgraph.datasets.domains import Domain, find_domains
@@ -35,7 +36,14 @@ def dataset_of(X: Any, y: Any) -> Dataset | None:
 
 
 def dataset_source(
-    estimator: Any, data: Dataset, y: Any, weight: Any, discretizer: Discretizer | None
+    estimator: Any,
+    data: Dataset,
+    y: Any,
+    weight: Any,
+    discretizer: Discretizer | None,
+    *,
+    classes: ArrayLike | None = None,
+    model: Any = None,
 ) -> tuple[DatasetSource, Discrete]:
     """Return a count source over a dataset and its class; set names and layout on the estimator.
 
@@ -51,6 +59,10 @@ def dataset_source(
         Column with the weights of the rows.
     discretizer : Discretizer, optional
         Finds the intervals of numeric columns, in a sample of the rows; see `DatasetSource`.
+    classes : array_like, optional
+        Classes that may have no rows.
+    model : NetworkClassifier, optional
+        A fitted classifier, whose states, intervals and classes are kept; new ones are added.
 
     Raises
     ------
@@ -61,6 +73,13 @@ def dataset_source(
     """
     _check_names(data, y, weight)
     names = [name for name in data.names if name not in (y, weight)]
+    if model is not None:
+        check_names(model, list(names), list(model.layout_.columns))
+        if model.target_.name != y:
+            raise DataError(
+                f"The class of the model is called {model.target_.name!r}, and y names the column "
+                f"{y!r}; give both one name."
+            )
     types = columns_of(data.schema.empty_table())
     empty: dict[Name, Column] = {name: types[name] for name in names}
     layout = make_layout(empty, estimator._distributions, estimator.categorical)
@@ -85,10 +104,10 @@ def dataset_source(
     states: list[Any] = domains[y].states
     labels = np.array(states, dtype=column.to_numpy().dtype)
     check_classification_targets(labels)
-    classes = joined_classes(None, labels, None)
-    target = Discrete(target_name(y, ()), classes.tolist())
-    by_class = _weights_of_classes(estimator.class_weight, found.labels, classes)
-    rows = Rows(data.source, y, weight, classes, by_class)
+    known = joined_classes(None if model is None else model.classes_, labels, classes)
+    target = Discrete(target_name(y, ()), known.tolist())
+    by_class = _weights_of_classes(estimator.class_weight, found.labels, known)
+    rows = Rows(data.source, y, weight, known, by_class)
 
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
@@ -105,8 +124,11 @@ def dataset_source(
         )
 
     note_names(estimator, list(names))
-    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, classes
-    source = source_of(variables_of(features, declared, domains))
+    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
+    variables: Sequence[Variable] = variables_of(features, declared, domains)
+    if model is not None:
+        variables, discretizer = known_variables(model.features_, variables), None
+    source = source_of(variables)
     if discretizer is not None:
         # Intervals are found in a sample, and counted in all rows.
         sample = source.table

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
+from bayesgraph.classifiers.collected import CollectedStatistics, PartsSource, with_parameters
+from bayesgraph.classifiers.count_tables import counted
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
-from bayesgraph.classifiers.feature_layout import VECTORS
+from bayesgraph.classifiers.feature_layout import VECTORS, Layout
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
@@ -23,6 +28,7 @@ from bayesgraph.classifiers.validation import (
     grown_variables,
     known_columns,
     known_table,
+    note_names,
     target_column,
     target_name,
     training_table,
@@ -44,7 +50,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
-from bayesgraph.learning.smoothing import SmoothingLike
+from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import counts_ahead
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
@@ -60,13 +66,18 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
     The error has the reason.
     """
     if not classifier._counts_ahead():
-        raise AttributeError(
-            f"{classifier!r} chooses what to count from what it has seen, or estimates from the "
-            "rows themselves, which takes further passes over the data (or its learner does not "
-            "declare what it counts, see bayesgraph.learning.structure.learner): it cannot add or "
-            "forget rows; fit it on the whole table."
-        )
+        raise AttributeError(_needs_all_rows(classifier))
     return True
+
+
+def _needs_all_rows(classifier: NetworkClassifier) -> str:
+    """Return why a classifier cannot be made of statistics that were collected before."""
+    return (
+        f"{classifier!r} chooses what to count from what it has seen, or estimates from the "
+        "rows themselves, which takes further passes over the data (or its learner does not "
+        "declare what it counts, see bayesgraph.learning.structure.learner): it cannot add or "
+        "forget rows; fit it on the whole table."
+    )
 
 
 @estimator
@@ -170,12 +181,24 @@ class NetworkClassifier(GraphClassifier):
             return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
 
-    def _fit_dataset(self, data: Dataset, y: Any, sample_weight: Any) -> Any:
-        """Fit on a table larger than memory: find its states, then count in passes."""
+    def _fit_dataset(
+        self,
+        data: Dataset,
+        y: Any,
+        sample_weight: Any,
+        classes: ArrayLike | None = None,
+        model: NetworkClassifier | None = None,
+    ) -> Any:
+        """Fit on a table larger than memory: find its states, then count in passes.
+
+        States, intervals and classes of a fitted `model` are kept.
+        """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
-        source, target = dataset_source(self, data, y, sample_weight, discretizer)
+        source, target = dataset_source(
+            self, data, y, sample_weight, discretizer, classes=classes, model=model
+        )
         return self._learn(source, smoothing, target)
 
     def _fit(
@@ -379,6 +402,222 @@ class NetworkClassifier(GraphClassifier):
         source = StatisticsSource((*features, target), target, known - rows)
         with unchanged_if_refused(self):
             return self._learn(source, self._smoothing(), target)
+
+    # ------------------------------------------------------------------------ statistics of sites
+
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    def collect(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> CollectedStatistics:
+        """Return the statistics of rows, which those of other rows can be added to.
+
+        The classifier itself does not change. If it is fitted, the rows are counted by its states,
+        intervals and classes, to which new ones are added: sites that share a fitted classifier
+        have the same intervals.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; one class is enough.
+        classes : array_like, optional
+            Classes that may have no rows.
+
+        Returns
+        -------
+        CollectedStatistics
+            A part for `from_statistics`.
+
+        Raises
+        ------
+        DataError
+            As `partial_fit`.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> clf = bg.NaiveBayesClassifier()
+        >>> north = clf.collect({"x": ["a", "b", "b"]}, ["no", "yes", "no"])
+        >>> south = clf.collect({"x": ["c", "c"]}, ["yes", "yes"])
+        >>> north + south
+        CollectedStatistics of 5 rows: 1 feature, class 'class' with 2 states
+        >>> bg.NaiveBayesClassifier.from_statistics([north, south]).classes_.tolist()
+        ['no', 'yes']
+        """
+        self._check_updatable()
+        with self._lock:
+            model = copy(self) if hasattr(self, "network_") else None
+        # What is estimated here is thrown away, and priors and pseudo-counts may be of states that
+        # these rows lack.
+        smoothing = as_smoothing(self.smoothing).set_params(alpha=1.0)
+        site: Any = clone(self).set_params(priors=None, smoothing=smoothing)
+        if (data := dataset_of(X, y)) is not None:
+            site._fit_dataset(data, y, sample_weight, classes, model)
+        elif model is None:
+            site._fit(X, y, sample_weight, classes)
+        else:
+            site._fit_as(model, X, y, sample_weight, classes)
+        found: CollectedStatistics = site.collected_
+        return replace(found, estimator=clone(self))
+
+    def _fit_as(
+        self,
+        model: NetworkClassifier,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+    ) -> Any:
+        """Fit on rows with the states, intervals and classes of a fitted model, and new ones."""
+        found, labels, weights = model._rows(X, y, sample_weight)
+        self._set_columns(model.layout_, named=hasattr(model, "feature_names_in_"))
+        self.classes_, codes = coded_labels(labels, classes, model.classes_)
+        target = Discrete(model.target_.name, self.classes_.tolist())
+        features = grown_variables(found, self.layout_, model.features_)
+        table = known_table(found, self.layout_, features, "missing").with_column(target, codes)
+        return self._learn(TableSource(table, target, weights), self._smoothing(), target)
+
+    def _set_columns(self, layout: Layout, *, named: bool) -> None:
+        note_names(self, list(layout.columns))
+        if not named:
+            self.__dict__.pop("feature_names_in_", None)
+        self.layout_ = layout
+
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    def collect_counts(
+        self,
+        tables: Iterable[Any],
+        target: Name,
+        *,
+        count: Name = "count",
+        moments: Mapping[Name, Any] | None = None,
+    ) -> CollectedStatistics:
+        """Return statistics that another engine counted, such as a database by ``GROUP BY``.
+
+        Parameters
+        ----------
+        tables : iterable of tables
+            Each has the column `target`, the column `count`, and one discrete column or two whose
+            joint values are counted: the result of ``SELECT x, class, count(*) AS count ... GROUP
+            BY x, class``. One table for each column, in the order that the features shall have,
+            and for classifiers with arcs between features one for each pair of columns. A table
+            without further columns counts the classes alone; it is needed if all columns are
+            numeric. Rows in which a column is NULL stay in the tables: they have a class.
+        target : name
+            The column with the classes.
+        count : name
+            The column with the numbers (or the sums of the weights) of rows.
+        moments : mapping from name to table, optional
+            Numeric columns, for Gaussians given the class alone. The columns of a table are
+            `target`, `count` (of the rows with a number), ``mean`` and ``variance`` (that of all
+            rows, ``var_pop`` in SQL); it has one row for each class.
+
+        Returns
+        -------
+        CollectedStatistics
+            A part for `from_statistics`.
+
+        Raises
+        ------
+        DataError
+            If a count is missing, negative or infinite, a table is missing or there twice, or the
+            counts of pairs do not add up to those of single columns (the message names the
+            columns), or if the classifier has other distributions.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> clf = bg.NaiveBayesClassifier()
+        >>> colour = {"colour": ["red", "blue", "red"], "class": [0, 0, 1], "count": [30, 10, 5]}
+        >>> part = clf.collect_counts([colour], "class")
+        >>> clf.from_statistics([part]).predict({"colour": ["red"]})
+        array([0])
+        """
+        self._check_updatable()
+        if self._distributions not in (None, "gaussian", "categorical"):
+            raise DataError(
+                f"Tables hold counts of states and moments of Gaussians; {self!r} has other "
+                "distributions. Collect by collect."
+            )
+        return counted(clone(self), tables, target, count, moments or {})
+
+    @property
+    def collected_(self) -> CollectedStatistics:
+        """The statistics of all rows so far, with columns and states: a part as of `collect`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If nothing was learned yet.
+        DataError
+            If rows cannot be added to the classifier.
+        """
+        with self._lock:
+            check_fitted(self, "network_")
+            if not self._counts_ahead():
+                raise DataError(_needs_all_rows(self))
+            check_statistics(self)
+            self._check_updatable()
+            return CollectedStatistics(
+                clone(self),
+                self.layout_,
+                self.features_,
+                self.target_,
+                self.classes_,
+                self.statistics_,
+                hasattr(self, "feature_names_in_"),
+            )
+
+    @classmethod
+    def from_statistics(cls, parts: Any, **parameters: Any) -> Self:
+        """Return the classifier that is estimated from the statistics of several parts together.
+
+        It equals that of `fit` on all rows: counts are the same, and moments up to rounding. States
+        and classes of the parts are joined. Rows can be added and forgotten later.
+
+        Parameters
+        ----------
+        parts : iterable of CollectedStatistics, fitted classifiers or paths
+            What `collect` or `collect_counts` returned, classifiers whose rows can be added (by
+            `partial_fit`), and saved files of either. A single one will do.
+        **parameters
+            Of the classifier. By default those of the first part, if it was collected by a
+            classifier of this class, otherwise the defaults of the class. Parameters by which rows
+            are read, such as `categorical` and `discretizer`, are those of the parts.
+
+        Raises
+        ------
+        DataError
+            If columns, families of distributions, intervals, class weights or kinds of statistics
+            differ between parts, the parts lack what this classifier needs or were read in another
+            way than `parameters` say, or it needs the rows themselves.
+        DataTypeError
+            If a part is none of these, or a column has text in one and numbers in another.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> X, y = {"x": ["a", "a", "b", "b"]}, ["no", "yes", "yes", "yes"]
+        >>> one, two = (bg.TANClassifier().fit(X, labels) for labels in (y, y[::-1]))
+        >>> both = bg.TANClassifier.from_statistics([one, two], smoothing=0.5)
+        >>> both.network_["class"].values
+        array([0.25, 0.75])
+        """
+        part = CollectedStatistics.total(parts)
+        classifier = with_parameters(cls, part, parameters)
+        if not classifier._counts_ahead():
+            raise DataError(_needs_all_rows(classifier))
+        classifier._check_updatable()
+        check_unseen(classifier.unseen)
+        classifier._set_columns(part.layout, named=part.named)
+        classifier.classes_ = part.classes
+        source = PartsSource(part, classifier)
+        classifier._learn(source, classifier._smoothing(), part.target)
+        return classifier
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None

@@ -266,6 +266,27 @@ def update(
 
 
 @app.command(
+    epilog="Example: bayesgraph merge north.bayesgraph south.bayesgraph -o both.bayesgraph"
+)
+def merge(
+    parts: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Classifiers fitted on different rows, or statistics that collect returned.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, _output("Where to save the classifier of all rows.")],
+) -> None:
+    """Make one classifier of the statistics of several, as if it were fitted on all their rows."""
+    _check_output(output, (".bayesgraph",))
+    total = bg.CollectedStatistics.total(parts)
+    classifier = type(total.estimator).from_statistics(total)
+    classifier.save(output)
+    _console().print(f"Merged {total!r}; saved {classifier.network_} to {output}")
+
+
+@app.command(
     cls=_NamesModels,
     epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model tan --cv 10",
 )
@@ -495,6 +516,8 @@ def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
 
 
 def _network(loaded: Any) -> Model:
+    if isinstance(loaded, bg.CollectedStatistics):
+        raise DataError(f"The file holds {loaded!r}; 'bayesgraph merge' makes a classifier of it.")
     return loaded.network_ if _is_classifier(loaded) else loaded
 
 

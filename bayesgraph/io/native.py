@@ -33,6 +33,7 @@ KINDS: dict[str, str] = {
     "weighted network": "bayesgraph.io.models_payload:WEIGHTED",
     "average": "bayesgraph.io.models_payload:AVERAGE",
     "stream": "bayesgraph.io.stream_payload:STREAM",
+    "collected statistics": "bayesgraph.io.collected_payload:COLLECTED",
 }
 # Kinds that are no longer read, and the last version that reads them.
 REMOVED: dict[str, str] = {"bag": "0.1.0"}

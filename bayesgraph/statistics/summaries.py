@@ -325,7 +325,7 @@ class PairsSummary(Additive):
         at = singles.at
         group, n_groups = group_codes(table, request.given)
         start = _pair_starts(at.cards, n_groups)
-        _check_memory(at, n_groups, int(start[-1]))
+        check_memory(at, n_groups, int(start[-1]))
         pair_counts = np.zeros(start[-1])
         codes = _codes(table, at.discrete)
         if len(at.discrete) > 1:
@@ -450,7 +450,7 @@ class PairsSummary(Additive):
         )
 
 
-def _check_memory(at: _Columns, n_groups: int, pair_cells: int) -> None:
+def check_memory(at: _Columns, n_groups: int, pair_cells: int) -> None:
     """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
 
     Parameters

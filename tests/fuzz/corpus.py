@@ -71,6 +71,8 @@ def models() -> tuple[object, ...]:
             found.append(bg.load(path))
         except BayesGraphError:  # of a kind that was removed
             continue
+    counts = {"x": ["a", "b", "b"], "class": [0, 0, 1], "count": [3, 1, 2]}
+    found.append(bg.NaiveBayesClassifier().collect_counts([counts], "class"))
     return tuple(found)
 
 

@@ -1,6 +1,5 @@
 """Statistics in native files: a loaded classifier learns and forgets as the one that was saved."""
 
-import dataclasses
 import io
 import json
 import zipfile
@@ -8,7 +7,7 @@ import zipfile
 import cases
 import numpy as np
 import pytest
-from comparison import assert_same_network
+from comparison import assert_same_network, assert_same_statistics
 from forgery import forged
 
 import bayesgraph as bg
@@ -22,31 +21,6 @@ NB = bg.NaiveBayesClassifier
 def loaded(classifier, folder):
     classifier.save(folder / "model.bayesgraph")
     return bg.load(folder / "model.bayesgraph")
-
-
-def assert_same(one, other):
-    """Compare summaries, and everything in them, to the bit."""
-    assert type(one) is type(other)
-    if isinstance(one, np.ndarray):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
-    elif isinstance(one, tuple):
-        assert len(one) == len(other)
-        for a, b in zip(one, other, strict=True):
-            assert_same(a, b)
-    elif dataclasses.is_dataclass(one) and not one.__hash__:
-        raise AssertionError("a summary that is compared by value")
-    elif dataclasses.is_dataclass(one):
-        for item in dataclasses.fields(one):
-            assert_same(getattr(one, item.name), getattr(other, item.name))
-    else:
-        assert one == other
-
-
-def assert_same_statistics(one, other):
-    assert list(one.summaries) == list(other.summaries)
-    for request, summary in one.summaries.items():
-        assert_same(summary, other.summaries[request])
 
 
 @every

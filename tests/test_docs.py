@@ -1,0 +1,61 @@
+"""The pages of docs/ do what they say: their blocks of Python run in order, page by page.
+
+A block begins with ```python; further words on that line are libraries that it needs, such as
+```python duckdb, and without them it is left out.
+"""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("**/*.md"))
+_BLOCK = re.compile(r"^```python(?P<needs>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(path):
+    """Run the blocks of a page in one namespace; return the libraries that were missing."""
+    text = path.read_text(encoding="utf-8")
+    namespace = {"__name__": "__main__"}
+    missing = set()
+    for block in _BLOCK.finditer(text):
+        lacking = {n for n in block["needs"].split() if importlib.util.find_spec(n) is None}
+        missing |= lacking
+        if not lacking:
+            # Tracebacks name the line of the page.
+            before = "\n" * text.count("\n", 0, block.start("code"))
+            exec(compile(before + block["code"], str(path), "exec"), namespace)
+    return missing
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    missing = run(path)
+    assert not capfd.readouterr().err
+    if missing:
+        pytest.skip(f"Some blocks need {', '.join(sorted(missing))}.")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:] in anchors
+        elif "://" not in target:
+            assert (path.parent / target.partition("#")[0]).exists(), target
+
+
+def test_a_block_that_fails_names_its_line(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("Words.\n\n```python\nx = 1\n```\n```python no_such_library\n1 / 0\n```\n")
+    assert run(page) == {"no_such_library"}
+    page.write_text(page.read_text() + "```python\n\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError) as raised:
+        run(page)
+    frame = raised.traceback[-1]
+    assert (str(frame.path), frame.lineno + 1) == (str(page), 11)
