@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from bayesgraph.classifiers.columns_by_class import ColumnsByClass, TableColumns
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.validation import (
     fit_columns,
@@ -21,24 +22,18 @@ from bayesgraph.classifiers.validation import (
     target_column,
     weighted,
 )
-from bayesgraph.discretize import (
-    equal_frequency,
-    equal_width,
-    mdlp,
-    modl,
-    modl_granular,
-    modl_groups,
-)
+from bayesgraph.discretize.boulle_groups import best_groups
+from bayesgraph.discretize.boulle_intervals import granular_intervals, modl_intervals
 from bayesgraph.discretize.cells import CELL_METHODS
-from bayesgraph.discretize.unsupervised import checked_bins
+from bayesgraph.discretize.cutting import SortedColumn
+from bayesgraph.discretize.fayyad_irani import mdlp_cuts
+from bayesgraph.discretize.unsupervised import checked_bins, frequency_cuts, width_cuts
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import as_frame
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
-
-ClassCodes = NDArray[np.signedinteger[Any]]
 
 
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,19 +56,14 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     variables_: tuple[Variable, ...]
     layout_: Layout
 
-    def find_cuts(
-        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> Floats:
+    def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the cut points of one column.
 
         Parameters
         ----------
-        values : ndarray, shape (n_rows,)
-            NaN where missing.
-        classes : ndarray of integers, shape (n_rows,)
-            Class codes; all zero if there is no y.
-        n_classes : int
-        weights : ndarray, shape (n_rows,), or None
+        column : SortedColumn
+            The observed values in ascending order, of rows or, of a table larger than memory, of
+            counted cells of rows, with weights and classes. Without y, all classes are zero.
 
         Returns
         -------
@@ -82,51 +72,41 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """
         raise NotImplementedError
 
-    def find_groups(
-        self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> list[list[int]] | None:
+    @property
+    def _groups_states(self) -> bool:
+        """Whether `find_groups` may have groups of discrete columns."""
+        return type(self).find_groups is not Discretizer.find_groups
+
+    def find_groups(self, counts: Floats) -> list[list[int]] | None:
         """Return groups of the states of a discrete column, or None to leave the column unchanged.
 
-        A group is a list of state codes; `codes` are those of the rows, -1 where missing. The other
-        arguments are those of `find_cuts`.
+        A group is a list of state codes. `counts`, shape (n_states, n_classes), has the weight of
+        each class in each state; the last states may be left out if they have none.
         """
         return None
 
     def find_variables(
-        self,
-        table: Table,
-        classes: ClassCodes,
-        n_classes: int,
-        weights: Floats | None,
-        keep: frozenset[Name] = frozenset(),
+        self, columns: ColumnsByClass, keep: frozenset[Name] = frozenset()
     ) -> tuple[Variable, ...]:
         """Return the variables of the discretised columns: Binned for numbers, Grouped for states.
 
         Parameters
         ----------
-        table : Table
-        classes, n_classes, weights
-            As for `find_cuts`.
+        columns : ColumnsByClass
         keep : set of names
             Names of columns that remain unchanged.
         """
-        return tuple(
-            v if v.name in keep else self._found(v, table, (classes, n_classes, weights))
-            for v in table.variables
-        )
-
-    def _found(self, variable: Variable, table: Table, given: tuple[Any, ...]) -> Variable:
-        """Return the variable of one column after discretisation.
-
-        `given` are the arguments (classes, n_classes, weights) of `find_cuts` and `find_groups`.
-        """
-        if type(variable) is Continuous:
-            cuts = self.find_cuts(table.column(variable), *given)
-            return Binned(variable.name, np.asarray(cuts).tolist())
-        if isinstance(variable, Discrete):
-            groups = self.find_groups(table.column(variable), *given)
-            return variable if groups is None else _grouped(variable, groups)
-        return variable
+        free = [v for v in columns.variables if v.name not in keep]
+        numbers = [v for v in free if type(v) is Continuous]
+        found: dict[Variable, Variable] = {
+            v: Binned(v.name, np.asarray(self.find_cuts(column)).tolist())
+            for v, column in zip(numbers, columns.numbers(numbers), strict=True)
+        }
+        states = [v for v in free if isinstance(v, Discrete) and self._groups_states]
+        for v, counts in zip(states, columns.states(states), strict=True):
+            groups = self.find_groups(counts)
+            found[v] = v if groups is None else _grouped(v, groups)
+        return tuple(found.get(v, v) for v in columns.variables)
 
     # ------------------------------------------------------------------------------ transformer
 
@@ -153,7 +133,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         self.layout_ = make_layout(found.typed(), None, self.categorical)
         table = fit_table(found, self.layout_)
         n_classes = 1 if classes is None else len(classes.states)
-        self.variables_ = self.find_variables(table, codes, n_classes, weights)
+        self.variables_ = self.find_variables(TableColumns(table, codes, n_classes, weights))
         return self
 
     @property
@@ -213,18 +193,16 @@ class _EqualBins(Discretizer):
     """Base class of the unsupervised discretisers, which have a given number of intervals."""
 
     supervised = False
-    # The function of `bayesgraph.discretize` that finds the cut points.
+    # The function that finds the cut points of a sorted column.
     _cuts: ClassVar[Any]
 
     def __init__(self, bins: int = 10, *, categorical: Any = None) -> None:
         self.bins = bins
         self.categorical = categorical
 
-    def find_cuts(
-        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> Floats:
-        """Return cut points of equal width or frequency; arguments as for Discretizer.find_cuts."""
-        return np.asarray(self._cuts(values, checked_bins(self.bins), weights))
+    def find_cuts(self, column: SortedColumn) -> Floats:
+        """Return cut points of equal width or frequency; see Discretizer.find_cuts."""
+        return np.asarray(self._cuts(column, checked_bins(self.bins)))
 
 
 class EqualWidth(_EqualBins):
@@ -243,7 +221,7 @@ class EqualWidth(_EqualBins):
     """
 
     name = "width"
-    _cuts = staticmethod(equal_width)
+    _cuts = staticmethod(width_cuts)
 
 
 class EqualFrequency(_EqualBins):
@@ -259,7 +237,7 @@ class EqualFrequency(_EqualBins):
     """
 
     name = "frequency"
-    _cuts = staticmethod(equal_frequency)
+    _cuts = staticmethod(frequency_cuts)
 
 
 class MDLP(Discretizer):
@@ -281,14 +259,12 @@ class MDLP(Discretizer):
     def __init__(self, *, categorical: Any = None) -> None:
         self.categorical = categorical
 
-    def find_cuts(
-        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> Floats:
+    def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the cut points of recursive minimum-entropy splits, which an MDL criterion stops.
 
-        The arguments are those of Discretizer.find_cuts; see :func:`bayesgraph.discretize.mdlp`.
+        See Discretizer.find_cuts and :func:`bayesgraph.discretize.mdlp`.
         """
-        return mdlp(values, classes, n_classes, weights)
+        return mdlp_cuts(column)
 
 
 class MODL(Discretizer):
@@ -331,28 +307,27 @@ class MODL(Discretizer):
         self.granular = granular
         self.categorical = categorical
 
-    def find_cuts(
-        self, values: Floats, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> Floats:
+    def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the most probable cut points given the classes.
 
-        The arguments are those of Discretizer.find_cuts; see :func:`bayesgraph.discretize.modl`.
+        See Discretizer.find_cuts and :func:`bayesgraph.discretize.modl`.
         """
-        search = modl_granular if self.granular else modl
-        return search(values, classes, n_classes, weights).cuts
+        search = granular_intervals if self.granular else modl_intervals
+        return search(column).cuts
 
-    def find_groups(
-        self, codes: ClassCodes, classes: ClassCodes, n_classes: int, weights: Floats | None
-    ) -> list[list[int]] | None:
+    @property
+    def _groups_states(self) -> bool:
+        return self.group_values is not False
+
+    def find_groups(self, counts: Floats) -> list[list[int]] | None:
         """Return the most probable groups of categories, or None if the column is not grouped.
 
-        The arguments are those of Discretizer.find_groups; see
-        :func:`bayesgraph.discretize.modl_groups`.
+        See Discretizer.find_groups and :func:`bayesgraph.discretize.modl_groups`.
         """
         limit = self.group_values if self.group_values is not True else 0
-        if limit is False or len(np.unique(codes[codes >= 0])) <= limit:
+        if (counts.sum(axis=1) > 0).sum() <= limit:
             return None
-        return modl_groups(codes, classes, n_classes, weights).groups
+        return best_groups(counts).groups
 
 
 # Discretisers of tables by name. `bayesgraph.discretize.cells` has the methods of the same names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesgraph.classifiers.collected import known_variables
+from bayesgraph.classifiers.columns_by_class import ColumnsByClass, DatasetColumns, TableColumns
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, joined_classes
@@ -58,7 +59,7 @@ def dataset_source(
     weight : str, optional
         Column with the weights of the rows.
     discretizer : Discretizer, optional
-        Finds the intervals of numeric columns, in a sample of the rows; see `DatasetSource`.
+        Finds the intervals of numeric columns; see `DatasetColumns`.
     classes : array_like, optional
         Classes that may have no rows.
     model : NetworkClassifier, optional
@@ -130,13 +131,22 @@ def dataset_source(
         variables, discretizer = known_variables(model.features_, variables), None
     source = source_of(variables)
     if discretizer is not None:
-        # Intervals are found in a sample, and counted in all rows.
-        sample = source.table
-        intervals = estimator._with_intervals(
-            discretizer, sample.without(target), sample.column(target), source.weights
-        )
-        source = source_of(intervals.variables)
+        columns = _columns_by_class(source, target, source_of)
+        source = source_of(estimator._discretized(discretizer, columns))
     return source, target
+
+
+def _columns_by_class(
+    source: DatasetSource,
+    target: Discrete,
+    source_of: Callable[[Sequence[Variable]], DatasetSource],
+) -> ColumnsByClass:
+    """Return the columns of a dataset for discretisers: its rows, if they are few, or counts."""
+    if source.is_sampled:
+        return DatasetColumns(source.features, target, source_of)
+    table, weights = source.sample()
+    heavy = weights if len(weights) else None
+    return TableColumns.of_present(table.without(target), table.column(target), heavy)
 
 
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.collected import CollectedStatistics, PartsSource, with_parameters
+from bayesgraph.classifiers.columns_by_class import ColumnsByClass, TableColumns
 from bayesgraph.classifiers.count_tables import counted
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.feature_layout import VECTORS, Layout
@@ -37,7 +38,6 @@ from bayesgraph.classifiers.validation import (
 )
 from bayesgraph.datasets import Dataset, DatasetSource
 from bayesgraph.discretize import discretized
-from bayesgraph.encoding import Table
 from bayesgraph.encoding.suspicious import Examined, Labels
 from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import (
@@ -231,7 +231,8 @@ class NetworkClassifier(GraphClassifier):
             warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:
-            table = self._with_intervals(discretizer, table, codes, weights)
+            columns = TableColumns.of_present(table, codes, weights)
+            table = discretized(table, self._discretized(discretizer, columns))
         source = TableSource(table.with_column(target, codes), target, weights)
         return self._learn(source, smoothing, target)
 
@@ -239,14 +240,10 @@ class NetworkClassifier(GraphClassifier):
         for name in ("network_", "statistics_"):
             self.__dict__.pop(name, None)
 
-    def _with_intervals(
-        self,
-        discretizer: Discretizer,
-        table: Table,
-        codes: NDArray[np.signedinteger],
-        weights: Floats | None,
-    ) -> Table:
-        """Return the table discretised, except for columns with a chosen distribution.
+    def _discretized(
+        self, discretizer: Discretizer, columns: ColumnsByClass
+    ) -> tuple[Variable, ...]:
+        """Return the variables after discretisation, except for chosen distributions.
 
         Raises
         ------
@@ -260,10 +257,7 @@ class NetworkClassifier(GraphClassifier):
                 "columns that keep their numbers: distributions={'age': 'gaussian'}."
             )
         numeric = {n for n, f in self.layout_.families.items() if f != "categorical"}
-        # Discretisers get only the classes that have rows.
-        there = np.bincount(codes) > 0
-        args = ((np.cumsum(there) - 1)[codes], int(there.sum()), weights, frozenset(numeric))
-        return discretized(table, discretizer.find_variables(table, *args))
+        return discretizer.find_variables(columns, frozenset(numeric))
 
     def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Estimate the network of a source; set all fitted attributes except classes and layout.
@@ -680,7 +674,10 @@ class ColumnClassifier(NetworkClassifier):
     discretizer : name or Discretizer, optional
         Discretises numeric columns: their states are intervals such as "(0.8, 1.75]", and evidence
         on them is still a number. MODL also groups categories. Columns with a family of
-        distributions that the user chose are not discretised.
+        distributions that the user chose are not discretised. In tables larger than memory, all
+        rows are counted between up to 4,095 edges, values of a sample: columns of fewer values get
+        the intervals that they get in memory; of others, intervals lose at most 0.3 % of their
+        information on the class (measured, with up to a hundred intervals).
         {discretizers}
     unseen : {"missing", "error"}
         Treatment of categories that did not occur in fitting.

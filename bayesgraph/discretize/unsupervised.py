@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.discretize.cutting import cuts_between, observed
+from bayesgraph.discretize.cutting import SortedColumn, cuts_between, observed
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
@@ -43,17 +43,27 @@ def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = N
     >>> equal_width([0, 1, 10], 4).tolist()
     [2.5, 5.0, 7.5]
     """
+    return width_cuts(observed(values, weights), bins)
+
+
+def width_cuts(column: SortedColumn, bins: int) -> Floats:
+    """Return the cut points of `equal_width`, of a sorted column."""
     checked_bins(bins)
-    ascending, _, _ = observed(values, weights)
-    if not ascending.size or ascending[0] == ascending[-1]:
+    if not column.low.size or column.low[0] == column.high[-1]:
         return np.empty(0)
-    low, high = float(ascending[0]), float(ascending[-1])
+    low, high = float(column.low[0]), float(column.high[-1])
     # Halved first, as the distance of two numbers may overflow.
+    width = 2 * (high / 2 - low / 2) / bins
     ends = low + 2 * (high / 2 - low / 2) * (np.arange(1, bins) / bins)
     ends = ends[(low <= ends) & (ends < high)]
     # Short decimals near the bounds that leave all values on the same side.
-    at = np.searchsorted(ascending, ends, side="right")
-    return np.unique(cuts_between(ascending[at - 1], ascending[at], ends))
+    at = np.searchsorted(column.low, ends, side="right")
+    left, right = column.high[at - 1], column.low[np.minimum(at, column.low.size - 1)]
+    # Where values next to the bounds are unknown, within a cell, a hundredth of the width is near.
+    within = ends < left
+    left = np.where(within, np.maximum(column.low[at - 1], ends - width / 2), left)
+    right = np.where(within, np.minimum(column.high[at - 1], ends + width / 2), right)
+    return np.unique(cuts_between(left, right, ends))
 
 
 def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
@@ -79,17 +89,22 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
     >>> equal_frequency([1, 1, 1, 1, 2, 3, 4, 5], 4).tolist()
     [1.5, 3.5]
     """
+    return frequency_cuts(observed(values, weights), bins)
+
+
+def frequency_cuts(column: SortedColumn, bins: int) -> Floats:
+    """Return the cut points of `equal_frequency`, of a sorted column."""
     checked_bins(bins)
-    ascending, weight, _ = observed(values, weights)
-    last = np.flatnonzero(ascending[1:] > ascending[:-1])  # last row of each value but the maximum
+    last = np.flatnonzero(column.low[1:] > column.low[:-1])  # last of each value but the maximum
     if not last.size:
         return np.empty(0)
+    weight = column.weights
     below = np.cumsum(weight)[last] if weight.size else last + 1.0
-    total = weight.sum() if weight.size else float(ascending.size)
+    total = weight.sum() if weight.size else float(column.low.size)
     shares = total * np.arange(1, bins) / bins
     right = np.minimum(np.searchsorted(below, shares), last.size - 1)
     left = np.maximum(right - 1, 0)
     # Ties go to the lower cut point; the tolerance is for rounding errors of the shares.
     nearer = below[right] - shares < shares - below[left] - 1e-9 * total
     at = last[np.unique(np.where(nearer, right, left))]
-    return cuts_between(ascending[at], ascending[at + 1])
+    return cuts_between(column.high[at], column.low[at + 1])

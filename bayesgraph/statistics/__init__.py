@@ -3,6 +3,7 @@
 from bayesgraph.statistics.requests import (
     Families,
     Family,
+    Histograms,
     Moments,
     Pairs,
     Request,
@@ -30,6 +31,7 @@ __all__ = [
     "FamiliesSummary",
     "Family",
     "FamilyStatistics",
+    "Histograms",
     "Moments",
     "Pairs",
     "PairsSummary",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, CountVector, Discrete, Variable
 
 
@@ -87,6 +92,37 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class Histograms:
+    """Request for histograms of columns within each state of `given`, or over all rows.
+
+    Attributes
+    ----------
+    columns : tuple of Continuous
+    edges : tuple of tuples of float
+        For each column distinct ascending numbers. Of E edges there are 2E + 1 bins: in turn the
+        numbers below the first edge, the first edge itself, the numbers between it and the second
+        edge, and so on.
+    given : Discrete or None
+    """
+
+    columns: tuple[Continuous, ...]
+    # There may be many edges; requests are told apart by comparing them.
+    edges: tuple[tuple[float, ...], ...] = field(hash=False)
+    given: Discrete | None = None
+
+    @cached_property
+    def edge_arrays(self) -> tuple[Floats, ...]:
+        """The edges of each column as an array."""
+        return tuple(np.array(edges) for edges in self.edges)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Offset of each column's bins among those of all columns, shape (n_columns + 1,)."""
+        sizes = [2 * len(edges) + 1 for edges in self.edges]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+@dataclass(frozen=True)
 class Totals:
     """Request for the total count of each item within each state of `given`, or over all rows.
 
@@ -104,4 +140,4 @@ class Totals:
     threshold: float | None = None
 
 
-Request: TypeAlias = Singles | Pairs | Families | Moments | Samples | Totals
+Request: TypeAlias = Singles | Pairs | Families | Moments | Samples | Histograms | Totals

@@ -14,11 +14,13 @@ from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.blocks import blocks, is_exact, tree_sum
+from bayesgraph.statistics.histograms import HistogramsSummary
 from bayesgraph.statistics.leaves import MomentsSummary, SamplesSummary, TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import (
     Families,
     Family,
+    Histograms,
     Moments,
     Pairs,
     Request,
@@ -40,6 +42,7 @@ Summary: TypeAlias = (
     | FamiliesSummary
     | MomentsSummary
     | SamplesSummary
+    | HistogramsSummary
     | TotalsSummary
 )
 
@@ -50,6 +53,7 @@ _SUMMARIES: dict[type[Request], Any] = {
     Families: FamiliesSummary,
     Moments: MomentsSummary,
     Samples: SamplesSummary,
+    Histograms: HistogramsSummary,
     Totals: TotalsSummary,
 }
 
@@ -137,7 +141,7 @@ class CountSource(Protocol):
         """Return the joint statistics of all pairs of the requested columns."""
         ...
 
-    def summary(self, request: Moments | Samples | Totals) -> Any:
+    def summary(self, request: Moments | Samples | Histograms | Totals) -> Any:
         """Return the summary with the requested statistics; collect it if it is not cached."""
         ...
 

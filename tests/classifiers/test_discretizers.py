@@ -199,7 +199,7 @@ class Given(bg.Discretizer):
         self.cuts = cuts
         self.categorical = categorical
 
-    def find_cuts(self, values, classes, n_classes, weights):
+    def find_cuts(self, column):
         return self.cuts
 
 

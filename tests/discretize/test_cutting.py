@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.discretize.cutting import cuts_between, make_bins
+from bayesgraph.discretize.boulle_intervals import granular_intervals, modl_intervals
+from bayesgraph.discretize.cutting import (
+    SortedColumn,
+    bins_of,
+    cuts_between,
+    histogram_edges,
+    observed,
+)
+from bayesgraph.discretize.fayyad_irani import mdlp_cuts
+from bayesgraph.discretize.unsupervised import frequency_cuts, width_cuts
 from bayesgraph.errors import DataError
 
 numbers = st.floats(-1e120, 1e120, allow_nan=False)
@@ -97,7 +106,7 @@ def test_a_cut_is_near_the_place_that_is_wanted(a, b, share):
 def test_bins_are_values_joined_where_all_rows_are_of_one_class(rows, weighted):
     values, classes = np.array(rows, dtype=float).T
     weights = 1.0 + np.arange(len(rows)) if weighted else np.ones(len(rows))
-    bins = make_bins(values, classes.astype(int), 3, weights if weighted else None)
+    bins = bins_of(observed(values, weights if weighted else None, classes.astype(int), 3))
     expected = []
     for value in sorted(set(values.tolist())):
         there = values == value
@@ -116,16 +125,70 @@ def test_bins_are_values_joined_where_all_rows_are_of_one_class(rows, weighted):
 
 def test_missing_values_and_rows_without_weight_are_left_out():
     values = [np.nan, 3.0, 1.0, 2.0, 9.0]
-    bins = make_bins(values, [0, 1, 0, 1, 0], 2, [1.0, 1.0, 1.0, 1.0, 0.0])
+    bins = bins_of(observed(values, [1.0, 1.0, 1.0, 1.0, 0.0], [0, 1, 0, 1, 0], 2))
     assert bins.low.tolist() == [1.0, 2.0]
     assert bins.high.tolist() == [1.0, 3.0]
-    assert make_bins([np.nan], [0], 1).total == 0.0
+    assert bins_of(observed([np.nan], None, [0])).total == 0.0
 
 
 def test_wrong_arrays_are_refused():
     with pytest.raises(DataError, match="as many classes as values"):
-        make_bins([1.0, 2.0], [0], 1)
+        observed([1.0, 2.0], None, [0])
     with pytest.raises(DataError, match="Infinite"):
-        make_bins([1.0, np.inf], [0, 0], 1)
+        observed([1.0, np.inf], None, [0, 0])
     with pytest.raises(DataError, match="from 0 to 1; got 0 to 2"):
-        make_bins([1.0, 2.0], [0, 2], 2)
+        observed([1.0, 2.0], None, [0, 2], 2)
+
+
+SEARCHES = {
+    "mdlp": mdlp_cuts,
+    "modl": lambda column: modl_intervals(column).cuts,
+    "granular": lambda column: granular_intervals(column).cuts,
+    "width": lambda column: width_cuts(column, 7),
+    "frequency": lambda column: frequency_cuts(column, 7),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counts_of_values_have_the_cuts_of_their_rows(search, weighted):
+    random = np.random.default_rng(0)
+    classes = random.integers(0, 3, 900)
+    values = np.round(random.normal(size=900) + classes, 1)
+    weights = random.integers(1, 4, 900) / 2 if weighted else None
+    distinct, at = np.unique(values, return_inverse=True)
+    counts = np.zeros((len(distinct) + 1, 3))
+    np.add.at(counts, (at, classes), 1.0 if weights is None else weights)
+    bounds = np.append(distinct, np.inf), np.append(distinct, -np.inf)  # the last bin is empty
+    found = search(SortedColumn.of_counts(*bounds, counts))
+    assert len(found) > 1
+    np.testing.assert_array_equal(found, search(observed(values, weights, classes, 3)))
+
+
+def test_cuts_of_equal_width_may_lie_within_bins():
+    column = SortedColumn.of_counts(np.array([0.0, 5.0]), np.array([4.0, 100.0]), np.ones((2, 1)))
+    assert width_cuts(column, 4).tolist() == [25.0, 50.0, 75.0]
+    assert len(width_cuts(column, 997)) == 996
+
+
+def test_few_values_are_edges_themselves():
+    column = observed([3.0, np.nan, 1.0, 1.0, -2.0], None, [0, 0, 1, 0, 1], 2)
+    assert histogram_edges(column, 3).tolist() == [-2.0, 1.0, 3.0]
+    assert histogram_edges(column, 2).size <= 2
+    assert histogram_edges(observed([np.nan], None, [0], 2), 5).size == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_cut_every_class_finely(weighted):
+    random = np.random.default_rng(0)
+    classes = (np.arange(20_000) % 100 == 0).astype(int)
+    values = np.where(classes, 5 + random.random(20_000), random.random(20_000))
+    values[1::10] = 0.25
+    weights = np.where(random.random(20_000) < 0.5, 1.0, 3.0) if weighted else None
+    edges = histogram_edges(observed(values, weights, classes, 3), 256)
+    assert 0.25 in edges
+    assert set(edges) <= set(values)
+    for chosen in (classes == 1, (classes == 0) & (values != 0.25)):
+        weight = np.ones(chosen.sum()) if weights is None else weights[chosen]
+        inside = np.bincount(np.searchsorted(edges, values[chosen], "right"), weight)
+        assert inside.max() < 0.04 * weight.sum()

@@ -7,7 +7,16 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.encoding import Table
-from bayesgraph.statistics import Families, Family, Moments, Pairs, Samples, Singles, Statistics
+from bayesgraph.statistics import (
+    Families,
+    Family,
+    Histograms,
+    Moments,
+    Pairs,
+    Samples,
+    Singles,
+    Statistics,
+)
 from bayesgraph.statistics import blocks as grid
 from bayesgraph.statistics.blocks import blocks, is_exact, tree_sum
 from bayesgraph.statistics.requests import Totals
@@ -108,6 +117,7 @@ def test_statistics_do_not_depend_on_runs(monkeypatch, gaps, weights, run):
         Families((Family.of(target, c[0], c[1]), Family.of(target, c[0]), Family.of(d[0], c[2]))),
         Moments(c, ("identity",), target),
         Samples(c[:1], target),
+        Histograms(c[:2], ((-1.0, 0.0, 1.0), (1e5,)), target),
         Totals(table.variables[3], target, None),
     ]
     whole = Statistics.collect(table, requests, weight)
