@@ -95,6 +95,19 @@ def test_columns_are_counted_in_several_passes_if_there_are_many(
     assert other.features_ == found.features_ == one.features_
 
 
+@pytest.mark.parametrize("discretizer", ["mdlp", "modl"])
+def test_a_class_without_weight_changes_no_interval(of_few_values, tmp_path, discretizer):
+    make = partial(
+        bg.NaiveBayesClassifier,
+        discretizer=discretizer,
+        class_weight={2: 0.0, 3: 0.0},
+        check_columns=False,
+    )
+    table = of_few_values.select(["tens", "age", "letter", "y"])
+    expected, found = fitted(make, table, tmp_path / "d.parquet")
+    assert found.features_[:2] == expected.features_[:2]
+
+
 def test_columns_of_a_given_family_stay_numbers(of_few_values, tmp_path):
     make = partial(
         bg.NaiveBayesClassifier, {"age": "gaussian"}, discretizer="mdlp", check_columns=False
