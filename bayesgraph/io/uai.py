@@ -10,9 +10,9 @@ comments, as in 2016, and so is what follows a ``#`` in a line, as pyAgrum write
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,7 @@ from bayesgraph.variables import Discrete
 _KINDS = ("MARKOV", "BAYES")
 # A variable that is in no scope, and the factor of ones that it gets.
 _BYTES_OF_FREE = 2000
+_T = TypeVar("_T")
 _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
 
@@ -199,7 +200,7 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
 class _Table(NamedTuple):
     """A table with its scope, and the index of its first entry among all numbers of the file."""
 
-    scope: list[Discrete]
+    scope: Sequence[Discrete]
     values: Floats
     start: int = 0
 
@@ -216,18 +217,17 @@ def _parse(
     kind, numbers = open_numbers(data, budget.source, _KINDS)
     n = numbers.count("the number of variables", low=1)
     states: list[int] = numbers.counts(n, "numbers of states", low=1).tolist()
-    scopes = _scopes(numbers, n, bayes=kind == "BAYES")
-    starts, arrays = [], []
-    for function, scope in enumerate(scopes):
-        arrays.append(_entries(numbers, function, scope, states))
-        starts.append(numbers.position - arrays[-1].size)
+    members, ends = _scopes(numbers, n, bayes=kind == "BAYES")
+    scopes, shapes = _cut(members, ends), _cut([states[i] for i in members], ends)
+    spans = _spans(numbers, scopes, shapes)
     numbers.finish(f"the tables of {len(scopes)} functions")
-    known = _variables(states, scopes, variables, budget)
-    tables = [
-        _Table([known[i] for i in scope], values, at)
-        for scope, values, at in zip(scopes, arrays, starts, strict=True)
-    ]
+    known = _variables(states, members, variables, budget)
+    named = _cut([known[i] for i in members], ends)
     if kind == "BAYES":
+        tables = [
+            _Table(scope, numbers.values[span].reshape(shape), span.start)
+            for scope, shape, span in zip(named, shapes, spans, strict=True)
+        ]
         try:
             # Rows whose sum overflows are refused like all rows that do not sum to one.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -237,16 +237,15 @@ def _parse(
                 raise
         else:
             return network_of([cpds[variable] for variable in known], rounded, budget.source)
-    first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(scopes, n))
-    return FactorGraph([*first, *_factors(tables, numbers), *last])
-
-
-def _factors(tables: Sequence[_Table], numbers: Numbers) -> Iterator[Factor]:
-    """Yield the factors of checked tables; one call of the logarithm is fast for many of them."""
+    # One call of the logarithm is fast for many small tables.
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(numbers.values)
-    for scope, values, start in tables:
-        yield Factor.from_log(scope, logs[start : start + values.size].reshape(1, *values.shape))
+    factors = (
+        Factor.from_log(scope, logs[span].reshape(1, *shape))
+        for scope, shape, span in zip(named, shapes, spans, strict=True)
+    )
+    first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(members, n))
+    return FactorGraph([*first, *factors, *last])
 
 
 def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
@@ -267,68 +266,118 @@ def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
     return True
 
 
+def _is_distribution(values: Floats) -> bool:
+    """Return whether TableCPD takes values that are known not to be negative."""
+    return sum_to_one(values.reshape(-1, values.shape[-1]), SUM_TOLERANCE)
+
+
 def _is_swapped(values: Floats) -> bool:
     """Return whether the rows of a table sum to one if the child is the slowest axis."""
     return sum_to_one(values.reshape(values.shape[-1], -1).T)
 
 
-def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> list[list[int]]:
+def _cut(values: Iterable[_T], ends: Sequence[int]) -> list[tuple[_T, ...]]:
+    """Return the values between each end and the next, for files of very many functions."""
+    whole = tuple(values)
+    return [whole[a:b] for a, b in pairwise(ends)]
+
+
+def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> tuple[list[int], list[int]]:
+    """Return the variables of all scopes, and their ends; see `_cut`."""
     n_functions = numbers.count("the number of functions")
-    scopes: list[list[int]] = []
-    function_of: dict[int, int] = {}
-    while len(scopes) < n_functions:
-        function = len(scopes)
-        scope = _scope(numbers, function, n)
-        if bayes:
-            end = numbers.position - 1
-            if not scope:
-                raise numbers.error(end, f"a child in the scope of function {function}")
-            if function_of.setdefault(scope[-1], function) != function:
-                raise numbers.error(
-                    end,
-                    "one table for each child, the last of its scope; function "
-                    f"{function_of[scope[-1]]} is that of variable {scope[-1]} already",
-                )
-        scopes.append(scope)
-    if bayes and (without := [i for i in range(n) if i not in function_of]):
+    start = numbers.position
+    members, ends = numbers.lists(n_functions, MAX_AXES, n - 1)
+    scopes = _cut(members, ends)
+    good = _first_repeated(scopes)
+    if bayes:
+        good = min(good, _first_without_child(scopes))
+    if good < n_functions:
+        numbers.position = start + ends[good] + good
+        raise _scope_error(numbers, scopes[:good], n)
+    if bayes and (without := sorted(set(range(n)).difference(scope[-1] for scope in scopes))):
         raise numbers.error(
             numbers.position,
             f"a scope for each child; the variables {quoted(without)} are the last of none",
         )
-    return scopes
+    return members, ends
 
 
-def _scope(numbers: Numbers, function: int, n: int) -> list[int]:
-    size = numbers.count(f"the size of the scope of function {function}", high=MAX_AXES)
-    what = f"the scope of function {function}"
+def _first_repeated(scopes: Sequence[Sequence[int]]) -> int:
+    """Return the number of scopes before the first with a variable twice."""
+    twice = (k for k, scope in enumerate(scopes) if len(set(scope)) < len(scope))
+    return next(twice, len(scopes))
+
+
+def _first_without_child(scopes: Sequence[Sequence[int]]) -> int:
+    """Return the number of scopes before the first whose child is missing or that of another."""
+    children: set[int] = set()
+    for function, scope in enumerate(scopes):
+        if not scope or scope[-1] in children:
+            return function
+        children.add(scope[-1])
+    return len(scopes)
+
+
+def _scope_error(numbers: Numbers, before: list[tuple[int, ...]], n: int) -> FileFormatError:
+    """Return the error for the next scope, which is refused: it is read alone, for its words."""
+    size = numbers.count(f"the size of the scope of function {len(before)}", high=MAX_AXES)
+    what = f"the scope of function {len(before)}"
     scope = [numbers.count(what, high=n - 1) for _ in range(size)]
-    if len(set(scope)) < size:
-        place = next(i for i, variable in enumerate(scope) if variable in scope[:i])
-        at = numbers.position - size + place
-        raise numbers.error(at, f"{what} with each variable once, not {scope}")
-    return scope
+    for place, variable in enumerate(scope):
+        if variable in scope[:place]:
+            at = numbers.position - size + place
+            return numbers.error(at, f"{what} with each variable once, not {scope}")
+    end = numbers.position - 1
+    if not scope:
+        return numbers.error(end, f"a child in {what}")
+    other = next(function for function, earlier in enumerate(before) if earlier[-1] == scope[-1])
+    return numbers.error(
+        end,
+        f"one table for each child, the last of its scope; function {other} is that of variable "
+        f"{scope[-1]} already",
+    )
 
 
-def _entries(numbers: Numbers, function: int, scope: list[int], states: list[int]) -> Floats:
-    shape = [states[variable] for variable in scope]
+def _spans(
+    numbers: Numbers, scopes: Sequence[tuple[int, ...]], shapes: Iterable[tuple[int, ...]]
+) -> list[slice]:
+    """Return where each function's entries are among the numbers, after checking them."""
+    spans: list[slice] = []
+    at, end, count_at = numbers.position, numbers.next_fault(), numbers.values.item
+    for shape in shapes:
+        size = math.prod(shape)
+        first = at + 1
+        at = first + size
+        if at > end or count_at(first - 1) != size:
+            numbers.position = first - 1
+            raise _entries_error(numbers, len(spans), scopes[len(spans)], shape)
+        spans.append(slice(first, at))
+    numbers.position = at
+    return spans
+
+
+def _entries_error(
+    numbers: Numbers, function: int, scope: Sequence[int], shape: Sequence[int]
+) -> FileFormatError:
+    """Return the error for the next entries, which are refused: they are read alone."""
     size = math.prod(shape)
-    if numbers.count(f"the number of entries of function {function}") != size:
-        product = " x ".join(map(str, shape)) or "a constant"
-        raise numbers.error(
-            numbers.position - 1,
-            f"{size} ({product}) as the number of entries of function {function} over the "
-            f"variables {scope}",
-        )
-    return numbers.table(size, f"the entries of function {function}").reshape(shape)
+    if numbers.count(f"the number of entries of function {function}") == size:
+        numbers.table(size, f"the entries of function {function}")
+    product = " x ".join(map(str, shape)) or "a constant"
+    return numbers.error(
+        numbers.position - 1,
+        f"{size} ({product}) as the number of entries of function {function} over the "
+        f"variables {list(scope)}",
+    )
 
 
 def _variables(
-    states: list[int], scopes: list[list[int]], given: Sequence[Discrete] | None, budget: Budget
+    states: list[int], members: list[int], given: Sequence[Discrete] | None, budget: Budget
 ) -> list[Discrete]:
     source = budget.source
     if given is None:
         # No table confirms the numbers of states of variables in no scope.
-        held = {i for scope in scopes for i in scope}
+        held = set(members)
         free = [n for i, n in enumerate(states) if i not in held]
         what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
         budget.take(_BYTES_OF_FREE * len(free) + BYTES_OF_STATE * sum(free), what)
@@ -352,13 +401,13 @@ def _variables(
     return variables
 
 
-def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
+def _ones(members: list[int], n: int) -> tuple[range, list[int]]:
     """Return the variables that need a factor of ones before and after the factors of the file.
 
     A factor graph has only variables of its factors, in the order in which these name them. Factors
     of ones add variables that are in no scope, and keep the order of the file.
     """
-    seen = list(dict.fromkeys(variable for scope in scopes for variable in scope))
+    seen = list(dict.fromkeys(members))
     free = sorted(set(range(n)).difference(seen))
     order = seen + free
     late = [v for v, highest in zip(order, accumulate(order, max), strict=True) if v < highest]
@@ -368,8 +417,8 @@ def _ones(scopes: list[list[int]], n: int) -> tuple[range, list[int]]:
 
 def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
     *parents, child = table.scope
-    values = rounded.repaired(child.name, table.values)
-    if sum_to_one(values.reshape(-1, child.cardinality), SUM_TOLERANCE):
+    values = table.values
+    if _is_distribution(values) or _is_distribution(values := rounded.repaired(child.name, values)):
         return TableCPD.from_checked(child, values, parents)
     try:
         return TableCPD(child, values, parents)

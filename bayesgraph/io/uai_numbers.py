@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats, Ints
@@ -97,7 +98,7 @@ class Numbers:
 
     def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
         """Read the next number, an integer between `low` and `high`; `what` names it in errors."""
-        # The common case, without arrays: files have a count or two for each function.
+        # The common case, without arrays: result files have a count or two for each variable.
         if self.position < len(self.values):
             value = self.values.item(self.position)
             if low <= value <= high and value <= _EXACT and value.is_integer():
@@ -108,12 +109,43 @@ class Numbers:
     def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:
         """Take n integers from `low` to `high`; `what` describes them in errors."""
         values = self.take(n, what)
-        good = (values >= low) & (values <= min(high, _EXACT)) & (values == np.floor(values))
+        good = _are_integers(values, low, high)
         if not good.all():
             limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
             at = self.position - n + int(np.argmin(good))
             raise self.error(at, f"{what}, an integer {limits}")
         return values.astype(np.int64)
+
+    def lists(self, n: int, longest: int, high: int) -> tuple[list[int], list[int]]:
+        """Take n lists of integers from 0 to `high`, each after its length; fewer if one is not so.
+
+        The list after the last one taken has a length beyond `longest`, a member that is no such
+        integer, or not all of its members: it is left to the caller, who has the words for it.
+
+        Returns
+        -------
+        members : list of int
+            The members of all lists.
+        ends : list of int
+            The members of list i are ``members[ends[i] : ends[i + 1]]``.
+        """
+        values = self.values[self.position :]
+        at, left, length_at = 0, len(values), values.item
+        heads = [0]
+        while len(heads) <= n and at < left:
+            length = length_at(at)
+            if not (0 <= length <= longest and length.is_integer()):
+                break
+            at += 1 + int(length)
+            heads.append(at)
+        places = np.array(heads)
+        good = _are_integers(values[:at], 0, high)
+        good[places[:-1]] = True
+        end = len(good) if good.all() else np.argmin(good)
+        places = places[: np.searchsorted(places, end, "right")]
+        self.position += int(places[-1])
+        members = np.delete(values[: places[-1]], places[:-1]).astype(np.int64)
+        return members.tolist(), (places - np.arange(len(places))).tolist()
 
     def take(self, n: int, what: str) -> Floats:
         """Take n numbers; `what` describes them in errors."""
@@ -125,11 +157,16 @@ class Numbers:
 
     def table(self, n: int, what: str) -> Floats:
         """Take n finite numbers that are not negative; `what` describes them in errors."""
+        fault = self.next_fault()
         values = self.take(n, what)
-        fault = bisect_left(self._faults, self.position - n)
-        if fault < len(self._faults) and self._faults[fault] < self.position:
-            raise self.error(self._faults[fault], f"{what}: finite numbers that are not negative")
+        if fault < self.position:
+            raise self.error(fault, f"{what}: finite numbers that are not negative")
         return values
+
+    def next_fault(self) -> int:
+        """Return the index of the next number that no table can have, or else that of the end."""
+        place = bisect_left(self._faults, self.position)
+        return self._faults[place] if place < len(self._faults) else len(self.values)
 
     @cached_property
     def _faults(self) -> list[int]:
@@ -143,6 +180,12 @@ class Numbers:
             raise self.error(
                 self.position, f"the end of the file after {after}", f" {self.left} are too many."
             )
+
+
+def _are_integers(values: Floats, low: int, high: float) -> NDArray[np.bool_]:
+    within = (values >= low) & (values <= min(high, _EXACT))
+    good: NDArray[np.bool_] = within & (values == np.floor(values))
+    return good
 
 
 def _text(word: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -260,7 +261,8 @@ class FactorGraph(Model):
             Term(source, one if exponent is None else self._checked(source, exponent))
             for source, exponent in zip(sources, given, strict=True)
         )
-        self.variables = tuple(dict.fromkeys(v for term in self.terms for v in term.scope))
+        scopes = (source.scope for source in sources)
+        self.variables = tuple(dict.fromkeys(itertools.chain.from_iterable(scopes)))
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
             names = Counter(variable.name for variable in self.variables)

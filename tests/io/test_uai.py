@@ -255,6 +255,33 @@ def test_errors_name_the_line_and_what_was_expected(text: str, message: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        ({3: "1 2", 6: "2 1 1"}, "scope of function 1, an integer .*got '2'"),
+        ({4: "2 1 1", 5: "1 .5"}, r"scope of function 2 with each .* \[1, 1\]; got '1'"),
+        ({4: "2 1 1", 5: "64"}, "scope of function 2 with each"),
+        ({4: "99", 5: "1 2"}, "size of the scope of function 2, .*got '99'"),
+        ({6: "2 0 0", 9: "4 1 1 1"}, "scope of function 4 with each"),
+        (
+            {8: "2 3 3", 9: "4 1 -1 1 1"},
+            r"expected 1 \(a constant\) .* function 1 .* \[\]; got '2'",
+        ),
+        ({8: "1 inf", 9: "5 1 1 1 1"}, "entries of function 1: finite .*got 'inf'"),
+        ({9: "3 1 1 1", 10: "2 3"}, r"expected 4 \(2 x 2\) .* function 2 .*; got '3'"),
+        ({11: "2 1"}, "entries of function 4: 1 more of 2 numbers"),
+    ],
+)
+def test_the_first_of_several_faults_is_named(faults: dict[int, str], message: str) -> None:
+    lines = ["MARKOV 2 2 2", "5", "1 0", "0", "2 0 1", "0", "1 1"]
+    lines += ["2 1 1", "1 3", "4 1 1 1 1", "1 3", "2 1 1"]
+    parse_uai("\n".join(lines))
+    for line, text in faults.items():
+        lines[line] = text
+    with pytest.raises(FileFormatError, match=f"line {min(faults) + 1}: .*{message}"):
+        parse_uai("\n".join(lines))
+
+
+@pytest.mark.parametrize(
     ("row", "message"),
     [
         (".2 .7", r"line 11: TableCPD P\(x1 \| x0\).*given x0=1 sum to 0.9"),
