@@ -11,6 +11,7 @@ Families of distributions that are for other numbers have data of their own.
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -615,7 +616,8 @@ DENSITIES: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 # Rows, other than the first of a class, that stand for a family of distributions, of structures,
-# of intervals or of summaries: the code that they run is not that of the first.
+# of intervals or of summaries: the code that they run is not that of the first. By default each of
+# them goes through about half of the tests.
 TYPICAL = {
     "auto",
     "complement-norm",
@@ -674,7 +676,8 @@ def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> b
     The first row of each class of estimators goes through everything with all its kinds of data,
     through plumbing and milder variants with one kind. Other rows go with one kind of data, and
     leave plumbing to the first row: of the class, or of those of the class that take other
-    numbers. Those of them that are not `TYPICAL` go through the tests `ON_ALL_ROWS`.
+    numbers. Those of them that are `TYPICAL` go through every other test, each through its own;
+    all go through the tests `ON_ALL_ROWS`.
     """
     parameter, values = MILDER.get(test, ("", ()))
     first = FIRST_OF_CLASS[class_of(case)] is case
@@ -685,7 +688,8 @@ def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> b
         # The first row of all has every kind of data, for those who read tables.
         first = first or _FIRST_ON_NUMBERS.get((class_of(case), kind)) is case
         return not ((first and one) or case is CLASSIFIERS[0])
-    return not (first or (one and (case.name in TYPICAL or test in ON_ALL_ROWS)))
+    typical = case.name in TYPICAL and zlib.crc32(f"{test} {case.name}".encode()) % 2 == 0
+    return not (first or (one and (typical or test in ON_ALL_ROWS)))
 
 
 # --------------------------------------------------------------------------------------- data

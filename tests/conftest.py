@@ -9,7 +9,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 from threadpoolctl import threadpool_limits
 
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=15)
 settings.register_profile("slow", settings.get_profile("default"), max_examples=100)
 
 

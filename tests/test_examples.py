@@ -12,9 +12,9 @@ import bayesgraph as bg
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
-# What the README tells a newcomer to run first.
-FIRST = "quickstart.py"
-others = pytest.mark.parametrize("name", [name for name in EXAMPLES if name != FIRST])
+every = pytest.mark.parametrize("name", EXAMPLES)
+# The first is what the README tells a newcomer to run, the second takes little but its start.
+FIRST, SHORT = "quickstart.py", "by_hand.py"
 
 
 def run(name, folder):
@@ -32,31 +32,37 @@ def run(name, folder):
     assert not done.stderr
 
 
-def test_quickstart_runs_and_draws_the_picture_of_the_readme(tmp_path):
-    run(FIRST, tmp_path)
-    drawn = (tmp_path / "out" / "heart_tan.svg").read_text()
-    assert "disease" in drawn
-    assert drawn.count("<g id=") == (ROOT / "examples/pictures/heart_tan.svg").read_text().count(
-        "<g id="
-    )
-
-
 # In this process, which has imported the library and loaded its kernels once, and with two folds
-# where an example compares models: the numbers are not checked.
-@others
+# of every third row where an example compares models, and with the first rows of a stream: the
+# numbers are not checked.
+@every
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    whole = bg.evaluate
-    monkeypatch.setattr(bg, "evaluate", lambda *given, cv=5: whole(*given, cv=2))
+    evaluate, prequential = bg.evaluate, bg.prequential
+
+    def on_thirds(models, X, y, cv=5):
+        return evaluate(models, X[::3], y[::3], cv=2)
+
+    def on_first(models, *stream):
+        return prequential(models, *(part[:4000] if len(stream) > 1 else part for part in stream))
+
+    monkeypatch.setattr(bg, "evaluate", on_thirds)
+    monkeypatch.setattr(bg, "prequential", on_first)
     monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name)])
     runpy.run_path(sys.argv[0], run_name="__main__")
     printed = capfd.readouterr()
     assert printed.out
     assert not printed.err
+    if name == FIRST:
+        drawn = (tmp_path / "out" / "heart_tan.svg").read_text()
+        shown = (ROOT / "examples/pictures/heart_tan.svg").read_text()
+        assert "disease" in drawn
+        assert drawn.count("<g id=") == shown.count("<g id=")
 
 
-@pytest.mark.slow
-@others
+@pytest.mark.parametrize(
+    "name", [SHORT, *(pytest.param(n, marks=pytest.mark.slow) for n in EXAMPLES if n != SHORT)]
+)
 def test_example_runs_by_itself(name, tmp_path):
     run(name, tmp_path)
 

@@ -57,7 +57,7 @@ def name_of(value):
 
 
 # Each check on every third estimator, which share what reads tables and parameters.
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=name_of)
 def test_each_check_of_scikit_learn(estimator, check):
     check(estimator)
@@ -154,6 +154,7 @@ def test_probabilities_equal_brute_force(case, kind):
         np.testing.assert_allclose(oracle.posterior([target], row), p, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
     data = cases.make_data(kind).with_missing()
@@ -167,6 +168,7 @@ def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
     np.testing.assert_allclose(whole, rows)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_predict_is_the_argmax_of_the_marginal_posterior(case, kind):
     data = cases.make_data(kind).with_missing()
@@ -178,6 +180,7 @@ def test_predict_is_the_argmax_of_the_marginal_posterior(case, kind):
         assert classifier.query(evidence=row).argmax == label
 
 
+@pytest.mark.one_in(2)
 @every
 def test_a_column_missing_in_all_rows_is_marginalised(case, kind):
     data = cases.make_data(kind)
@@ -214,6 +217,7 @@ LABELS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
 def test_labels_keep_type_and_classes_are_sorted(case, labels):
@@ -336,6 +340,7 @@ def test_numpy_arrays_give_the_same_numbers(case, kind, missing):
             assert_same_network(again.network_, classifier.network_)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("gone", [None, np.nan, pd.NA, pd.NaT], ids=["None", "NaN", "NA", "NaT"])
 @pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
 def test_every_spelling_of_missing_is_the_same(case, gone):
@@ -402,7 +407,7 @@ def test_arrays_after_frames_and_frames_after_arrays(case):
 # ----------------------------------------------------------------------------------- meanings
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_weights_are_repetitions(case, kind, missing):
@@ -419,6 +424,7 @@ def test_weights_are_repetitions(case, kind, missing):
     assert_same_network(everywhere.network_, fitted(case, data).network_, 1e-13)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_priors(case, kind):
     data = cases.make_data(kind)
@@ -464,6 +470,7 @@ def test_rows_are_answered_one_by_one(case, kind):
         )
 
 
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("n", [7, 30])
 def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
@@ -506,6 +513,7 @@ def test_numbers_that_are_never_observed_say_nothing(case, kind):
         np.testing.assert_allclose(found, np.tile(share, (60, 1)), rtol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(named=False, kinds=cases.NUMERIC), ids=str)
 def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkeypatch):
     data = cases.make_data(kind)
@@ -591,6 +599,7 @@ def test_files_keep_all_answers(case, kind, tmp_path):
     assert_same_network(clone(loaded).fit(data.pandas(), data.y).network_, classifier.network_)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_row_order_does_not_matter(case, kind):
     data = cases.make_data(kind).with_missing()
@@ -603,7 +612,7 @@ def test_row_order_does_not_matter(case, kind):
     assert list(one.network_.arc_scores) == list(other.network_.arc_scores)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("case", "kind"), cases.pairs(kinds=("continuous", "mixed", "positive", "varied")), ids=str
 )

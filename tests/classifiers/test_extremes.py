@@ -115,6 +115,7 @@ def test_constant_columns_change_nothing(case, kind, missing):
         np.testing.assert_allclose(classifier.predict_proba(other), expected, atol=1e-6)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", numeric, ids=str)
 def test_a_column_never_observed_changes_nothing(case):
     data = cases.make_data("continuous")
@@ -199,6 +200,7 @@ def test_a_class_that_never_observes_a_column(case):
     assert np.isfinite(finite(classifier, frame.assign(u=0.3, s="q"))).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", unnamed, ids=str)
 def test_a_huge_offset_keeps_the_moments(case):
     random = np.random.default_rng(7)

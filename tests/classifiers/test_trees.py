@@ -41,7 +41,7 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 @pytest.mark.parametrize(

@@ -186,6 +186,7 @@ def test_matrices_as_columns(estimation, tmp_path):
 # ----------------------------------------------------------------------------------------- forget
 
 
+@pytest.mark.one_in(2)
 @every
 def test_all_rows_may_be_forgotten(case, kind):
     data = rows_for(case, kind)
@@ -203,6 +204,7 @@ def test_all_rows_may_be_forgotten(case, kind):
     assert_same_answers(classifier, whole, data)
 
 
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_forgetting_is_not_having_learned(case, kind, weighted):
@@ -224,6 +226,7 @@ def test_forgetting_is_not_having_learned(case, kind, weighted):
             np.testing.assert_array_equal(one.values, other.values)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_what_was_forgotten_can_be_learned_again(case, kind):
     data = rows_for(case, kind)
@@ -304,6 +307,7 @@ def test_a_weight_of_a_class_is_forgotten_with_it():
 # ----------------------------------------------------------------------------------- class weights
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 def test_class_weights_are_sample_weights(case, kind):
     data = rows_for(case, kind)

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tree_oracle import TreeOracle, random_row, random_tree_network, reached
 
@@ -79,7 +79,6 @@ def test_description():
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
 def test_random_trees_equal_enumeration(seed):
     net = random_tree_network(seed)
     oracle = TreeOracle(net)
@@ -98,7 +97,6 @@ def test_random_trees_equal_enumeration(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
 def test_batches_equal_single_queries(seed):
     net = random_tree_network(seed)
     random = np.random.default_rng(seed)
@@ -116,7 +114,6 @@ def test_batches_equal_single_queries(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
 def test_soft_evidence_and_explanations(seed):
     net = random_tree_network(seed, n_continuous=0)
     oracle = TreeOracle(net)

@@ -67,9 +67,10 @@ def random_column(seed):
     return codes, classes, counts
 
 
-def test_the_search_finds_the_best_grouping_or_comes_near():
+@pytest.mark.parametrize("n", [40, pytest.param(80, marks=pytest.mark.slow)])
+def test_the_search_finds_the_best_grouping_or_comes_near(n):
     gaps = []
-    for seed in range(80):
+    for seed in range(n):
         codes, classes, counts = random_column(seed)
         found = modl_groups(codes, classes, counts.shape[1])
         member = {value: k for k, group in enumerate(found.groups) for value in group}

@@ -170,7 +170,7 @@ enumerable = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @enumerable
 def test_each_term_is_a_ratio_of_conditional_probabilities(case, kind):
     classifier = fitted(case, kind)

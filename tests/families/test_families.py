@@ -201,6 +201,7 @@ def test_files_and_pictures(name, tmp_path):
     assert cpd.describe(8, 8).header[1] in clf.to_dot(tables=True)
 
 
+@pytest.mark.one_in(4)
 @every_family
 def test_the_command_line_takes_it(name, tmp_path):
     X, y, _ = data(name)

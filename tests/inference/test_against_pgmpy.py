@@ -56,9 +56,10 @@ def compare_with_pgmpy(name, number):
                 ), (target, evidence)
 
 
+@pytest.mark.parametrize("number", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_posteriors_equal_pgmpy(name):
-    compare_with_pgmpy(name, 5)
+def test_posteriors_equal_pgmpy(name, number):
+    compare_with_pgmpy(name, number)
 
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "earthquake", "survey"])

@@ -58,7 +58,7 @@ def check_rows(model, oracle, rows):
 shares = pytest.mark.parametrize("share", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", range(40))
 @shares
 def test_discrete_batches(seed, share):
@@ -69,7 +69,7 @@ def test_discrete_batches(seed, share):
     check_rows(network, brute.Oracle.of(network), rows)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", range(500, 540))
 @shares
 def test_mixed_batches(seed, share):
