@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -99,6 +99,25 @@ def by_rows(
     """
     minimum = 1 + _OPERATIONS // max(1, cost)
     over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, minimum, together)
+
+
+def over_pairs(work: Callable[[int, int], None], n: int, cost: int) -> None:
+    """Call ``work(first, last)`` on ranges that cover the n first members of pairs i < j < n.
+
+    The ranges have about the same number of pairs; there are several if there is much to do.
+
+    Parameters
+    ----------
+    work : callable
+        A function that releases the interpreter's lock and writes to the pairs of its range only.
+    n : int
+    cost : int
+        Approximate number of operations for all pairs.
+    """
+    pieces = max(1, min(N_THREADS, n, cost // _OPERATIONS))
+    # The pairs that begin at i or behind it are a share of ((n - i) / n)².
+    ends = [round(n * (1.0 - (1.0 - piece / pieces) ** 0.5)) for piece in range(pieces + 1)]
+    at_once([partial(work, a, b) for a, b in pairwise(ends) if a < b])
 
 
 def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import pair_kernels
 from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.parallel import over_pairs
 from bayesgraph.statistics import PairsSummary
 from bayesgraph.statistics.moments import GroupMoments, safe_divide
 from bayesgraph.variables import Discrete
@@ -67,8 +69,10 @@ def pair_tables(
     """
     cards, k = summary.at.cards, len(summary.singles.totals)
     left, right = np.triu_indices(len(cards), k=1)
-    shapes, members = np.unique(np.stack([cards[left], cards[right]]), axis=1, return_inverse=True)
-    for number, (r, s) in enumerate(shapes.T.tolist()):
+    base = int(cards.max(initial=0)) + 1
+    shapes, members = np.unique(cards[left] * base + cards[right], return_inverse=True)
+    for number, shape in enumerate(shapes.tolist()):
+        r, s = divmod(shape, base)
         same = np.flatnonzero(members == number)
         size = max(1, _STACK // (k * r * s))
         for at in range(0, len(same), size):
@@ -87,11 +91,14 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
         Scores in nats per row, and total weight of the rows that observe both columns. Symmetric,
         zero on the diagonal.
     """
-    d = len(summary.at.cards)
-    scores, rows = np.zeros((d, d)), np.zeros((d, d))
-    for left, right, tables in pair_tables(summary):
-        scores[left, right] = conditional_mutual_information(tables)
-        rows[left, right] = tables.sum(axis=(1, 2, 3))
+    cards, n_groups = summary.at.cards, len(summary.singles.totals)
+    scores, rows = (np.zeros((len(cards), len(cards))) for _ in range(2))
+
+    def written(first: int, last: int) -> None:
+        args = summary.pair_counts, cards, n_groups, first, last
+        pair_kernels.pair_information(*args, scores, rows)
+
+    over_pairs(written, len(cards), summary.pair_counts.size)
     return scores + scores.T, rows + rows.T
 
 

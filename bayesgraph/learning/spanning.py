@@ -8,12 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores
+from bayesgraph.learning.pair_kernels import spanning_forest
 from bayesgraph.learning.scores import fcll
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
@@ -293,21 +292,14 @@ def spanning_edges(
     """Return the edges i < j of a maximum spanning tree (or forest) of the allowed edges.
 
     Forced (required) edges come first, then edges by descending weight; ties go to the first pair.
-    The solver receives ranks from 1 instead of weights, since it treats weights near zero as absent
-    edges.
     """
-    left, right = np.nonzero(np.triu(allowed, 1))
-    weight = np.round(weights[left, right], TIE_DECIMALS)
+    weight = np.round(weights, TIE_DECIMALS)
     if forced is not None:
-        weight = np.where(forced[left, right], np.inf, weight)
-    order = np.argsort(-weight, kind="stable")
-    rank: NDArray[np.float64] = np.empty(len(order))
-    rank[order] = np.arange(1, len(order) + 1)
-    # SciPy before 1.17.1 accepts 32-bit indices only.
-    ends = left.astype(np.int32), right.astype(np.int32)
-    tree = minimum_spanning_tree(coo_array((rank, ends), shape=weights.shape).tocsr()).tocoo()
-    found = sorted(zip(tree.data, tree.row, tree.col, strict=True))
-    return [(int(min(i, j)), int(max(i, j))) for _, i, j in found]
+        weight[forced] = np.inf
+    weight[~allowed] = -np.inf
+    left, right = spanning_forest(weight)
+    order = np.lexsort((right, left, -weight[left, right]))
+    return list(zip(left[order].tolist(), right[order].tolist(), strict=True))
 
 
 def rooted_forest(

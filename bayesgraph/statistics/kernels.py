@@ -55,8 +55,10 @@ def count_pairs(
     cards: NDArray[np.int64],
     start: NDArray[np.int64],
     out: Floats,
+    first: int,
+    last: int,
 ) -> None:
-    """Count the joint states of all pairs of columns i < j within each group of rows.
+    """Count the joint states of the pairs of columns i < j within each group of rows.
 
     Parameters
     ----------
@@ -68,19 +70,21 @@ def count_pairs(
         Offset in `out` of the table of each pair, of shape (n_groups, cards[i], cards[j]); pairs
         are in lexicographic order.
     out : ndarray, one-dimensional
+    first, last : int
+        The pairs with ``first <= i < last`` are counted.
     """
     n_columns, n_rows = codes.shape
     base = np.empty(_BLOCK, dtype=np.int64)
     whole = np.empty(n_columns, dtype=np.bool_)
-    for first in range(0, n_rows, _BLOCK):
-        n = min(_BLOCK, n_rows - first)
-        block = codes[:, first : first + n]
-        groups = group[first : first + n]
-        heavy = weights[first : first + n]
-        for j in range(n_columns):
+    for begin in range(0, n_rows, _BLOCK):
+        n = min(_BLOCK, n_rows - begin)
+        block = codes[:, begin : begin + n]
+        groups = group[begin : begin + n]
+        heavy = weights[begin : begin + n]
+        for j in range(first, n_columns):
             whole[j] = block[j].min() >= 0
-        pair = 0
-        for i in range(n_columns):
+        pair = first * n_columns - first * (first + 1) // 2
+        for i in range(first, last):
             complete = _row_keys(block[i], groups, cards[i], base)
             for j in range(i + 1, n_columns):
                 table = out[start[pair] : start[pair + 1]]

@@ -14,6 +14,7 @@ from bayesgraph.encoding import Table
 from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import default_memory_limit, format_bytes
+from bayesgraph.parallel import over_pairs
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.additive import (
     Additive,
@@ -328,8 +329,9 @@ class PairsSummary(Additive):
         check_memory(at, n_groups, int(start[-1]))
         pair_counts = np.zeros(start[-1])
         codes = _codes(table, at.discrete)
-        if len(at.discrete) > 1:
-            kernels.count_pairs(codes, group, weights, at.cards, start, pair_counts)
+        args = codes, group, weights, at.cards, start, pair_counts
+        work = len(at.discrete) ** 2 // 2 * table.n_rows
+        over_pairs(lambda i, j: kernels.count_pairs(*args, i, j), len(at.discrete), work)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
         mixed = GroupMoments.collect_mixed(

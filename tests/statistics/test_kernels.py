@@ -65,7 +65,7 @@ def test_count_pairs(n, dtype, weighted, missing, labels):
     pairs = list(itertools.combinations(range(4), 2))
     start = np.concatenate([[0], np.cumsum([K * CARDS[i] * CARDS[j] for i, j in pairs])])
     out = np.zeros(start[-1])
-    kernels.count_pairs(codes, group, weights, CARDS, start, out)
+    kernels.count_pairs(codes, group, weights, CARDS, start, out, 0, len(CARDS))
     for (i, j), a, b in zip(pairs, start, start[1:], strict=False):
         expected = reference(codes[[i, j]], group, weights, [CARDS[i], CARDS[j]])
         np.testing.assert_allclose(out[a:b].reshape(expected.shape), expected, rtol=1e-12)
