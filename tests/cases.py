@@ -351,6 +351,7 @@ CLASSIFIERS = (
     Case("nb-backoff", partial(bg.NaiveBayesClassifier, smoothing="backoff")),
     Case("tan", bg.TANClassifier),
     Case("tan-root", partial(bg.TANClassifier, root="b"), named=True),
+    Case("tan-candidates", partial(bg.TANClassifier, candidates=1)),
     Case(
         "tan-backoff",
         partial(bg.TANClassifier, smoothing="backoff"),

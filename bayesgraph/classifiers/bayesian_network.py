@@ -25,7 +25,13 @@ from bayesgraph.learning.exponents import (
 )
 from bayesgraph.learning.loglinear import Choice, train_network
 from bayesgraph.learning.smoothing import one_of
-from bayesgraph.learning.structure import LEARNERS, LearnerCard, counts_ahead, learned_by
+from bayesgraph.learning.structure import (
+    LEARNERS,
+    LearnerCard,
+    card_of,
+    counts_ahead,
+    learned_by,
+)
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
@@ -151,6 +157,17 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if isinstance(self.structure, str):
             return self.structure in LEARNERS and counts_ahead(LEARNERS[self.structure].learn)
         return counts_ahead(self.structure) if callable(self.structure) else True
+
+    def _counted(self) -> tuple[str, Mapping[str, Any]]:
+        if self._predicts or self._weighs:
+            # Their training takes a sample of the rows.
+            return "families", {"sample": True}
+        if isinstance(self.structure, str) or callable(self.structure):
+            return super()._counted()
+        return "families", {}
+
+    def _card(self) -> tuple[str, Mapping[str, Any]] | None:
+        return card_of(self.structure) if callable(self.structure) else super()._card()
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         self.__dict__.pop("choice_", None)

@@ -130,10 +130,10 @@ class DatasetColumns:
     def _edges(
         self, source: DatasetSource, columns: Sequence[Continuous], n_edges: int
     ) -> tuple[tuple[float, ...], ...]:
-        table, weights = source.sample()
-        classes = table.column(self.target), self.target.cardinality
-        sample = (observed(table.column(v), weights, *classes) for v in columns)
-        return tuple(tuple(histogram_edges(column, n_edges).tolist()) for column in sample)
+        sample = source.sample()
+        classes = sample.table.column(self.target), self.target.cardinality
+        found = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
+        return tuple(tuple(histogram_edges(column, n_edges).tolist()) for column in found)
 
     def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
         """Yield the class weights of the states of discrete columns."""

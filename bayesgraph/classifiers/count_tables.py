@@ -266,8 +266,8 @@ def _pairs(singles: SinglesSummary, cells: Mapping[tuple[Name, ...], Floats]) ->
     tables = [
         cells[(a.name, b.name)][:, :-1, :-1].reshape(-1) for a, b in combinations(at.discrete, 2)
     ]
-    check_memory(at, k, sum(map(len, tables)))
     request = Pairs(singles.request.columns, singles.request.given)
+    check_memory(request, at)
     none = np.zeros((k, 0, 0))
     return PairsSummary(
         request,

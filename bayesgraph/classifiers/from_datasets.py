@@ -144,9 +144,9 @@ def _columns_by_class(
     """Return the columns of a dataset for discretisers: its rows, if they are few, or counts."""
     if source.is_sampled:
         return DatasetColumns(source.features, target, source_of)
-    table, weights = source.sample()
-    heavy = weights if len(weights) else None
-    return TableColumns.of_present(table.without(target), table.column(target), heavy)
+    sample = source.sample()
+    heavy = sample.weights if len(sample.weights) else None
+    return TableColumns.of_present(sample.table.without(target), sample.table.column(target), heavy)
 
 
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.pricing import price_of_fit
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     Columns,
@@ -51,7 +52,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
-from bayesgraph.learning.structure import counts_ahead
+from bayesgraph.learning.structure import LEARNERS, card_of, counts_ahead
 from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
@@ -158,8 +159,30 @@ class NetworkClassifier(GraphClassifier):
 
     # ---------------------------------------------------------------------------------- fitting
 
+    def _counted(self) -> tuple[str, Mapping[str, Any]]:
+        """Return what statistics are requested, as a `LearnerCard` says, and the options."""
+        found = self._card()
+        if found is None:
+            raise DataError(
+                f"dry_run= knows what registered learners count; {self!r} has another one (see "
+                "bayesgraph.learning.structure.learner). fit_price takes the numbers alone."
+            )
+        name, options = found
+        return LEARNERS[name].counts, LEARNERS[name].options(options)
+
+    def _card(self) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the name and the options of the structure learner; None if unregistered."""
+        return card_of(self._learner())
+
     @one_at_a_time
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Any:
         """Learn structure and parameters.
 
         Parameters
@@ -172,11 +195,16 @@ class NetworkClassifier(GraphClassifier):
             Labels, without missing values. Of a table larger than memory, the name of its column.
         sample_weight : array_like, shape (n_rows,), optional
             Of a table larger than memory, the name of its column.
+        dry_run : bool, default False
+            Whether to return the price of the fit instead of doing it: passes, bytes and time, from
+            the first rows of a table larger than memory. The classifier stays as it is.
 
         Returns
         -------
-        self
+        self, or FitPrice
         """
+        if dry_run:
+            return price_of_fit(self, X, y, sample_weight)
         if (data := dataset_of(X, y)) is not None:
             return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
@@ -214,7 +242,24 @@ class NetworkClassifier(GraphClassifier):
 
         `check` says whether to warn of columns that look wrong.
         """
-        smoothing, discretizer = self._smoothing(), self._discretizer()
+        smoothing = self._smoothing()
+        source, target = self._table_source(X, y, sample_weight, classes, check=check)
+        return self._learn(source, smoothing, target)
+
+    def _table_source(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        *,
+        check: bool = False,
+    ) -> tuple[TableSource, Discrete]:
+        """Return a count source over a table in memory and its class; set the columns and classes.
+
+        The arguments are those of `_fit`.
+        """
+        discretizer = self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
         labels, name = target_column(y)
@@ -233,8 +278,7 @@ class NetworkClassifier(GraphClassifier):
         if discretizer is not None:
             columns = TableColumns.of_present(table, codes, weights)
             table = discretized(table, self._discretized(discretizer, columns))
-        source = TableSource(table.with_column(target, codes), target, weights)
-        return self._learn(source, smoothing, target)
+        return TableSource(table.with_column(target, codes), target, weights), target
 
     def _forget_all(self) -> None:
         for name in ("network_", "statistics_"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar
@@ -34,11 +34,21 @@ class TANClassifier(ColumnClassifier):
     root : name, optional
         Root of the tree; by default the first discrete feature, or the first feature if none is
         discrete.
+    candidates : int, optional
+        For very many columns: number of partners of each feature, the best ones in a sample of
+        65,536 rows, that are counted in all rows. The tree is then the best one among these pairs
+        and those of the sample's tree, and there is no `partial_fit`, `fit_batches` or `forget`.
     {parameters}
 
     Attributes
     ----------
     {attributes}
+
+    Notes
+    -----
+    If the statistics of all pairs of features take more than a share of the memory, they are
+    counted in tiles, each in a pass of its own, of which only scores are kept: the model is the
+    same (up to rounding, for continuous features), but it cannot add or forget rows.
 
     Examples
     --------
@@ -51,9 +61,10 @@ class TANClassifier(ColumnClassifier):
     command: ClassVar[str] = "tan"
 
     root: Name | None = None
+    candidates: int | None = None
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        return partial(tan, root=self.root)
+        return partial(tan, root=self.root, candidates=self.candidates)
 
 
 @estimator
@@ -102,6 +113,9 @@ class AveragedTANClassifier(ColumnClassifier):
     n_trees: int = 50
     ess: float | None = None
     random_state: int | np.random.Generator | np.random.RandomState | None = 0
+
+    def _counted(self) -> tuple[str, Mapping[str, Any]]:
+        return "tiles", {}
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
         n: Any = self.n_trees

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from bayesgraph.io import tables
 from bayesgraph.variables import Continuous, Name, has_text_states
 
 if TYPE_CHECKING:
+    from bayesgraph import Dataset, FitPrice
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
     from bayesgraph.models.model import Model
 
@@ -120,7 +122,9 @@ def fit(
     data: Rows,
     reading: Reading,
     target: Target,
-    output: Annotated[Path, _output("Where to save the model.")],
+    output: Annotated[
+        Path | None, _output("Where to save the model; needed unless --dry-run.")
+    ] = None,
     model: Annotated[
         str, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree. {models}")
     ] = "auto",
@@ -151,9 +155,18 @@ def fit(
     check_columns: Annotated[
         bool, typer.Option(help="Warn of columns that look wrong, such as identifiers.")
     ] = True,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print passes, bytes and time of the fit, and leave it at that."
+        ),
+    ] = False,
 ) -> None:
     """Fit a classifier to a table and save it."""
-    _check_output(output, (".bayesgraph",))
+    if output is None and not dry_run:
+        raise DataError("--output is needed: where to save the model.")
+    if output is not None:
+        _check_output(output, (".bayesgraph",))
     options = {
         "distributions": models.families(distribution),
         "discretizer": discretizer,
@@ -166,6 +179,9 @@ def fit(
     }
     models.check_taken([model], options)
     classifier = models.make_classifier(model, categorical, alpha, options)
+    if output is None or dry_run:
+        _console().print(repr(_price(classifier, data, reading, target, drop or ())))
+        return
     if is_many(data):
         n_rows = _fit_dataset(classifier, data, reading, target, drop or ())
     else:
@@ -181,15 +197,33 @@ def _fit_dataset(
 ) -> int:
     """Fit a classifier on a folder or a glob, and return the number of rows."""
     with rows_read("fitting") as progress:
-        dataset = reading.dataset(data, progress)
-        dataset.checked((target, *drop), "the columns")
-        used = [name for name in dataset.names if name not in drop]
-        if not set(used) - {target}:
-            raise DataError(
-                f"{data} has no column besides {quoted([target, *drop])} to learn from."
-            )
-        classifier.fit(bg.open_dataset(dataset, columns=used, progress=progress), target)
+        dataset = _used(reading.dataset(data, progress), data, target, drop)
+        dataset.progress = progress
+        classifier.fit(dataset, target)
         return dataset.n_rows or 0
+
+
+def _used(dataset: Dataset, data: Path, target: str, drop: Sequence[str]) -> Dataset:
+    """Return a dataset without the columns to drop."""
+    dataset.checked((target, *drop), "the columns")
+    used = [name for name in dataset.names if name not in drop]
+    if not set(used) - {target}:
+        raise DataError(f"{data} has no column besides {quoted([target, *drop])} to learn from.")
+    return bg.open_dataset(dataset, columns=used)
+
+
+def _price(
+    classifier: GraphClassifier, data: Path, reading: Reading, target: str, drop: Sequence[str]
+) -> FitPrice:
+    """Return the price of a fit."""
+    if "dry_run" not in inspect.signature(classifier.fit).parameters:
+        raise DataError(f"--dry-run is for models that count in passes; got {classifier!r}.")
+    if not is_many(data):
+        X, y = _features_and_labels(reading.table(data), target, drop, data)
+        return classifier.fit(X, y, dry_run=True)  # type: ignore[no-any-return]
+    with rows_read("reading") as progress:
+        dataset = _used(reading.dataset(data, progress), data, target, drop)
+        return classifier.fit(dataset, target, dry_run=True)  # type: ignore[no-any-return]
 
 
 @app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv -o predictions.csv")

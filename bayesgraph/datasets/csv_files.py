@@ -137,6 +137,10 @@ class CsvFiles(Dataset):
                 yield arrow().Table.from_batches([batch])
         self._check_unchanged()
 
+    def stored_bytes(self, columns: Collection[str]) -> int | None:
+        """Return the number of bytes of all files; see `Dataset.stored_bytes`."""
+        return sum(size for size, _ in self._seen)
+
     def _check_unchanged(self) -> None:
         check_unchanged(self.source, self._paths, self._seen, self._state())
 

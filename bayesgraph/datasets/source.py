@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bayesgraph.datasets.dataset import EVERY, Dataset, Filter, arrow
 from bayesgraph.encoding import Table
 from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.parallel import N_THREADS
+from bayesgraph.statistics import blocks
+from bayesgraph.statistics.blocks import sampled
 from bayesgraph.statistics.requests import (
     Families,
     Histograms,
@@ -24,9 +24,11 @@ from bayesgraph.statistics.requests import (
     Singles,
     Totals,
 )
-from bayesgraph.statistics.source import RequestSource, Statistics
+from bayesgraph.statistics.source import RequestSource, Statistics, TableSource
 from bayesgraph.variables import Discrete, Variable
 
+# Maximum number of runs that are held at a time.
+RUNS_HELD = N_THREADS + 1
 # Number of rows of a sample for what needs the rows themselves.
 SAMPLE_ROWS = 2**18
 
@@ -100,21 +102,26 @@ class DatasetSource(RequestSource):
 
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
-        return self._taken(sample_of)
+        names = list(self._columns_of(self._all))
+        rows = sample_of(self._dataset, names, self.n_rows, self._rows)
+        return self._encoded(rows, self._all)
 
     @property
     def is_sampled(self) -> bool:
         """Whether there are more rows than in a sample of them."""
         return self.n_rows > SAMPLE_ROWS
 
-    def sample(self) -> tuple[Table, Floats]:
-        """Return `table` and `weights` without a warning, for what looks at all rows later."""
-        return self._taken(sampled_rows)
+    @property
+    def copies(self) -> int:
+        """Maximum number of summaries that are held at a time; see `CountSource`."""
+        return copies_of(self.n_rows)
 
-    def _taken(self, take: Callable[..., Any]) -> tuple[Table, Floats]:
-        names = list(self._columns_of(self._all))
-        rows = take(self._dataset, names, self.n_rows, self._rows)
-        return self._encoded(rows, self._all)
+    def sample(self, n_rows: int | None = None) -> TableSource:
+        """Return a source of about `n_rows` of the rows, held in memory; see `RowSource`."""
+        names = list(self._columns_of(self._order))
+        rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
+        table, weights = self._encoded(rows, self._order)
+        return TableSource(table, self.target, weights if len(weights) else None)
 
     def _collected(self, request: Request) -> Any:
         wanted = needed_by(request)
@@ -143,6 +150,16 @@ class _Counting:
         return Statistics.collect(table, [self.request], weights)
 
 
+def copies_of(n_rows: int) -> int:
+    """Return the maximum number of summaries that are held when one of n_rows rows is collected.
+
+    They are those of runs that are being counted, and those that wait for their neighbour in the
+    tree.
+    """
+    runs = -(-n_rows // blocks.BLOCK)
+    return min(runs, RUNS_HELD) + runs.bit_length()
+
+
 def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
     """Return some columns of all of n_rows rows, or of a sample of `SAMPLE_ROWS`, as a Table.
 
@@ -161,9 +178,17 @@ def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = E
     return found
 
 
-def sampled_rows(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
-    """Return what `sample_of` returns, without its warning."""
-    drawn = data.reduce(_Drawing(SAMPLE_ROWS / max(n_rows, 1)), names, rows)
+def sampled_rows(
+    data: Dataset,
+    names: Sequence[str],
+    n_rows: int,
+    rows: Filter = EVERY,
+    *,
+    size: int | None = None,
+) -> Any:
+    """Return some columns of a table of about `size` of n_rows rows, chosen by their numbers."""
+    share = (SAMPLE_ROWS if size is None else size) / max(n_rows, 1)
+    drawn = data.reduce(_Drawing(share), names, rows)
     return arrow().concat_tables([] if drawn is None else drawn.tables)
 
 
@@ -187,19 +212,6 @@ class _Drawing:
         if self.share >= 1.0:
             return _Drawn((run,))
         return _Drawn((run.filter(sampled(first, len(run), self.share)),))
-
-
-def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:
-    """Return for rows with successive numbers whether they are in a sample of a share of all rows.
-
-    A row is in it if the hash of its number (splitmix64; Steele, Lea and Flood 2014) is below the
-    share.
-    """
-    x = np.arange(first, first + n_rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return np.asarray(x < np.uint64(min(share, 1.0) * (2.0**64 - 2048)))
 
 
 def needed_by(request: Request) -> set[Variable | None]:

@@ -81,6 +81,10 @@ class Table:
         places.update((v, i) for i, v in enumerate(self.continuous))
         return places
 
+    def place(self, variable: Variable) -> int:
+        """Return the index of a variable's column in `codes` or in `values`."""
+        return self._places[variable]
+
     def column(self, variable: Variable) -> NDArray[Any]:
         """Return the codes, numbers or counts of one variable."""
         if isinstance(variable, CountVector):
@@ -106,8 +110,8 @@ class Table:
             matrices.append((self.discrete, self.codes))
         return Evidence(self.n_rows, columns, complete=self.complete, matrices=tuple(matrices))
 
-    def rows(self, index: slice) -> Table:
-        """Return the table of the rows that the slice `index` selects."""
+    def rows(self, index: slice | NDArray[np.bool_]) -> Table:
+        """Return the table of the rows that `index`, a slice or a mask, selects."""
         counts = {variable: matrix[index] for variable, matrix in self.counts.items()}
         return Table(self.variables, self.codes[index], self.values[index], self.complete, counts)
 

@@ -6,17 +6,21 @@ from bayesgraph.learning.fit import count_source
 from bayesgraph.learning.hill_climbing import hill_climb, unrestricted
 from bayesgraph.learning.k_dependence import kdb, superparent
 from bayesgraph.learning.parameters import estimate_network
+from bayesgraph.learning.price import FitPrice, Rates, fit_price
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import chow_liu, forest, tan
 from bayesgraph.learning.structure import Structure, star
 
 __all__ = [
     "EMHistory",
+    "FitPrice",
+    "Rates",
     "Smoothing",
     "Structure",
     "chow_liu",
     "count_source",
     "estimate_network",
+    "fit_price",
     "forest",
     "forward_selection",
     "hill_climb",

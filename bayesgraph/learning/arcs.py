@@ -20,7 +20,7 @@ from bayesgraph.learning.information import (
     mixed_scores,
 )
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import CountSource, PairsSummary
+from bayesgraph.statistics import CountSource, PairsSummary, SinglesSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Count, Discrete, Variable
 
@@ -227,16 +227,16 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     return scores
 
 
-def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing) -> Floats:
+def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothing) -> Floats:
     """Return the mutual information of each column and the class variable, shape (d,).
 
-    The unit is nats per row; `summary` has the columns, given the class. The value of a continuous
+    The unit is nats per row; `single` has the columns, given the class. The value of a continuous
     column is the gain in Gaussian log likelihood by the class, ``sum_y P(y) 1/2 [log var - log
     var_y]``, with the variances of all rows and of class y. Columns that are neither discrete nor
     continuous have the value 0.
     """
-    single, at = summary.singles, summary.at
-    found = dict.fromkeys(summary.request.columns, 0.0)
+    at = single.at
+    found = dict.fromkeys(single.request.columns, 0.0)
     for v in at.discrete:
         table = single.counts[:, at.states(v)]
         found[v] = float(conditional_mutual_information(table[None]))
@@ -252,7 +252,7 @@ def class_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothin
         total = part.count.sum(axis=0)
         gain = np.sum(part.count * (joint - split), axis=0)
         found.update(zip(at.continuous, 0.5 * safe_divide(gain, total), strict=True))
-    return np.array([found[v] for v in summary.request.columns])
+    return np.array([found[v] for v in single.request.columns])
 
 
 def by_score(scores: Floats) -> list[int]:

@@ -29,7 +29,7 @@ from bayesgraph.variables import Discrete, Variable
 _DROP, _ADD, _REVERSE = range(3)
 
 
-@learner(counts_ahead={"max_parents": (0, 1), "score": SCORES})
+@learner(counts_ahead={"max_parents": (0, 1), "score": SCORES}, counts="search")
 def hill_climb(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -94,7 +94,7 @@ def hill_climb(
     return below_class(target, features, climber.climb())
 
 
-@learner(counts_ahead={"max_parents": (0, 1)})
+@learner(counts_ahead={"max_parents": (0, 1)}, counts="search")
 def unrestricted(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

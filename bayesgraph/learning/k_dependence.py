@@ -14,21 +14,21 @@ from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import (
     TIE_DECIMALS,
     ArcRules,
-    arc_scores,
     at_least,
     by_score,
     class_scores,
 )
 from bayesgraph.learning.smoothing import Smoothing, SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import Structure, below_class, learner, target_of
-from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.learning.tiles import scores_of_pairs
+from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.variables import Discrete, Name, Variable
 
 # Maximum number of cells in a table; parents that would exceed it are skipped.
 _MAX_CELLS = 1 << 21
 
 
-@learner(counts_ahead={"k": (0, 1)})
+@learner(counts_ahead={"k": (0, 1)}, counts="tiles")
 def kdb(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -93,10 +93,10 @@ def ranked_parents(
     GraphError
         If the required parents of a feature are more than k, or make too large a table.
     """
-    summary = source.pairs(Pairs(features, source.target))
-    gains = arc_scores(source, summary, smoothing).gains
+    gains = scores_of_pairs(source, features, source.target, smoothing).gains
     forced = rules.forced(features)
-    order = _entering(by_score(class_scores(source, summary, smoothing)), forced)
+    alone = source.singles(Singles(features, source.target))
+    order = _entering(by_score(class_scores(source, alone, smoothing)), forced)
     allowed = rules.admissible(features)
     chosen: list[list[int]] = [[] for _ in features]
     states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
@@ -163,7 +163,7 @@ def _named(
     }
 
 
-@learner(counts_ahead=True)
+@learner(counts_ahead=True, counts="tiles")
 def superparent(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -199,7 +199,7 @@ def superparent(
     features = source.features
     names = [v.name for v in features]
     allowed = ArcRules.of(None, forbidden, names).admissible(features)
-    scores = arc_scores(source, source.pairs(Pairs(features, target)), as_smoothing(smoothing))
+    scores = scores_of_pairs(source, features, target, as_smoothing(smoothing))
     if parent is None:
         total = np.sum(scores.net(score), axis=1, where=allowed)
         rows = max(float(scores.rows.max(initial=0.0)), 1.0)

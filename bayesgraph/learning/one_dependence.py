@@ -106,6 +106,10 @@ def _library(
     for parents in components:
         for child, parent in parents.items():
             children.setdefault(parent, {})[child] = None
+    # In one pass, unless the source has them already.
+    source.families(
+        Family.of(target, parent, child) for parent, below in children.items() for child in below
+    )
     alone = estimate_network(star(source), source, smoothing, priors=priors)
     found: dict[tuple[Variable, Variable | None], CPD] = {
         (v, None): alone[v.name] for v in (target, *features)

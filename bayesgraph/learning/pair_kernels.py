@@ -96,15 +96,21 @@ def table_information(
         for x in range(r):
             for y in range(s):
                 of_y[y] += table[x * s + y]
-        given = of_y[:s].sum()
+        given = 0.0
+        for y in range(s):
+            given += of_y[y]
         total += given
+        for y in range(s):
+            of_y[y] = given / of_y[y] if of_y[y] > 0.0 else 0.0
         for x in range(r):
-            of_x = table[x * s : (x + 1) * s].sum()
+            of_x = 0.0
+            for y in range(s):
+                of_x += table[x * s + y]
             for y in range(s):
                 n = table[x * s + y]
                 if n > 0.0:
                     # Quotients before products: products may exceed the range of floats.
-                    found += n * math.log((n / of_x) * (given / of_y[y]))
+                    found += n * math.log((n / of_x) * of_y[y])
     return (max(found / total, 0.0) if total > 0.0 else 0.0), total
 
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores
+from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, at_least
+from bayesgraph.learning.candidates import candidate_pairs, candidate_scores, candidate_tree
 from bayesgraph.learning.pair_kernels import spanning_forest
 from bayesgraph.learning.scores import fcll
-from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
+from bayesgraph.learning.smoothing import Smoothing, SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
     below_class,
@@ -22,7 +23,8 @@ from bayesgraph.learning.structure import (
     learner,
     target_of,
 )
-from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.learning.tiles import scores_of_pairs
+from bayesgraph.statistics import CountSource
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
@@ -30,7 +32,7 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 _Worth: TypeAlias = Callable[[ArcScores], Floats]
 
 
-@learner(counts_ahead=True)
+@learner(counts_ahead={"candidates": (None,)}, counts="tiles")
 def tan(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -39,6 +41,7 @@ def tan(
     score: str = "likelihood",
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
+    candidates: int | None = None,
 ) -> Structure:
     """Return the tree-augmented naive Bayes (TAN) structure.
 
@@ -63,9 +66,17 @@ def tan(
     required, forbidden : iterable of (name, name), optional
         Edges between features; their directions are ignored, as the root determines directions. If
         too few edges are allowed for one tree, the result is a forest.
+    candidates : int, optional
+        For very many columns: all pairs are scored in a sample of 65,536 rows, and only the best
+        partners of each feature, as many as this number, and the edges of the sample's tree are
+        counted in all rows. The tree is then the best one among these edges.
 
     Raises
     ------
+    DataError
+        For `candidates` with the score "fcll", or of a source that has statistics only.
+    MemoryLimitError
+        If the scores of all pairs, or the statistics of the candidates, do not fit in memory.
     GraphError
         If the root is continuous and there are discrete features, or if no tree contains all
         required edges.
@@ -80,13 +91,15 @@ def tan(
     def worth(scores: ArcScores) -> Floats:
         if score == "likelihood":
             return scores.gains
-        summary = source.pairs(Pairs(features, None))
-        return fcll(scores.gains, arc_scores(source, summary, as_smoothing(smoothing)).gains)
+        alone = scores_of_pairs(source, features, None, as_smoothing(smoothing))
+        return fcll(scores.gains, alone.gains)
 
-    return _augmented(source, smoothing, target, features, root, worth, rules)
+    if candidates is not None and score == "fcll":
+        raise DataError("candidates= takes score='likelihood'.")
+    return _augmented(source, smoothing, target, features, root, worth, rules, candidates)
 
 
-@learner(counts_ahead=True)
+@learner(counts_ahead={"candidates": (None,)}, counts="tiles")
 def forest(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -95,6 +108,7 @@ def forest(
     score: str | float = "bic",
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
+    candidates: int | None = None,
 ) -> Structure:
     """Return the forest-augmented naive Bayes structure.
 
@@ -109,17 +123,18 @@ def forest(
         An edge is kept if its gain in log likelihood exceeds log(rows) / 2 ("bic", Schwarz 1978) or
         1 ("aic", Akaike 1974) per parameter that it adds; or, if `score` is a number, if its gain
         per row exceeds this threshold, in nats.
-    required, forbidden
+    required, forbidden, candidates
         As for `tan`; a required edge is always kept.
     """
     target = target_of(source, "forest")
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     worth = partial(_net, _checked_score(score))
-    return _augmented(source, smoothing, target, features, root, worth, rules, pays=True)
+    args = source, smoothing, target, features, root, worth, rules, candidates
+    return _augmented(*args, pays=True)
 
 
-@learner(counts_ahead=True)
+@learner(counts_ahead={"candidates": (None,)}, counts="tiles")
 def chow_liu(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -127,6 +142,7 @@ def chow_liu(
     root: Name | None = None,
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
+    candidates: int | None = None,
 ) -> Structure:
     """Return the tree over all columns, the class included, with the highest likelihood.
 
@@ -134,7 +150,7 @@ def chow_liu(
 
     Parameters
     ----------
-    source, smoothing, required, forbidden
+    source, smoothing, required, forbidden, candidates
         As for `tan`; edges may include the class.
     root : name, optional
         Root of the tree; by default the class if there is one, else as for `tan`.
@@ -145,7 +161,8 @@ def chow_liu(
     if root is None and target is not None:
         root = target.name
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
-    return _augmented(source, smoothing, None, columns, root, lambda scores: scores.gains, rules)
+    args = source, smoothing, None, columns, root, lambda scores: scores.gains, rules, candidates
+    return _augmented(*args)
 
 
 def _checked_score(score: Any) -> Any:
@@ -175,25 +192,72 @@ def _augmented(
     root: Name | None,
     worth: _Worth,
     rules: ArcRules,
+    candidates: int | None,
     *,
     pays: bool = False,
 ) -> Structure:
     """Return a directed maximum spanning tree or forest; `given` is a parent of all columns too.
 
     `worth` computes edge weights from the scores of arcs; `pays` says whether to leave out edges
-    without a positive weight, which makes a forest.
+    without a positive weight, which makes a forest. `candidates` is described in `tan`.
     """
     at_root = _root(columns, root)
-    edges: list[tuple[int, int]] = []
-    gains = np.zeros((len(columns), len(columns)))
+    edges: dict[tuple[int, int], float] = {}
     if len(columns) > 1:
-        summary = source.pairs(Pairs(columns, given))
-        scores = arc_scores(source, summary, as_smoothing(smoothing))
-        gains = np.maximum(scores.gains, scores.gains.T)
-        edges = _tree_edges(columns, worth(scores), rules, pays=pays)
+        args = source, columns, given, as_smoothing(smoothing), worth, rules
+        if candidates is None:
+            edges = _among_all(*args, pays=pays)
+        else:
+            edges = _among_candidates(*args, at_least("candidates", candidates, 1), pays=pays)
     arcs = directed(columns, edges, at_root)
-    scored = {(columns[i].name, columns[j].name): float(gains[i, j]) for i, j in arcs}
+    scored = {
+        (columns[i].name, columns[j].name): edges[(i, j) if (i, j) in edges else (j, i)]
+        for i, j in arcs
+    }
     return below_class(given, columns, scored)
+
+
+def _among_all(
+    source: CountSource,
+    columns: tuple[Variable, ...],
+    given: Discrete | None,
+    smoothing: Smoothing,
+    worth: _Worth,
+    rules: ArcRules,
+    *,
+    pays: bool,
+) -> dict[tuple[int, int], float]:
+    """Return the edges of the tree of the highest weight, with their gains."""
+    scores = scores_of_pairs(source, columns, given, smoothing)
+    edges = _tree_edges(columns, worth(scores), rules, pays=pays)
+    gains = scores.gains
+    return {(i, j): float(max(gains[i, j], gains[j, i])) for i, j in edges}
+
+
+def _among_candidates(
+    source: CountSource,
+    columns: tuple[Variable, ...],
+    given: Discrete | None,
+    smoothing: Smoothing,
+    worth: _Worth,
+    rules: ArcRules,
+    n: int,
+    *,
+    pays: bool,
+) -> dict[tuple[int, int], float]:
+    """Return the edges of the tree of the highest weight among candidates, with their gains."""
+    pairs = candidate_pairs(source, columns, given, smoothing, n, rules)
+    scores = candidate_scores(source, columns, given, smoothing, pairs)
+    weights = worth(scores)
+    if pays:
+        weights = np.where(np.round(weights, TIE_DECIMALS) > 0, weights, -np.inf)
+    ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))
+    required = {frozenset(arc) for arc in rules.required}
+    forced = np.array([frozenset((columns[i].name, columns[j].name)) in required for i, j in ends])
+    edges = candidate_tree(columns, pairs, weights, forced)
+    _check_required(columns, rules, edges)
+    gains = dict(zip(ends, scores.gains.tolist(), strict=True))
+    return {edge: gains[edge] for edge in edges}
 
 
 def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
@@ -243,15 +307,22 @@ def _tree_edges(
     edges = [(discrete[i], discrete[j]) for i, j in chosen]
     if continuous:
         edges += _joined(weights, allowed, forced, discrete, continuous)
-    kept = {frozenset(edge) for edge in edges}
-    for i, j in np.argwhere(np.triu(forced)).tolist():
-        if {i, j} not in kept:
+    _check_required(columns, rules, edges)
+    return edges
+
+
+def _check_required(
+    columns: tuple[Variable, ...], rules: ArcRules, edges: Iterable[tuple[int, int]]
+) -> None:
+    """Raise a GraphError if a required edge is not in a tree."""
+    kept = {frozenset((columns[i].name, columns[j].name)) for i, j in edges}
+    for one, other in rules.required:
+        if {one, other} not in kept:
             raise GraphError(
-                f"The required edge {columns[i].name!r} - {columns[j].name!r} is in no tree with "
+                f"The required edge {one!r} - {other!r} is in no tree with "
                 "the others: together they form a cycle, or give a column two parents. Leave one "
                 "out, or learn a structure of more parents, such as kdb."
             )
-    return edges
 
 
 def _joined(

@@ -72,10 +72,14 @@ class LearnerCard:
         Whether the statistics that the learner requests do not depend on the data, so that rows can
         be added to and removed from collected statistics. A mapping lists, for each option, the
         values for which this holds.
+    counts : {"singles", "pairs", "tiles", "search"}
+        Statistics that it requests: of single columns; of all pairs at a time; of all pairs, by
+        tiles if they are too large; or of all pairs, and of chosen families in further passes.
     """
 
     learn: Callable[..., Structure]
     counts_ahead: bool | Mapping[str, Collection[Any]]
+    counts: str
 
     def counts_ahead_with(self, options: Mapping[str, Any]) -> bool:
         """Return whether the requested statistics are known ahead with given options.
@@ -84,9 +88,13 @@ class LearnerCard:
         """
         if isinstance(self.counts_ahead, bool):
             return self.counts_ahead
-        defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
-        given = {**defaults, **options}
+        given = self.options(options)
         return all(given[name] in values for name, values in self.counts_ahead.items())
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return given options, and the defaults of the others."""
+        defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
+        return {**defaults, **given}
 
 
 # All structure learners by name; the decorator `learner` adds them.
@@ -95,15 +103,15 @@ LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
 
 
 def learner(
-    *, counts_ahead: bool | Mapping[str, Collection[Any]]
+    *, counts_ahead: bool | Mapping[str, Collection[Any]], counts: str = "pairs"
 ) -> Callable[[LearnerT], LearnerT]:
     """Return a decorator that registers a structure learner by its function name.
 
-    `counts_ahead` is described in LearnerCard.
+    `counts_ahead` and `counts` are described in LearnerCard.
     """
 
     def register(function: LearnerT) -> LearnerT:
-        LEARNERS[function.__name__] = LearnerCard(function, counts_ahead)
+        LEARNERS[function.__name__] = LearnerCard(function, counts_ahead, counts)
         return function
 
     return register
@@ -129,7 +137,7 @@ def counts_ahead(value: Any) -> bool:
     return found is not None and LEARNERS[found[0]].counts_ahead_with(found[1])
 
 
-@learner(counts_ahead=True)
+@learner(counts_ahead=True, counts="singles")
 def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 

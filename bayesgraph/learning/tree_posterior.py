@@ -16,7 +16,6 @@ from bayesgraph.learning.arcs import arc_scores
 from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.one_dependence import (
     Parents,
-    ask_for_pairs,
     mix,
     varying,
 )
@@ -24,8 +23,9 @@ from bayesgraph.learning.scores import bdeu
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.spanning_trees import SpanningTrees
+from bayesgraph.learning.tiles import ask_ahead, pair_summaries
 from bayesgraph.models.mixture import NetworkMixture
-from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
@@ -161,9 +161,10 @@ def tree_posterior(
     order : ndarray of int
         Index of each feature of the posterior in `source.features`.
     """
-    features, parts = source.features, set(varying(source))
-    target = source.target
+    features, target = source.features, source.target
     assert target is not None  # see `mix`
+    ask_ahead(source)
+    parts = set(varying(source))
     if ess is None:
         ess = default_ess(varying(source), target.cardinality)
     numeric = np.array([isinstance(v, Continuous) for v in features], dtype=bool)
@@ -171,15 +172,18 @@ def tree_posterior(
     m = int((~numeric).sum())
     weights = np.zeros((len(features), len(features)))
     if len(features) > 1:
-        summary = source.pairs(Pairs(features, target))
-        for left, right, tables in pair_tables(summary):
-            weights[left, right] = weights[right, left] = log_marginal_ratio(tables, ess)
-        if m < len(features):
-            net = arc_scores(source, summary, smoothing).net("bic")[np.ix_(order, order)]
-            weights[:, m:], weights[m:, :m] = net[:, m:], net[:m, m:].T
+        for places, summary in pair_summaries(source, features, target):
+            numbers, others = places[numeric[places]], places[~numeric[places]]
+            for left, right, tables in pair_tables(summary):
+                ends = others[left], others[right]
+                weights[ends] = weights[ends[::-1]] = log_marginal_ratio(tables, ess)
+            if len(numbers):
+                net = arc_scores(source, summary, smoothing).net("bic")[:, numeric[places]]
+                weights[np.ix_(places, numbers)] = net
+                weights[np.ix_(numbers, others)] = net[~numeric[places]].T
     used = np.array([features[i] in parts for i in order], dtype=bool)
-    posterior = TreePosterior(int(used[:m].sum()), weights[np.ix_(used, used)])
-    return posterior, order[used]
+    kept = order[used]
+    return TreePosterior(int(used[:m].sum()), weights[np.ix_(kept, kept)]), kept
 
 
 def averaged_tan(
@@ -200,7 +204,6 @@ def averaged_tan(
     edge_probabilities : ndarray, shape (n_features, n_features)
         Exact probability of each edge over all trees.
     """
-    ask_for_pairs(source)
     features = source.features
     posterior, order = tree_posterior(source, smoothing, ess)
     probabilities = np.zeros((len(features), len(features)))

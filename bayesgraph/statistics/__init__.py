@@ -23,6 +23,8 @@ from bayesgraph.statistics.summaries import (
     FamilyStatistics,
     PairsSummary,
     SinglesSummary,
+    pairs_bytes,
+    pairs_bytes_of,
 )
 
 __all__ = [
@@ -44,4 +46,6 @@ __all__ = [
     "StatisticsSource",
     "TableSource",
     "Totals",
+    "pairs_bytes",
+    "pairs_bytes_of",
 ]

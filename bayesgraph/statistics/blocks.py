@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 
@@ -49,3 +50,16 @@ def tree_sum(parts: Iterable[Any]) -> Any:
 def is_exact(weights: Floats) -> bool:
     """Return whether sums of the weights are exact in any order; empty if every row weighs 1."""
     return bool((weights == np.floor(weights)).all() and weights.sum() < _EXACT)
+
+
+def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:
+    """Return for rows with successive numbers whether they are in a sample of a share of all rows.
+
+    A row is in it if the hash of its number (splitmix64; Steele, Lea and Flood 2014) is below the
+    share.
+    """
+    x = np.arange(first, first + n_rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return np.asarray(x < np.uint64(min(share, 1.0) * (2.0**64 - 2048)))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics.blocks import blocks, is_exact, tree_sum
+from bayesgraph.statistics.blocks import blocks, is_exact, sampled, tree_sum
 from bayesgraph.statistics.histograms import HistogramsSummary
 from bayesgraph.statistics.leaves import MomentsSummary, SamplesSummary, TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
@@ -123,22 +123,32 @@ class CountSource(Protocol):
         The class, if there is one.
     features : tuple of Variable
         All columns but the class.
+    copies : int
+        Maximum number of summaries that are held at a time when one is collected.
     """
 
     variables: tuple[Variable, ...]
     target: Discrete | None
     features: tuple[Variable, ...]
 
-    def holds(self, request: Singles) -> bool:
-        """Return whether the requested statistics of single columns are already collected."""
+    @property
+    def copies(self) -> int:
+        """Maximum number of summaries that are held at a time when one is collected."""
+        ...
+
+    def holds(self, request: Singles | Pairs) -> bool:
+        """Return whether the requested statistics are already collected."""
         ...
 
     def singles(self, request: Singles) -> SinglesSummary:
         """Return a summary that contains the requested statistics of single columns."""
         ...
 
-    def pairs(self, request: Pairs) -> PairsSummary:
-        """Return the joint statistics of all pairs of the requested columns."""
+    def pairs(self, request: Pairs, *, keep: bool = True) -> PairsSummary:
+        """Return the joint statistics of all pairs of the requested columns.
+
+        With ``keep=False`` they are not cached.
+        """
         ...
 
     def summary(self, request: Moments | Samples | Histograms | Totals) -> Any:
@@ -185,6 +195,10 @@ class RowSource(CountSource, Protocol):
         """The weights of the rows."""
         ...
 
+    def sample(self, n_rows: int) -> TableSource:
+        """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
+        ...
+
 
 class RequestSource:
     """Base class of count sources, which answers requests from cached summaries if possible."""
@@ -218,8 +232,15 @@ class RequestSource:
             found = self._summaries[request] = self._collected(request)
         return found
 
-    def holds(self, request: Singles) -> bool:
+    @property
+    def copies(self) -> int:
+        """Maximum number of summaries that are held at a time; see `CountSource`."""
+        return 1
+
+    def holds(self, request: Singles | Pairs) -> bool:
         """Return whether the requested statistics are already collected; see `CountSource`."""
+        if isinstance(request, Pairs):
+            return request in self._summaries
         return self._singles(request) is not None
 
     def _singles(self, request: Singles) -> SinglesSummary | None:
@@ -234,9 +255,10 @@ class RequestSource:
         found: SinglesSummary = self._singles(request) or self.summary(request)
         return found
 
-    def pairs(self, request: Pairs) -> PairsSummary:
+    def pairs(self, request: Pairs, *, keep: bool = True) -> PairsSummary:
         """Return the statistics of all pairs of columns; see `CountSource`."""
-        found: PairsSummary = self.summary(request)
+        kept = keep or self.holds(request)
+        found: PairsSummary = self.summary(request) if kept else self._collected(request)
         return found
 
     def families(
@@ -310,6 +332,15 @@ class TableSource(RequestSource):
 
     def _collected(self, request: Request) -> Any:
         return _collected(self.table, request, self.weights)
+
+    def sample(self, n_rows: int) -> TableSource:
+        """Return a source of about `n_rows` of the rows; see `RowSource`."""
+        share = n_rows / max(self.table.n_rows, 1)
+        if share >= 1.0:
+            return self
+        chosen = sampled(0, self.table.n_rows, share)
+        weights = self.weights[chosen] if len(self.weights) else None
+        return TableSource(self.table.rows(chosen), self.target, weights)
 
 
 class StatisticsSource(RequestSource):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -325,8 +326,8 @@ class PairsSummary(Additive):
         singles = SinglesSummary.collect(table, Singles(request.columns, request.given), weights)
         at = singles.at
         group, n_groups = group_codes(table, request.given)
+        check_memory(request, at)
         start = _pair_starts(at.cards, n_groups)
-        check_memory(at, n_groups, int(start[-1]))
         pair_counts = np.zeros(start[-1])
         codes = _codes(table, at.discrete)
         args = codes, group, weights, at.cards, start, pair_counts
@@ -452,25 +453,44 @@ class PairsSummary(Additive):
         )
 
 
-def check_memory(at: _Columns, n_groups: int, pair_cells: int) -> None:
-    """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
+def pairs_bytes(columns: Sequence[Variable], given: Discrete | None) -> int:
+    """Return the number of bytes of a PairsSummary of columns in which no number is missing."""
+    cards = np.array([v.cardinality for v in columns if isinstance(v, Discrete)], dtype=np.float64)
+    n_numbers = sum(isinstance(v, Continuous) for v in columns)
+    n_groups = 1 if given is None else given.cardinality
+    return int(pairs_bytes_of(cards.sum(), np.square(cards).sum(), n_numbers, n_groups))
+
+
+def pairs_bytes_of(n_states: Any, n_squares: Any, n_numbers: Any, n_groups: int) -> Any:
+    """Return the number of bytes of a PairsSummary in which no number is missing.
 
     Parameters
     ----------
-    at : _Columns
+    n_states, n_squares : float, or array of one shape
+        Sums of the numbers of states of discrete columns, and of their squares.
+    n_numbers : int, or array
+        Number of continuous columns.
     n_groups : int
         Number of states of the given variable, or 1.
-    pair_cells : int
-        Number of entries of the tables of all pairs of discrete columns.
     """
-    n = len(at.continuous)
-    cells = pair_cells + n_groups * (2 * n * n + 3 * int(at.start[-1]) * n)
-    if 8 * cells > default_memory_limit():
+    singles = 1 + n_states + 3 * n_numbers
+    tables = (n_states**2 - n_squares) / 2
+    moments = (n_numbers + 1) ** 2 + 3 * n_states * n_numbers
+    return 8 * n_groups * (singles + tables + moments)
+
+
+def check_memory(request: Pairs, at: _Columns) -> None:
+    """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
+
+    `at` has the columns of the request.
+    """
+    size = pairs_bytes(request.columns, request.given)
+    if size > default_memory_limit():
         widest = sorted(at.discrete, key=lambda v: -v.cardinality)[:3]
         named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
         raise MemoryLimitError(
-            f"The statistics of all pairs of {len(at.discrete) + n:,} columns take "
-            f"{format_bytes(8 * cells)}, more than half of the machine's memory. "
+            f"The statistics of all pairs of {len(request.columns):,} columns take "
+            f"{format_bytes(size)}, more than half of the machine's memory. "
             + (f"Leave out columns of many states: {named}." if widest else "Use fewer columns.")
         )
 
@@ -532,11 +552,15 @@ class FamiliesSummary(Additive):
 
     def covers(self, family: Family) -> bool:
         """Return whether the family was requested."""
-        return family in self.request.families
+        return family in self._places
 
     def family(self, family: Family) -> FamilyStatistics:
         """Return the statistics of one of the requested families."""
-        return self.found[self.request.families.index(family)]
+        return self.found[self._places[family]]
+
+    @cached_property
+    def _places(self) -> dict[Family, int]:
+        return {family: i for i, family in enumerate(self.request.families)}
 
 
 def _complete_rows(
@@ -580,7 +604,7 @@ def _collect_beside(
         keys = keys * v.cardinality + column
         whole &= column >= 0
     keys[~whole] = -1
-    columns = np.array([table.discrete.index(f.discrete[0]) for f in families], dtype=np.intp)
+    columns = np.array([table.place(f.discrete[0]) for f in families], dtype=np.intp)
     cells = np.array([f.discrete[0].cardinality * size for f in families], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
     out = np.zeros(start[-1])

@@ -171,7 +171,7 @@ def test_class_scores_are_mutual_information(seed):
     source = bg.count_source(frame, "y")
     features = tuple(v for v in source.variables if v != source.target)
     plain = Smoothing(shrinkage=0.0, var_smoothing=0.0)
-    found = class_scores(source, source.pairs(Pairs(features, source.target)), plain)
+    found = class_scores(source, source.pairs(Pairs(features, source.target)).singles, plain)
     y = np.array(frame["y"])
     for v, score in zip(features, found, strict=True):
         x = np.array(frame[v.name])

@@ -18,7 +18,7 @@ def scores_of(source):
     columns = tuple(v for v in source.variables if v != source.target)
     smoothing = Smoothing()
     arcs = pair_scores(source, source.target, columns, smoothing)
-    alone = class_scores(source, source.pairs(Pairs(columns, source.target)), smoothing)
+    alone = class_scores(source, source.pairs(Pairs(columns, source.target)).singles, smoothing)
     ranked = sorted(zip(-alone, range(len(columns)), strict=True))
     return arcs, [columns[i].name for _, i in ranked]
 

@@ -1,0 +1,337 @@
+"""Trees among candidate pairs: the best partners of each column in a sample of the rows.
+
+All pairs of very many columns cannot be counted in all rows: their number is the square of that of
+the columns. They are scored in a sample of the rows, whose scores have standard errors of about one
+over the square root of its size. Only the best pairs are then counted in all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from bayesgraph.errors import DataError, MemoryLimitError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.memory import default_memory_limit, format_bytes
+from bayesgraph.learning import pair_kernels
+from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores, n_moments
+from bayesgraph.learning.information import gaussian_information, split_gains
+from bayesgraph.learning.smoothing import Smoothing
+from bayesgraph.learning.tiles import pair_summaries
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics
+from bayesgraph.statistics.moments import GroupMoments, safe_divide
+from bayesgraph.variables import Continuous, Discrete, Variable
+
+# Number of rows in which all pairs are scored.
+SAMPLE_ROWS = 2**16
+_Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Pairs of columns that may be edges, each as the arc that may occur.
+
+    Attributes
+    ----------
+    parents, children : ndarray of int, shape (n_pairs,)
+        Indices of columns. Of two columns of one kind the parent is the first; of two kinds it is
+        the discrete one.
+    """
+
+    parents: _Indices
+    children: _Indices
+
+    @classmethod
+    def of(cls, ends: Any, columns: tuple[Variable, ...]) -> Candidates:
+        """Return the different pairs among ends, an array of shape (n, 2), in ascending order."""
+        numeric = np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
+        ends = np.sort(np.asarray(ends, dtype=np.int64).reshape(-1, 2), axis=1)
+        turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
+        ends[turned] = ends[turned][:, ::-1]
+        return cls(*np.unique(ends, axis=0).T)
+
+
+def candidate_pairs(
+    source: CountSource,
+    columns: tuple[Variable, ...],
+    given: Discrete | None,
+    smoothing: Smoothing,
+    n: int,
+    rules: ArcRules,
+) -> Candidates:
+    """Return the n best partners of each column in a sample, and all edges of the sample's tree.
+
+    Partners are ranked by the gain of their arc minus its expectation if there is no dependence,
+    half a nat per parameter and row. The tree makes the candidates connect all columns.
+
+    Raises
+    ------
+    DataError
+        If the source has statistics only.
+    """
+    if not hasattr(source, "sample"):
+        raise DataError(
+            "candidates= looks at a sample of the rows, and the source has statistics only; fit it "
+            "on the whole table."
+        )
+    sample: CountSource = source.sample(SAMPLE_ROWS)
+    numeric = np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
+    partners, parents = _Best.of(len(columns), n), _Best.of(len(columns), 1)
+    forest = _Forest(len(columns))
+    for places, summary in pair_summaries(sample, columns, given):
+        scores = arc_scores(sample, summary, smoothing)
+        expected = safe_divide(scores.parameters, 2.0 * scores.rows)
+        net = np.round(scores.gains - expected, TIE_DECIMALS)
+        net[~_rules_within(rules, columns, places).admissible(summary.request.columns)] = -np.inf
+        net = np.maximum(net, net.T)
+        partners.update(places, net)
+        number = numeric[places]
+        parents.update(places, np.where(number[:, None] & ~number, net, -np.inf))
+        forest.update(places, np.where(number[:, None] == number, net, -np.inf))
+    required = [[_place(columns)[name] for name in arc] for arc in rules.required]
+    ends = [partners.pairs(), parents.pairs(), forest.pairs(), np.reshape(required, (-1, 2))]
+    return Candidates.of(np.concatenate(ends), columns)
+
+
+def _place(columns: tuple[Variable, ...]) -> Mapping[Any, int]:
+    return {v.name: i for i, v in enumerate(columns)}
+
+
+def _rules_within(
+    rules: ArcRules, columns: tuple[Variable, ...], places: NDArray[np.intp]
+) -> ArcRules:
+    """Return the forbidden edges, in both directions, whose ends are among some of the columns."""
+    inside = {columns[i].name for i in places} if rules.forbidden else set()
+    within = [arc for arc in rules.forbidden if inside.issuperset(arc)]
+    return ArcRules(forbidden=(*within, *((b, a) for a, b in within)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The best partners of each column so far.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (n_columns, n)
+        Descending; minus infinity for none.
+    partners : ndarray of int, shape (n_columns, n)
+        Indices of columns; -1 for none.
+    """
+
+    scores: Floats
+    partners: _Indices
+
+    @classmethod
+    def of(cls, n_columns: int, n: int) -> _Best:
+        shape = (n_columns, n)
+        return cls(np.full(shape, -np.inf), np.full(shape, -1, dtype=np.int64))
+
+    def update(self, places: NDArray[np.intp], scores: Floats) -> None:
+        """Take up the scores between columns at some places, shape (n_places, n_places)."""
+        before = self.partners[places]
+        at = np.minimum(np.searchsorted(places, before), len(places) - 1)
+        row, column = np.nonzero(places[at] == before)
+        scores = scores.copy()
+        scores[row, at[row, column]] = -np.inf  # they are there already
+        everything = np.concatenate([self.scores[places], scores], axis=1)
+        who = np.concatenate([before, np.broadcast_to(places, scores.shape)], axis=1)
+        order = np.lexsort((who, -everything))[:, : before.shape[1]]
+        best = np.take_along_axis(everything, order, axis=1)
+        self.scores[places] = best
+        self.partners[places] = np.where(best > -np.inf, np.take_along_axis(who, order, axis=1), -1)
+
+    def pairs(self) -> _Indices:
+        """Return the pairs of a column and a partner, shape (n_pairs, 2)."""
+        row, column = np.nonzero(self.partners >= 0)
+        return np.stack([row, self.partners[row, column]], axis=1)
+
+
+class _Forest:
+    """The maximum spanning forest of the pairs so far."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.n_columns = n_columns
+        self.ends: _Indices = np.empty((0, 2), dtype=np.int64)
+        self.scores: Floats = np.empty(0)
+
+    def update(self, places: NDArray[np.intp], scores: Floats) -> None:
+        """Take up the scores between columns at some places, which are symmetric.
+
+        An edge outside of the forest of some pairs is in no forest of more pairs.
+        """
+        left, right = pair_kernels.spanning_forest(scores)
+        ends = np.concatenate([self.ends, np.stack([places[left], places[right]], axis=1)])
+        scores = np.concatenate([self.scores, scores[left, right]])
+        # A pair of one group comes in several tiles.
+        ends, first = np.unique(ends, axis=0, return_index=True)
+        kept = listed_forest(self.n_columns, ends[:, 0], ends[:, 1], scores[first])
+        self.ends, self.scores = ends[kept], scores[first][kept]
+
+    def pairs(self) -> _Indices:
+        """Return the edges, shape (n_edges, 2)."""
+        return self.ends
+
+
+def listed_forest(n: int, left: _Indices, right: _Indices, weights: Floats) -> NDArray[np.intp]:
+    """Return the indices of the edges of a maximum spanning forest, the heaviest first.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    left, right : ndarray of int, shape (n_edges,)
+        The ends of different edges, left < right. Of edges of one weight the first one is heavier.
+    weights : ndarray, shape (n_edges,)
+    """
+    order = np.lexsort((right, left, -weights))
+    # Ranks from 1 instead of weights: the solver takes weights near zero for absent edges.
+    rank = np.arange(1.0, len(order) + 1)
+    # SciPy before 1.17.1 accepts 32-bit indices only.
+    ends = left[order].astype(np.int32), right[order].astype(np.int32)
+    tree = minimum_spanning_tree(coo_array((rank, ends), shape=(n, n)).tocsr())
+    return np.asarray(order[np.sort(tree.data).astype(np.intp) - 1])
+
+
+def candidate_scores(
+    source: CountSource,
+    columns: tuple[Variable, ...],
+    given: Discrete | None,
+    smoothing: Smoothing,
+    pairs: Candidates,
+) -> ArcScores:
+    """Return the scores of the arcs of candidates from all rows, in arrays of shape (n_pairs,).
+
+    They are those of `arc_scores`; the statistics are not kept.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the statistics of the candidates do not fit in memory.
+    """
+    k = 1 if given is None else given.cardinality
+    above = () if given is None else (given,)
+    ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))
+    size = 8 * k * sum(n_moments((columns[p], columns[c])) for p, c in ends)
+    if size * source.copies > default_memory_limit():
+        raise MemoryLimitError(
+            f"The statistics of {len(ends):,} candidate pairs take {format_bytes(size)}, of which "
+            f"{source.copies} are held at a time: more than half of the machine's memory. Choose "
+            "fewer candidates=, or leave out columns of many states."
+        )
+    # Tables of one parent are counted together.
+    families = [Family.of(columns[c], columns[p], *above) for p, c in ends]
+    numbers = tuple(v for v in columns if isinstance(v, Continuous))
+    ridge = dict(zip(numbers, smoothing.ridge(source.variances(numbers)).tolist(), strict=True))
+    found = source.families(families, keep=False)
+    scores = ArcScores(*(np.zeros(len(ends)) for _ in range(3)))
+    kinds: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for i, family in enumerate(families):
+        kinds[len(family.continuous)].append(i)
+    for n_numbers, score in enumerate((_of_tables, _of_mixed, _of_numbers)):
+        if at := kinds[n_numbers]:
+            part = [families[i] for i in at]
+            args = part, [found[family] for family in part], k, smoothing, ridge, source.target
+            scores.gains[at], scores.rows[at], scores.parameters[at] = score(*args)
+    return scores
+
+
+_Scores = tuple[Any, Any, Any]
+
+
+def _of_tables(families: list[Family], found: list[FamilyStatistics], k: int, *_: Any) -> _Scores:
+    """Return gains, rows and parameters of pairs of discrete columns."""
+    shapes = np.array([[v.cardinality for v in f.discrete[:2]] for f in families])
+    cells = np.concatenate(
+        [s.counts.reshape(*shape, k).transpose(2, 1, 0).reshape(-1)
+         for s, shape in zip(found, shapes.tolist(), strict=True)]
+    )  # fmt: skip
+    gains, rows = np.empty(len(families)), np.empty(len(families))
+    pair_kernels.listed_information(cells, shapes[:, ::-1].copy(), k, gains, rows)
+    return gains, rows, k * np.prod(shapes - 1, axis=1)
+
+
+def _of_mixed(
+    families: list[Family],
+    found: list[FamilyStatistics],
+    k: int,
+    smoothing: Smoothing,
+    ridge: Mapping[Variable, float],
+    target: Discrete | None,
+) -> _Scores:
+    """Return gains, rows and parameters of arcs from discrete to continuous columns."""
+    scores = []
+    for family, statistics in zip(families, found, strict=True):
+        (number,), parent = family.continuous, family.discrete[0]
+        by_class = (
+            a.reshape(parent.cardinality, k).T.reshape(-1, 1)
+            for a in (statistics.counts, statistics.mean, statistics.comoment)
+        )
+        own = np.array([ridge[number]])
+        gain, rows = split_gains(GroupMoments(*by_class), k, smoothing, own, parent == target)
+        scores.append((gain[0], rows[0], 2.0 * k * (parent.cardinality - 1)))
+    return tuple(zip(*scores, strict=True))  # type: ignore[return-value]
+
+
+def _of_numbers(
+    families: list[Family],
+    found: list[FamilyStatistics],
+    k: int,
+    smoothing: Smoothing,
+    ridge: Mapping[Variable, float],
+    _: Any,
+) -> _Scores:
+    """Return gains, rows and parameters of pairs of continuous columns."""
+    count = np.stack([s.counts.reshape(k) for s in found], axis=1)
+    comoment = np.stack([s.comoment.reshape(k, 2, 2) for s in found], axis=1)
+    weight = count[..., None, None]
+    covariance = smoothing.covariance(weight, comoment, smoothing.pooled(weight, comoment))
+    left, right = (
+        np.sqrt(covariance[..., i, i] + [ridge[f.continuous[i]] for f in families])
+        for i in range(2)
+    )
+    gains = gaussian_information(count, covariance[..., 0, 1], left, right)
+    return gains, count.sum(axis=0), k
+
+
+def candidate_tree(
+    columns: tuple[Variable, ...], pairs: Candidates, weights: Floats, forced: NDArray[np.bool_]
+) -> list[tuple[int, int]]:
+    """Return the edges of a maximum spanning forest of candidates, discrete columns first.
+
+    For mixed types it is built as in `tan`: continuous columns are joined to each other and to one
+    node that stands for all discrete columns.
+
+    Parameters
+    ----------
+    columns : tuple of Variable
+    pairs : Candidates
+    weights : ndarray, shape (n_pairs,)
+        Minus infinity for an edge that is left out.
+    forced : ndarray of bool, shape (n_pairs,)
+        Required edges, which come first.
+    """
+    weight = np.where(forced, np.inf, np.round(weights, TIE_DECIMALS))
+    parents, children = pairs.parents, pairs.children
+    numeric = np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
+    there = weight > -np.inf
+    discrete = np.flatnonzero(there & ~numeric[children])
+    numbers = np.flatnonzero(there & numeric[parents])
+    between = np.flatnonzero(there & (numeric[children] != numeric[parents]))
+    # The heaviest edge to each continuous column from a discrete one, the first of ties.
+    order = between[np.lexsort((parents[between], -weight[between], children[between]))]
+    joined = order[np.unique(children[order], return_index=True)[1]]
+    n = len(columns)
+    chosen = list(
+        discrete[listed_forest(n, parents[discrete], children[discrete], weight[discrete])]
+    )
+    # Node 0 stands for all discrete columns.
+    rest = np.concatenate([joined, numbers])
+    left = np.concatenate([np.zeros(len(joined), dtype=np.int64), parents[numbers] + 1])
+    chosen += list(rest[listed_forest(n + 1, left, children[rest] + 1, weight[rest])])
+    return [(int(parents[i]), int(children[i])) for i in chosen]
