@@ -733,10 +733,11 @@ def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
     one, many = parts / "one.bayesgraph", parts / "many.bayesgraph"
     options = ("--target", "disease", "--model", "tan", "--drop", "chol", "-o")
     assert run(capfd, "fit", HEART, *options, one)[0] == 0
-    code, out, err = run(capfd, "fit", parts / data, *options, many)
-    assert (code, err) == (0, "")
-    assert "on 303 rows" in out
-    assert one.read_bytes() == many.read_bytes()
+    for more in ((), ("--cache",)):
+        code, out, err = run(capfd, "fit", parts / data, *options, many, *more)
+        assert (code, err) == (0, "")
+        assert "on 303 rows" in out
+        assert one.read_bytes() == many.read_bytes()
     assert run(capfd, "predict", one, HEART, "-o", parts / "one.parquet")[0] == 0
     for output in ("found.parquet", "new/", "found.csv"):
         code, out, err = run(capfd, "predict", many, parts / data, "-o", f"{parts}/{output}")
@@ -755,6 +756,7 @@ def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
         (("fit", "parts", "--target", "disease", "--drop", "x"), "'x'"),
         (("fit", "texts", "--target", "disease", "--encoding", "latin-1"), "--encoding"),
         (("fit", "none*", "--target", "disease"), "There is no"),
+        (("fit", "one.csv", "--target", "disease", "--cache"), "--cache goes with a folder"),
         (("predict", "{model}", "parts"), "--output is needed"),
         (("predict", "{model}", "parts", "-o", "found.xlsx"), "suffix of predictions"),
         (("predict", "{model}", "parts", "-o", "none/found.csv"), "no such directory"),

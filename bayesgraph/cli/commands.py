@@ -161,6 +161,13 @@ def fit(
             "--dry-run", help="Print passes, bytes and time of the fit, and leave it at that."
         ),
     ] = False,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache",
+            help="Keep encoded rows of a folder or a glob in a temporary folder between passes.",
+        ),
+    ] = False,
 ) -> None:
     """Fit a classifier to a table and save it."""
     if output is None and not dry_run:
@@ -183,7 +190,9 @@ def fit(
         _console().print(repr(_price(classifier, data, reading, target, drop or ())))
         return
     if is_many(data):
-        n_rows = _fit_dataset(classifier, data, reading, target, drop or ())
+        n_rows = _fit_dataset(classifier, data, reading, target, drop or (), cache)
+    elif cache:
+        raise DataError(f"--cache goes with a folder or a glob; {data} is read once.")
     else:
         X, y = _features_and_labels(reading.table(data), target, drop, data)
         classifier.fit(X, y)
@@ -193,12 +202,17 @@ def fit(
 
 
 def _fit_dataset(
-    classifier: GraphClassifier, data: Path, reading: Reading, target: str, drop: Sequence[str]
+    classifier: GraphClassifier,
+    data: Path,
+    reading: Reading,
+    target: str,
+    drop: Sequence[str],
+    cache: bool,
 ) -> int:
     """Fit a classifier on a folder or a glob, and return the number of rows."""
     with rows_read("fitting") as progress:
         dataset = _used(reading.dataset(data, progress), data, target, drop)
-        dataset.progress = progress
+        dataset.progress, dataset.cache = progress, cache
         classifier.fit(dataset, target)
         return dataset.n_rows or 0
 

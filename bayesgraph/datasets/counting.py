@@ -115,6 +115,11 @@ class RowsEncoding:
     rows: Rows
     grouped: Callable[[dict[Name, Column]], dict[Name, Column]] | None = None
 
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        return self.rows.described
+
     def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
         """Return the encoded run, and the weights of its rows."""
         columns = columns_of(run)

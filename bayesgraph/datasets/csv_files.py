@@ -137,6 +137,11 @@ class CsvFiles(Dataset):
                 yield arrow().Table.from_batches([batch])
         self._check_unchanged()
 
+    @property
+    def state(self) -> str | None:
+        """Paths, sizes and times of the files, and how their cells are read; see `Dataset`."""
+        return repr((self._paths, self._seen, self._missing, self._text, self._delimiter))
+
     def stored_bytes(self, columns: Collection[str]) -> int | None:
         """Return the number of bytes of all files; see `Dataset.stored_bytes`."""
         return sum(size for size, _ in self._seen)

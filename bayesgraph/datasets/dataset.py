@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from bayesgraph.statistics import blocks
 
 # Called with the number of rows read in a pass, and the number of all rows, None if unknown.
 Progress = Callable[[int, int | None], None]
+Cache = bool | str | os.PathLike[str]
 # A sum over runs of rows; it has ``+``.
 Sum = TypeVar("Sum")
 
@@ -136,6 +138,10 @@ class Dataset(ABC):
         Called in each pass with the number of rows read so far and `n_rows`.
     executor : Executor or None
         Reads and counts parts of the rows elsewhere; None for threads of this process.
+    sample_rows : int
+        Number of rows of a sample for what needs the rows themselves.
+    cache : bool or path
+        Whether, or in which folder, encoded rows are kept between passes; see `EncodedRows`.
     """
 
     source: str
@@ -144,6 +150,13 @@ class Dataset(ABC):
     max_categories: int = 10_000
     progress: Progress | None = None
     executor: Executor | None = None
+    sample_rows: int = 2**18
+    cache: Cache = False
+
+    @property
+    def state(self) -> str | None:
+        """Text that differs if the rows do, such as sizes and times of files, None if unknown."""
+        return None
 
     @abstractmethod
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -209,15 +222,12 @@ class Dataset(ABC):
         rows : Filter
             The rows that count, which are numbered.
         """
-        wanted = tuple(dict.fromkeys([*columns, *rows.columns]))
-        # The limit holds for the process, so that it is set once for all threads.
-        with one_blas_thread():
-            if self.executor is None:
-                numbered = _numbered(self.runs(wanted, rows), 0)
-                return _sum(in_order(lambda run: function(*run), numbered))
-            parts = self._parts(wanted, rows)
-            found = self.executor.map(_OfPart(function), parts)
-            return _sum(self._reported(found, parts))
+        # Something must be read for the rows to be counted.
+        wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
+        if self.executor is None:
+            return summed(lambda run: function(*run), _numbered(self.runs(wanted, rows), 0))
+        parts = self._parts(wanted, rows)
+        return _sum(self._reported(self.executor.map(_OfPart(function), parts), parts))
 
     def _parts(self, columns: tuple[str, ...], rows: Filter) -> list[Part]:
         """Return the rows that count as parts, each of which is a node of the grid of blocks."""
@@ -293,6 +303,16 @@ def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:
         waiting = [joined.slice(len(joined) - size)] if size else []
     if size:
         yield arrow().concat_tables(waiting)
+
+
+def summed(function: Callable[[Any], Sum], runs: Iterable[Any]) -> Sum | None:
+    """Return the sum of a function of runs along the tree of blocks, by threads; None without rows.
+
+    The runs are all blocks, in their order.
+    """
+    # The limit holds for the process, so that it is set once for all threads.
+    with one_blas_thread():
+        return _sum(in_order(function, runs))
 
 
 def sum_of_runs(

@@ -99,6 +99,12 @@ class Fragments(Dataset):
             raise unreadable(self.source, error) from error
         self._check_unchanged()
 
+    @property
+    def state(self) -> str | None:
+        """Paths, sizes and times of the files, None if there are no files; see `Dataset`."""
+        files = self._dataset.files if self._in_files else ()
+        return repr((files, self._seen, str(self._where))) if files else None
+
     def stored_bytes(self, columns: Collection[str]) -> int | None:
         """Return the number of bytes of compressed columns; see `Dataset.stored_bytes`."""
         if not self._is_streamed:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bayesgraph.checks import whole_number
 from bayesgraph.datasets.csv_files import CsvFiles
-from bayesgraph.datasets.dataset import Dataset, Progress, arrow
+from bayesgraph.datasets.dataset import Cache, Dataset, Progress, arrow
 from bayesgraph.datasets.engines import of_engine
 from bayesgraph.datasets.executors import as_executor
 from bayesgraph.datasets.files import unreadable
@@ -36,6 +36,8 @@ def open_dataset(
     max_categories: int = Dataset.max_categories,
     progress: Progress | None = None,
     executor: Any = None,
+    sample_rows: int = Dataset.sample_rows,
+    cache: Cache = False,
 ) -> Dataset:
     """Open files or an engine as a Dataset: a table larger than memory, read in passes.
 
@@ -70,6 +72,14 @@ def open_dataset(
         Where parts of the rows are read and counted, such as a ``ProcessPoolExecutor`` or a Dask
         cluster, for Parquet files and Dask frames. By default by threads of this process. The
         fitted model has the same bits.
+    sample_rows : int, default 262,144
+        Number of rows of the sample that is taken for what needs rows in memory: trees, training to
+        predict, and the quantiles between which discretisers search.
+    cache : bool or path, default False
+        Whether to write the encoded rows to disk in the first pass over all columns, for the others
+        to read: to a temporary folder, removed at the end, or to a folder that is kept, and used
+        again by a fit on the same rows. It has a byte for each cell of text, and eight for a
+        number. Structure searches, EM and feature selection make many passes.
 
     Returns
     -------
@@ -100,6 +110,11 @@ def open_dataset(
     >>> folder.cleanup()
     """
     whole_number("max_categories=", "states", max_categories, 1)
+    whole_number("sample_rows=", "rows", sample_rows, 1)
+    if not isinstance(cache, (bool, str, os.PathLike)):
+        raise DataTypeError(f"cache= is True, False or the path of a folder; got {cache!r}.")
+    if executor is not None and cache is not False:
+        raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
     found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
     if found is None:
         raise DataTypeError(
@@ -108,6 +123,7 @@ def open_dataset(
             "go to fit and predict as they are."
         )
     found.max_categories, found.progress = max_categories, progress
+    found.sample_rows, found.cache = sample_rows, cache
     if executor is not None:
         found.executor = as_executor(executor)
     return found

@@ -54,6 +54,12 @@ class Rows:
         """Return names of columns, and of those that determine the weights."""
         return list(dict.fromkeys([*names, *self.columns]))
 
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        by_class = None if self.by_class is None else self.by_class.tolist()
+        return repr((self.weight, self.y if by_class else None, by_class))
+
     def kept(self, table: Any) -> Any:
         """Return the rows of positive weight."""
         if not self.columns:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import call
 from typing import Any, Protocol
 
-from bayesgraph.datasets.dataset import EVERY, Dataset, Filter, arrow
+from bayesgraph.datasets.cache import EncodedRows, Run
+from bayesgraph.datasets.dataset import EVERY, Dataset, Filter, arrow, summed
+from bayesgraph.datasets.executors import in_order
 from bayesgraph.encoding import Table
 from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
@@ -24,17 +27,20 @@ from bayesgraph.statistics.requests import (
     Singles,
     Totals,
 )
-from bayesgraph.statistics.source import RequestSource, Statistics, TableSource
+from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
 from bayesgraph.variables import Discrete, Variable
 
 # Maximum number of runs that are held at a time.
 RUNS_HELD = N_THREADS + 1
-# Number of rows of a sample for what needs the rows themselves.
-SAMPLE_ROWS = 2**18
 
 
 class Encoding(Protocol):
     """The encoding of runs of rows; it can be sent to other processes."""
+
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        ...
 
     def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
         """Return a run as an encoded table of given variables, and the weights of its rows.
@@ -68,11 +74,13 @@ class DatasetSource(RequestSource):
     Attributes
     ----------
     table : Table
-        The rows themselves, for learners that need them: all, or a sample of `SAMPLE_ROWS`. Which
-        rows are in the sample depends on their numbers alone.
+        The rows themselves, for what needs them in memory: all, or a sample of as many as the
+        dataset says. Which rows are in the sample depends on their numbers alone.
     weights : ndarray, shape (n_rows of the table,) or (0,)
         Empty if every row weighs 1.
     """
+
+    in_memory = False
 
     def __init__(
         self,
@@ -89,6 +97,13 @@ class DatasetSource(RequestSource):
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
         self._rows, self.n_rows = rows, n_rows
         self._all = self._order
+
+        # Without a reference to this object, which would keep the files of the cache.
+        self._read = partial(_encoded_runs, dataset, columns_of, encoded, rows)
+        self._cached: EncodedRows | None = None
+        if dataset.cache is not False:
+            described = [columns_of([v]) for v in self._all], n_rows, encoded.described
+            self._cached = EncodedRows(dataset, self._all, described, self._read)
 
     @property
     def table(self) -> Table:
@@ -109,7 +124,7 @@ class DatasetSource(RequestSource):
     @property
     def is_sampled(self) -> bool:
         """Whether there are more rows than in a sample of them."""
-        return self.n_rows > SAMPLE_ROWS
+        return self.n_rows > self._dataset.sample_rows
 
     @property
     def copies(self) -> int:
@@ -123,11 +138,20 @@ class DatasetSource(RequestSource):
         table, weights = self._encoded(rows, self._order)
         return TableSource(table, self.target, weights if len(weights) else None)
 
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
+        """Yield all rows in blocks with their weights, read anew; see `RowSource`."""
+        read = self._read if self._cached is None else self._cached.runs
+        for table, weights in in_order(call, read(self._order)):
+            yield from sliced(table, weights, n_rows)
+
     def _collected(self, request: Request) -> Any:
         wanted = needed_by(request)
         variables = tuple(v for v in self._order if v in wanted)
-        counting = _Counting(self._encoded, variables, request)
-        found = self._dataset.reduce(counting, self._columns_of(variables), self._rows)
+        if self._cached is not None:
+            found = summed(partial(_counted, request), self._cached.runs(variables))
+        else:
+            counting = _Counting(self._encoded, variables, request)
+            found = self._dataset.reduce(counting, self._columns_of(variables), self._rows)
         assert found is not None  # the dataset has rows
         return found.summaries[request]
 
@@ -135,6 +159,18 @@ class DatasetSource(RequestSource):
     def _order(self) -> tuple[Variable, ...]:
         target = () if self.target is None else (self.target,)
         return (*self.features, *target)
+
+
+def _encoded_runs(
+    dataset: Dataset,
+    columns_of: Callable[[Sequence[Variable]], Sequence[str]],
+    encoded: Encoding,
+    rows: Filter,
+    wanted: Sequence[Variable],
+) -> Iterator[Run]:
+    """Yield what returns each run of rows as encoded columns of some variables."""
+    for run in dataset.runs(list(columns_of(wanted)), rows):
+        yield partial(encoded, run, wanted)
 
 
 @dataclass(frozen=True)
@@ -146,8 +182,12 @@ class _Counting:
     request: Request
 
     def __call__(self, first: int, run: Any) -> Statistics:
-        table, weights = self.encoded(run, self.variables)
-        return Statistics.collect(table, [self.request], weights)
+        return _counted(self.request, partial(self.encoded, run, self.variables))
+
+
+def _counted(request: Request, run: Run) -> Statistics:
+    table, weights = run()
+    return Statistics.collect(table, [request], weights)
 
 
 def copies_of(n_rows: int) -> int:
@@ -161,7 +201,7 @@ def copies_of(n_rows: int) -> int:
 
 
 def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
-    """Return some columns of all of n_rows rows, or of a sample of `SAMPLE_ROWS`, as a Table.
+    """Return some columns of all of n_rows rows, or of a sample of `sample_rows`, as a Table.
 
     Warns
     -----
@@ -172,7 +212,8 @@ def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = E
     if len(found) < n_rows:
         warn(
             f"What looks at the rows themselves (trees, training to predict) took a sample of "
-            f"{len(found):,} of the {n_rows:,} rows of {data.source}.",
+            f"{len(found):,} of the {n_rows:,} rows of {data.source}; "
+            "open_dataset(..., sample_rows=) takes more.",
             BayesGraphWarning,
         )
     return found
@@ -187,7 +228,7 @@ def sampled_rows(
     size: int | None = None,
 ) -> Any:
     """Return some columns of a table of about `size` of n_rows rows, chosen by their numbers."""
-    share = (SAMPLE_ROWS if size is None else size) / max(n_rows, 1)
+    share = (data.sample_rows if size is None else size) / max(n_rows, 1)
     drawn = data.reduce(_Drawing(share), names, rows)
     return arrow().concat_tables([] if drawn is None else drawn.tables)
 

@@ -57,7 +57,8 @@ class SparkFrame(Dataset):
         """Return the sum of a function of all runs of all partitions; see `Dataset.reduce`."""
         if self.executor is not None:
             raise DataTypeError("Spark frames are counted by Spark; leave out executor=.")
-        wanted = tuple(dict.fromkeys([*columns, *rows.columns]))
+        # Something must be read for the rows to be counted.
+        wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
         first = (0, *accumulate(self._partition_lengths(rows)))
         task = _Task(function, selected(self.schema, wanted), rows, first)
         found = [value for value in self._computed(task, wanted) if value is not None]

@@ -309,7 +309,7 @@ def infer_variables(
         for n, c in columns.items()
     ]
     variables, encoded = zip(*found, strict=True)
-    return _assemble(variables, encoded, n_rows, fitting=True)
+    return assembled(variables, encoded, n_rows, fitting=True)
 
 
 def check_unseen(unseen: str) -> None:
@@ -334,12 +334,13 @@ def encode_table(
     there = [v for v in variables if v.name in columns]
     n_rows = length(next(iter(columns.values())))
     encoded = [encode_column(v, columns[v.name], unseen=unseen) for v in there]
-    return _assemble(there, encoded, n_rows, fitting=False)
+    return assembled(there, encoded, n_rows, fitting=False)
 
 
-def _assemble(
+def assembled(
     variables: Sequence[Variable], encoded: Sequence[Any], n_rows: int, *, fitting: bool
 ) -> Table:
+    """Return the table of the encoded column of each variable; see `_checked_table`."""
     discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
     numbers = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Continuous)]
     counts = {v: a for v, a in zip(variables, encoded, strict=True) if isinstance(v, CountVector)}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, arc_scores
-from bayesgraph.learning.leave_one_out import LeaveOneOut, chunks, losses
+from bayesgraph.learning.leave_one_out import Joints, LeaveOneOut, Part, losses
 from bayesgraph.statistics import Pairs
 from bayesgraph.variables import Name, Variable
 
 # Maximum number of candidate parents per feature: those with the highest scores given the class.
 _MAX_CANDIDATES = 20
+# Number of arcs whose gains are recomputed together if that takes a pass over a dataset.
+_ARCS_OF_PASS = 64
 
 
 def climb_by_rows(
@@ -69,22 +75,20 @@ class _RowSearch:
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
         self._stale = self._open.copy()  # True where a gain predates the last added arc
-        self._parts = list(chunks(rows.table.n_rows))
         self._parents: list[list[int]] = [[] for _ in features]
         self._reach = np.eye(d, dtype=np.bool_)
         rows.learn(((), v) for v in features)
-        self._joint = np.concatenate([self._first(part) for part in self._parts])
-        self._loss = self._measured(self._joint)
+        self._joints = Joints(rows, self._first)
+        self._loss = sum(losses(joint, part, "log") for part, joint in self._joints.parts())
+        # The loss with each arc that was tried since the last one was added.
+        self._tried: dict[tuple[int, int], float] = {}
         self._found: dict[Arc, float] = {}
 
-    def _first(self, part: slice) -> Floats:
+    def _first(self, part: Part) -> Floats:
         joint = self._rows.prior(part)
         for v in self._features:
             joint += self._rows.term((), v, part)
         return joint
-
-    def _measured(self, joint: Floats) -> float:
-        return sum(losses(joint[part], self._rows, part, "log") for part in self._parts)
 
     def climb(self) -> dict[Arc, float]:
         """Add arcs until none raises the conditional likelihood; return their gains per row."""
@@ -112,35 +116,57 @@ class _RowSearch:
 
     def _look(self, arcs: NDArray[np.bool_]) -> None:
         """Recompute the gains of the arcs in a mask, shape (d, d), parents along the first axis."""
-        places = np.argwhere(arcs).tolist()
-        self._rows.learn(self._key(p, c) for p, c in places)
+        places = [(p, c) for p, c in np.argwhere(arcs).tolist()]
+        self._try([place for place in places if place not in self._tried])
         for p, c in places:
             self._look_at(p, c)
 
     def _look_at(self, p: int, c: int) -> None:
-        loss = sum(losses(self._with(p, c, part), self._rows, part, "log") for part in self._parts)
-        self._gains[p, c] = round((self._loss - loss) / self._rows.total, TIE_DECIMALS)
+        """Recompute the gain of the arc p -> c, which is the highest that is known."""
+        if (p, c) not in self._tried:
+            self._try([(p, c)] if self._rows.source.in_memory else self._next())
+        self._gains[p, c] = round((self._loss - self._tried[p, c]) / self._rows.total, TIE_DECIMALS)
         self._stale[p, c] = False
 
-    def _key(self, p: int, c: int) -> tuple[tuple[Variable, ...], Variable]:
-        above = [*self._parents[c], p]  # order of addition, used by back-off
+    def _next(self) -> list[tuple[int, int]]:
+        """Return the arcs whose gains the search will need first, the next one among them."""
+        gains = np.where(self._open & self._stale, self._gains, -np.inf)
+        order = np.argsort(-gains, axis=None, kind="stable")[:_ARCS_OF_PASS]
+        places = zip(*(i.tolist() for i in np.unravel_index(order, gains.shape)), strict=True)
+        return [(p, c) for p, c in places if gains[p, c] > 0 and (p, c) not in self._tried]
+
+    def _try(self, places: Sequence[tuple[int, int]]) -> None:
+        """Compute the loss with each of some arcs, in one pass over the rows."""
+        self._rows.learn(self._key(p, c) for p, c in places)
+        found = dict.fromkeys(places, 0.0)
+        by_child = [
+            (self._key(None, c), list(group))
+            for c, group in groupby(sorted(places, key=itemgetter(1)), itemgetter(1))
+        ]
+        for part, joint in self._joints.parts():
+            for before, group in by_child:
+                old = self._rows.term(*before, part)
+                for p, c in group:
+                    new = joint - old + self._rows.term(*self._key(p, c), part)
+                    found[p, c] += losses(new, part, "log")
+        self._tried |= found
+
+    def _key(self, p: int | None, c: int) -> tuple[tuple[Variable, ...], Variable]:
+        """Return the parents of c besides the class, with p if it is given, and c."""
+        above = self._parents[c] if p is None else [*self._parents[c], p]
+        # In the order of their addition, which back-off uses.
         return tuple(self._features[q] for q in above), self._features[c]
-
-    def _with(self, p: int, c: int, part: slice) -> Floats:
-        """Return the log joint of the rows in a slice after the arc p -> c is added, shape (n, K).
-
-        The log joint of each row with each class is estimated from all other rows.
-        """
-        before = tuple(self._features[q] for q in self._parents[c])
-        old = self._rows.term(before, self._features[c], part)
-        return np.asarray(self._joint[part] - old + self._rows.term(*self._key(p, c), part))
 
     def _add(self, p: int, c: int) -> None:
         names: tuple[Name, Name] = (self._features[p].name, self._features[c].name)
-        self._joint = np.concatenate([self._with(p, c, part) for part in self._parts])
-        loss = self._measured(self._joint)
+        if (p, c) not in self._tried:
+            self._try([(p, c)])
+        loss = self._tried[p, c]
         self._found[names] = (self._loss - loss) / self._rows.total
         self._loss = loss
+        self._tried.clear()
+        before, after, term = self._key(None, c), self._key(p, c), self._rows.term
+        self._joints.change(lambda joint, part: joint - term(*before, part) + term(*after, part))
         self._parents[c].append(p)
         self._reach |= np.outer(self._reach[:, p], self._reach[c])
         self._open[p, c] = False

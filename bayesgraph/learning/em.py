@@ -11,7 +11,6 @@ from scipy.special import xlogy
 
 from bayesgraph.checks import random_generator
 from bayesgraph.cpds import TableCPD
-from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError, NotConvergedWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.expected_statistics import Expectation
@@ -23,12 +22,12 @@ from bayesgraph.statistics import (
     Families,
     Family,
     FamilyStatistics,
+    RowSource,
     Statistics,
     StatisticsSource,
-    TableSource,
 )
 from bayesgraph.statistics.summaries import FamiliesSummary
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Continuous, Discrete
 
 # Minimum of the unnormalised random weight of a configuration in the initial statistics of EM.
 _MIN_SHARE = 0.1
@@ -100,11 +99,7 @@ class Iterations:
 
 
 def expectation_maximization(
-    structure: Structure,
-    table: Table,
-    weights: Floats,
-    smoothing: Smoothing,
-    iterations: Iterations,
+    structure: Structure, source: RowSource, smoothing: Smoothing, iterations: Iterations
 ) -> BayesianNetwork:
     """Return a network of the given structure with parameters estimated by EM.
 
@@ -119,9 +114,10 @@ def expectation_maximization(
     Parameters
     ----------
     structure : Structure
-        Variables of the structure that the table does not contain are hidden.
-    table : Table
-    weights : ndarray, shape (n_rows,) or (0,)
+        Variables of the structure that the source does not contain are hidden.
+    source : RowSource
+        The rows of a dataset are read once in each iteration. Their sums are added in another order
+        than those of the same rows in memory, so that the results differ by rounding.
     smoothing : Smoothing
         Any scheme but "marginal" and "backoff", under which EM maximises no such objective.
     iterations : Iterations
@@ -143,7 +139,7 @@ def expectation_maximization(
             f"EM takes smoothing='dirichlet' or 'm'; got {smoothing.scheme!r}, under which its "
             "estimates maximise nothing."
         )
-    problem = _Problem(structure, table, weights, smoothing)
+    problem = _Problem(structure, source, smoothing)
     random = random_generator(iterations.random_state)
     ends = [problem.climb(random, iterations, first=k == 0) for k in range(iterations.restarts)]
     last = [history.objective[-1] for _, history in ends]
@@ -166,20 +162,18 @@ def expectation_maximization(
 class _Problem:
     """Input that all random starts of EM share: rows, families (child and parents), priors."""
 
-    def __init__(
-        self, structure: Structure, table: Table, weights: Floats, smoothing: Smoothing
-    ) -> None:
+    def __init__(self, structure: Structure, source: RowSource, smoothing: Smoothing) -> None:
         self._structure = structure
+        self._source = source
         self._smoothing = smoothing
-        self._hidden = frozenset(v for v in structure.variables if v not in table.variables)
-        self._total = float(weights.sum()) if len(weights) else float(table.n_rows)
-        self._expectation = Expectation(structure.parents(), table, weights)
+        self._hidden = frozenset(v for v in structure.variables if v not in source.variables)
+        self._expectation = Expectation(structure.parents(), source)
+        self._total = self._expectation.total
         self._families = tuple(self._expectation.families.values())
-        self._table = table
-        source = TableSource(table, sample_weight=weights if len(weights) else None)
         # Statistics of single continuous columns: estimates of Gaussians need the total variances.
-        self._spread = source.families([Family((), (v,)) for v in table.continuous])
-        self._found = source.families([self._observed(family) for family in self._families])
+        alone = [Family((), (v,)) for v in source.variables if isinstance(v, Continuous)]
+        self._found = source.families([*alone, *map(self._observed, self._families)])
+        self._spread = {family: self._found[family] for family in alone}
 
     def _observed(self, family: Family) -> Family:
         """Return a family (child and parents) without its hidden variables."""
@@ -231,21 +225,40 @@ class _Problem:
         variables. The statistics of a family without hidden variables are those of the rows if
         `first` is true; in other starts they are perturbed at random.
         """
-        centre = {
-            v: random.integers(self._table.n_rows, size=v.cardinality)
+        rows = {
+            v: random.integers(self._source.n_rows, size=v.cardinality)
             for family in self._families
             for v in family.discrete
             if v in self._hidden
         }
+        centre = self._rows_at(rows)
         return {
             family: self._family(family, centre, random, first)
             for family in self._expectation.families.values()
         }
 
+    def _rows_at(self, rows: Mapping[Discrete, Any]) -> dict[Discrete, dict[Continuous, Floats]]:
+        """Return the numbers in rows of each hidden variable, given by their numbers."""
+        columns = {
+            v
+            for f in self._families
+            for v in f.continuous
+            if not self._hidden.isdisjoint(f.discrete)
+        }
+        found = {h: {v: np.empty(len(at)) for v in columns} for h, at in rows.items()}
+        first = 0
+        for table, _ in self._source.blocks() if columns else ():
+            for hidden, at in rows.items():
+                inside = (at >= first) & (at < first + table.n_rows)
+                for v in columns:
+                    found[hidden][v][inside] = table.column(v)[at[inside] - first]
+            first += table.n_rows
+        return found
+
     def _family(
         self,
         family: Family,
-        centre: Mapping[Discrete, Any],
+        centre: Mapping[Discrete, Mapping[Continuous, Floats]],
         random: np.random.Generator,
         first: bool,
     ) -> FamilyStatistics:
@@ -269,7 +282,7 @@ class _Problem:
         self,
         family: Family,
         unseen: Sequence[int],
-        centre: Mapping[Discrete, Any],
+        centre: Mapping[Discrete, Mapping[Continuous, Floats]],
         otherwise: Floats,
     ) -> Floats:
         """Return initial means of a continuous child and its parents, some of which are hidden.
@@ -283,18 +296,17 @@ class _Problem:
         unseen : sequence of int
             Axes of the hidden variables in the statistics of the family. With several hidden
             variables, the values of the rows of their states are averaged.
-        centre : mapping from hidden variable to ndarray of int, shape (n_states,)
-            Index of the row drawn for each state.
+        centre : mapping from hidden variable to mapping from column to ndarray, shape (n_states,)
+            The numbers in the row drawn for each state.
         otherwise : ndarray
             Means to use where a drawn row has missing values.
         """
-        columns = [self._table.column(v) for v in family.continuous]
         total = np.zeros(otherwise.shape)
         for axis in unseen:
-            rows = centre[family.discrete[axis]]
-            values = np.stack([column[rows] for column in columns], axis=-1)
+            numbers = centre[family.discrete[axis]]
+            values = np.stack([numbers[v] for v in family.continuous], axis=-1)
             lead = [1] * (otherwise.ndim - 1)
-            lead[axis] = len(rows)
+            lead[axis] = len(values)
             total = total + values.reshape(*lead, -1)
         mean = total / len(unseen)
         return np.where(np.isnan(mean), otherwise, mean)

@@ -9,8 +9,8 @@ maximises the likelihood, and occasional missing values of a leaf cost no iterat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,8 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.graph import parents_first
 from bayesgraph.inference.calibration import Calibration
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import Family, FamilyStatistics
+from bayesgraph.statistics import Family, FamilyStatistics, RowSource
+from bayesgraph.statistics.blocks import tree_sum
 from bayesgraph.statistics.comoments import group_comoments
 from bayesgraph.variables import Discrete, Variable
 
@@ -36,22 +37,29 @@ _OWN_ROWS = 64
 _MAX_PATTERNS = 32
 # Maximum number of entries in the messages and clique tables of one block of rows.
 _BLOCK_ENTRIES = 2**21
+# Maximum number of distinct rows of a discrete dataset that are held in place of its rows.
+_DISTINCT_ROWS = 2**17
 
 
 class Expectation:
-    """E-step of EM: computes the expected sufficient statistics of families from a table.
+    """E-step of EM: computes the expected sufficient statistics of families from rows.
+
+    The rows of a dataset are read anew in each pass, in runs whose statistics are added along the
+    binary tree of the runs (see `statistics.blocks`); those of a table in memory are one run. If
+    all variables are discrete, rows with the same values are merged, and a dataset that has few
+    distinct rows is read once.
 
     Parameters
     ----------
     parents : mapping from variable to its parents
-        Variables that the table does not contain are hidden.
-    table : Table
-    weights : ndarray, shape (n_rows,) or (0,)
-        If empty, every row has weight 1.
+        Variables that the source does not contain are hidden.
+    source : RowSource
 
     Attributes
     ----------
     families : dict from variable to the Family in which it is the child
+    total : float
+        Total weight of all rows.
 
     Raises
     ------
@@ -59,21 +67,14 @@ class Expectation:
         If a continuous variable is missing in a row that observes one of its descendants.
     """
 
-    def __init__(self, parents: Parents, table: Table, weights: Floats) -> None:
-        weights = weights if len(weights) else np.ones(table.n_rows)
-        if not table.continuous:
-            table, weights = _distinct(table, weights)
+    def __init__(self, parents: Parents, source: RowSource) -> None:
         self.families = {child: Family.of(*above, child) for child, above in parents.items()}
-        relevant = _relevant(parents, table)
-        self._blocks = [
-            block
-            for rows, free in _groups(parents, table)
-            for block in _blocks(self.families, table, weights, relevant, rows, free)
-        ]
-        self._fixed = {
-            child: _sum(block.fixed[child] for block in self._blocks if child in block.fixed)
-            for child in parents
-        }
+        self._parents, self._source = parents, source
+        self._calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration] = {}
+        self._held = self._all_rows()
+        self.total = 0.0
+        # What no iteration changes.
+        self._fixed = tree_sum(map(self._counted, self._runs()))
 
     def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:
         """Return the expected statistics of all families, and the log likelihood, under a network.
@@ -81,26 +82,99 @@ class Expectation:
         A row that has probability zero under the network adds nothing to the families in which it
         has a missing variable. It makes the log likelihood minus infinity.
         """
-        found = {child: [] if s is None else [s] for child, s in self._fixed.items()}
-        log_likelihood = 0.0
-        for block in self._blocks:
-            expected, log_mass = block.expected(network)
-            log_likelihood += float(block.weights @ log_mass)
-            for child, statistics in expected.items():
-                found[child].append(statistics)
+        found = tree_sum(
+            run.expected(network, _Expected() if i else self._fixed)
+            for i, run in enumerate(self._runs())
+        )
         total = {
-            self.families[child]: _sum(parts) or _none(self.families[child])
-            for child, parts in found.items()
+            family: found.statistics.get(child) or _none(family)
+            for child, family in self.families.items()
         }
-        return total, log_likelihood
+        return total, found.log_likelihood
+
+    def _counted(self, run: _Run) -> _Expected:
+        self.total += run.weight
+        return run.fixed
+
+    def _all_rows(self) -> _Run | None:
+        """Return all rows as one run, None if they are too many to be held."""
+        found: tuple[Table, Floats] | None = None
+        for _, run in self._read():
+            found = run if found is None else _merged(*_joined(found, run))
+            table = found[0]
+            few = not table.continuous and table.n_rows <= _DISTINCT_ROWS
+            if not (few or self._source.in_memory):
+                return None
+        assert found is not None  # there are rows
+        return self._prepared(*found)
+
+    def _runs(self) -> Iterator[_Run]:
+        if self._held is not None:
+            yield self._held
+            return
+        for first, run in self._read():
+            yield self._prepared(*run, first)
+
+    def _read(self) -> Iterator[tuple[int, tuple[Table, Floats]]]:
+        """Yield the number of the first row of each run, and its rows with weights, merged."""
+        first = 0
+        for table, weights in self._source.blocks():
+            yield first, _merged(table, weights if len(weights) else np.ones(table.n_rows))
+            first += table.n_rows
+
+    def _prepared(self, table: Table, weights: Floats, first: int = 0) -> _Run:
+        """Return a run of rows; `first` is the number of its first row."""
+        relevant = _relevant(self._parents, table, first)
+        return _Run(
+            [
+                block
+                for rows, free in _groups(self._parents, table)
+                for block in _blocks(
+                    self.families, table, weights, relevant, rows, free, self._calibrations
+                )
+            ]
+        )
 
 
-def _sum(parts: Iterable[FamilyStatistics]) -> FamilyStatistics | None:
-    """Return the sum of several statistics of one family, None if there are none."""
-    total: FamilyStatistics | None = None
-    for part in parts:
-        total = part if total is None else total + part
-    return total
+@dataclass(frozen=True)
+class _Expected:
+    """Expected statistics of the families of some children, and the log likelihood, of some rows.
+
+    Their sum is that of the rows together.
+    """
+
+    statistics: Mapping[Variable, FamilyStatistics] = field(default_factory=dict)
+    log_likelihood: float = 0.0
+
+    def __add__(self, other: _Expected) -> _Expected:
+        found = dict(self.statistics)
+        for child, statistics in other.statistics.items():
+            found[child] = found[child] + statistics if child in found else statistics
+        return _Expected(found, self.log_likelihood + other.log_likelihood)
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Rows whose statistics are computed together, in blocks of the same open variables."""
+
+    blocks: list[_Block]
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return sum(float(block.weights.sum()) for block in self.blocks)
+
+    @property
+    def fixed(self) -> _Expected:
+        """Statistics that are constant in EM: of families without hidden or missing variables."""
+        return sum((_Expected(block.fixed) for block in self.blocks), _Expected())
+
+    def expected(self, network: BayesianNetwork, before: _Expected) -> _Expected:
+        """Return `before` plus the statistics of the other families, under a network."""
+        for block in self.blocks:
+            statistics, log_mass = block.expected(network)
+            before += _Expected(statistics, float(block.weights @ log_mass))
+        return before
 
 
 def _none(family: Family) -> FamilyStatistics:
@@ -109,16 +183,31 @@ def _none(family: Family) -> FamilyStatistics:
     return FamilyStatistics(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
 
 
-def _distinct(table: Table, weights: Floats) -> tuple[Table, Floats]:
-    """Return the distinct rows of a discrete table, and the summed weight of each."""
+def _joined(one: tuple[Table, Floats], other: tuple[Table, Floats]) -> tuple[Table, Floats]:
+    """Return the rows of two discrete tables, with their weights."""
+    (first, first_weights), (second, second_weights) = one, other
+    codes = np.concatenate([first.codes, second.codes])
+    values = np.empty((len(codes), 0))
+    complete = first.complete and second.complete
+    table = Table(first.variables, codes, values, complete)
+    return table, np.concatenate([first_weights, second_weights])
+
+
+def _merged(table: Table, weights: Floats) -> tuple[Table, Floats]:
+    """Return a table as it is, or if it is discrete its distinct rows and the weight of each."""
+    if table.continuous:
+        return table, weights
     codes, inverse = np.unique(table.codes, axis=0, return_inverse=True)
     total: Floats = np.bincount(inverse.reshape(-1), weights, len(codes)).astype(np.float64)
     values = np.empty((len(codes), 0))
     return Table(table.variables, np.asfortranarray(codes), values, table.complete), total
 
 
-def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_]]:
-    """Return for each variable a mask of the rows that observe it or one of its descendants."""
+def _relevant(parents: Parents, table: Table, first: int) -> dict[Variable, NDArray[np.bool_]]:
+    """Return for each variable a mask of the rows that observe it or one of its descendants.
+
+    `first` is the number of the first row, for messages.
+    """
     evidence = table.evidence()
     relevant = {
         v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
@@ -134,8 +223,8 @@ def _relevant(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_
         missing = relevant[v] & ~evidence.observed_rows(v)
         if missing.any():
             raise UnsupportedModelError(
-                f"{v.name!r} is continuous and missing in row {int(np.argmax(missing))}, where "
-                "something that depends on it is observed. missing='em' completes discrete "
+                f"{v.name!r} is continuous and missing in row {first + int(np.argmax(missing))}, "
+                "where something that depends on it is observed. missing='em' completes discrete "
                 "variables, and continuous ones that nothing observed depends on; leave such rows "
                 "out, discretise the column, or use missing='available'."
             )
@@ -179,19 +268,22 @@ def _blocks(
     relevant: Mapping[Variable, NDArray[np.bool_]],
     rows: NDArray[np.intp],
     free: tuple[Discrete, ...],
+    calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration],
 ) -> Iterator[_Block]:
     """Yield the rows of a group in blocks that bound the memory of the junction tree's messages.
 
     `rows` has the indices of the group's rows, `free` the variables that are hidden or missing in
-    some of them, and `relevant` the masks of `_relevant`.
+    some of them, and `relevant` the masks of `_relevant`. Calibrations are cached by their scopes.
     """
     evidence = table.evidence()
     columns = {v: column for v, column in evidence.columns.items() if v not in free}
     children = [v for v in families if relevant[v][rows].any()]
     scopes = {v: tuple(d for d in families[v].discrete if d in free) for v in children}
     soft = [v for v in free if v in evidence and v in children]
-    asked = [scope for scope in scopes.values() if scope] + [(v,) for v in soft]
-    calibration = Calibration(asked) if asked else None
+    asked = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
+    if asked and asked not in calibrations:
+        calibrations[asked] = Calibration(asked)
+    calibration = calibrations.get(asked)
     entries = 1.0 if calibration is None else calibration.entries
     size = max(1, int(min(len(rows), _BLOCK_ENTRIES / max(entries, 1.0))))
     for start in range(0, len(rows), size):

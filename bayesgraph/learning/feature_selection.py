@@ -10,7 +10,7 @@ import numpy as np
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.k_dependence import ranked_parents
-from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, chunks, losses
+from bayesgraph.learning.leave_one_out import LOSSES, Joints, LeaveOneOut, Part, losses
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
@@ -47,7 +47,7 @@ def selective_kdb(
     Parameters
     ----------
     source : CountSource
-        A source that holds the rows.
+        A source that has the rows.
     smoothing : name, number or Smoothing
         Smoothing of the tables and moments from which classes are predicted.
     k : int, default 5
@@ -105,18 +105,18 @@ def _prefix_losses(
     ]
     rows.learn(key for row in keys for key in row)
     found = np.zeros((len(parents), len(order) + 1))
-    for part in chunks(rows.table.n_rows):
+    for part in rows.parts():
         prior = rows.prior(part)
         terms: dict[Any, Floats] = {}
         for i, row in enumerate(keys):
             joint = prior.copy()
-            found[i, 0] += losses(joint, rows, part, loss)
+            found[i, 0] += losses(joint, part, loss)
             # Most features have fewer than n allowed parents: their terms do not change, and are
             # reused.
             terms = {key: terms[key] if key in terms else rows.term(*key, part) for key in row}
             for j, key in enumerate(row, start=1):
                 joint += terms[key]
-                found[i, j] += losses(joint, rows, part, loss)
+                found[i, j] += losses(joint, part, loss)
     return found
 
 
@@ -150,7 +150,7 @@ def forward_selection(
     Parameters
     ----------
     source : CountSource
-        A source that holds the rows.
+        A source that has the rows.
     smoothing : name, number or Smoothing
     learner : learner, default star
         Learner of the structure over the chosen features, such as `bayesgraph.tan`.
@@ -182,34 +182,39 @@ def _forward(
     rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
 ) -> list[int]:
     """Return the ascending indices of at most `maximum` features, chosen by forward selection."""
-    parts = list(chunks(rows.table.n_rows))
-    cells = rows.table.n_rows * rows.target.cardinality * len(features)
+    source = rows.source
+    is_held = source.in_memory and (
+        source.n_rows * rows.target.cardinality * len(features) <= _MAX_HELD
+    )
     held: dict[tuple[int, int], Floats] = {}
 
-    def term(at: int, part: slice) -> Floats:
-        """Return leave-one-out log p(feature | class) of a slice of rows, cached if memory fits."""
-        if cells > _MAX_HELD:
+    def term(at: int, part: Part) -> Floats:
+        """Return leave-one-out log p(feature | class) of some rows, cached if memory fits."""
+        if not is_held:
             return rows.term((), features[at], part)
-        key = (at, part.start)
+        key = (at, part.number)
         if key not in held:
             held[key] = rows.term((), features[at], part)
         return held[key]
 
-    joint = np.concatenate([rows.prior(part) for part in parts])
-    lowest = round(sum(losses(joint[p], rows, p, loss) for p in parts) / rows.total, TIE_DECIMALS)
+    def adding(at: int) -> Callable[[Floats, Part], Floats]:
+        return lambda joint, part: joint + term(at, part)
+
+    joints = Joints(rows, rows.prior)
+    first = sum(losses(joint, part, loss) for part, joint in joints.parts())
+    lowest = round(first / rows.total, TIE_DECIMALS)
     kept: list[int] = []
     rest = list(range(len(features)))
     while rest and len(kept) < maximum:
         tried = np.zeros(len(rest))
-        for part in parts:
+        for part, joint in joints.parts():
             for i, at in enumerate(rest):
-                tried[i] += losses(joint[part] + term(at, part), rows, part, loss)
+                tried[i] += losses(joint + term(at, part), part, loss)
         tried = np.round(tried / rows.total, TIE_DECIMALS)
         best = int(np.argmin(tried))
         if not tried[best] < lowest:
             break
         lowest = float(tried[best])
         kept.append(rest.pop(best))
-        for part in parts:
-            joint[part] += term(kept[-1], part)
+        joints.change(adding(kept[-1]))
     return sorted(kept)

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 from numpy.typing import ArrayLike
 
-from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
+from bayesgraph.datasets import DatasetSource, as_dataset
 from bayesgraph.datasets.counting import source_of_columns
 from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
@@ -18,8 +18,7 @@ from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import CountSource, TableSource
-from bayesgraph.statistics.source import checked_weights
+from bayesgraph.statistics import TableSource
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -115,28 +114,19 @@ def fit_network(
         if variable.name not in columns:
             raise unknown_variable(variable.name, columns, where="variables=: the table")
     by_name = {v.name: v for v in declared}
-    if data is not None:
-        _check_out_of_core(by_em=by_em, data=data)
+    source: TableSource | DatasetSource
+    if data is None:
+        encoded = infer_variables(columns, categorical, by_name)
+        source = TableSource(encoded, sample_weight=sample_weight)
+    else:
         names = [str(name) for name in columns]
-        source: CountSource = source_of_columns(
+        source = source_of_columns(
             data, names, categorical=categorical, declared=by_name, weight=sample_weight
         )
-        return estimate_network(Structure(source.variables, tuple(pairs)), source, chosen)
-    encoded = infer_variables(columns, categorical, by_name)
-    structure = Structure((*encoded.variables, *unseen.values()), tuple(pairs))
+    structure = Structure((*source.variables, *unseen.values()), tuple(pairs))
     if by_em:
-        weights = checked_weights(sample_weight, encoded.n_rows)
-        return expectation_maximization(structure, encoded, weights, chosen, iterations)
-    source = TableSource(encoded, sample_weight=sample_weight)
+        return expectation_maximization(structure, source, chosen, iterations)
     return estimate_network(structure, source, chosen)
-
-
-def _check_out_of_core(*, by_em: bool, data: Dataset) -> None:
-    if by_em:
-        raise DataError(
-            f"missing='em' and hidden= take a table in memory, which {data.source} is not: "
-            "bayesgraph.read_table reads one file."
-        )
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:

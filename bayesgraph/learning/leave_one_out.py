@@ -6,9 +6,10 @@ over the rows therefore predicts each row as a model fitted to all other rows wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,44 @@ from bayesgraph.learning.arcs import n_moments
 from bayesgraph.learning.gaussian_regression import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
 from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics
+from bayesgraph.statistics import CountSource, Family, FamilyStatistics, RowSource
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 LOSSES = ("log", "rmse", "0-1")
-# Maximum number of rows per chunk, whose class probabilities are held at once.
-_CHUNK_ROWS = 1 << 14
+# Maximum number of rows per part, whose class probabilities are held at once.
+_PART_ROWS = 1 << 14
 _TINY = float(np.finfo(np.float64).tiny)
 # Minimum of a log density: finite, as structure search subtracts terms from sums again.
 _LOWEST = -1e12
 _LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Successive rows, each with its class and weight.
+
+    Attributes
+    ----------
+    number : int
+        Number of the part among those of all rows.
+    table : Table
+    labels : ndarray, shape (n_rows,)
+    weights, removed : ndarray, shape (n_rows,)
+        Weight of each row, and the part of it that is left out.
+    """
+
+    number: int
+    table: Table
+    labels: NDArray[Any]
+    weights: Floats
+    removed: Floats
+
+    @classmethod
+    def of(cls, number: int, table: Table, weights: Floats, target: Discrete) -> Part:
+        """Return the part of a table; `weights` is empty if every row weighs 1."""
+        weights = weights if len(weights) else np.ones(table.n_rows)
+        return cls(number, table, table.column(target), weights, np.minimum(weights, 1.0))
 
 
 class LeaveOneOut:
@@ -47,34 +75,45 @@ class LeaveOneOut:
 
     Attributes
     ----------
-    source : CountSource
-        A source that holds the rows.
+    source : RowSource
     target : Discrete
         The class variable.
     smoothing : Smoothing
-    labels : ndarray, shape (n_rows,)
-    weights, removed : ndarray, shape (n_rows,)
-        Weight of each row, and the part of it that is left out.
-    total : float
-        Total weight of all rows, at least 1.
+
+    Raises
+    ------
+    DataError
+        If the source has statistics only.
     """
 
     def __init__(self, source: CountSource, target: Discrete, smoothing: Smoothing) -> None:
-        self.source, self.target, self.smoothing = source, target, smoothing
-        self._cells = 0.0
-        self._known: dict[tuple[tuple[Variable, ...], Variable], Any] = {}
-        table = getattr(source, "table", None)
-        if not isinstance(table, Table):
+        if not hasattr(source, "blocks"):
             raise DataError(
                 "This learner looks at the rows themselves, and the source has statistics only; "
                 "fit it on the whole table."
             )
-        self.table = table
-        self.labels = table.column(target)
-        weights = getattr(source, "weights", np.empty(0))
-        self.weights = weights if len(weights) else np.ones(table.n_rows)
-        self.removed = np.minimum(self.weights, 1.0)
-        self.total = max(float(self.weights.sum()), 1.0)
+        self.source, self.target, self.smoothing = cast(RowSource, source), target, smoothing
+        self._cells = 0.0
+        self._known: dict[tuple[tuple[Variable, ...], Variable], Any] = {}
+        self._held = list(self._read()) if self.source.in_memory else None
+
+    def parts(self) -> Iterable[Part]:
+        """Return all rows in parts, which are read anew unless the source holds the rows."""
+        return self._read() if self._held is None else self._held
+
+    def _read(self) -> Iterator[Part]:
+        for number, (table, weights) in enumerate(self.source.blocks(_PART_ROWS)):
+            yield Part.of(number, table, weights, self.target)
+
+    @cached_property
+    def _class_counts(self) -> Floats:
+        family = Family.of(self.target)
+        return self.source.families([family])[family].counts
+
+    @cached_property
+    def total(self) -> float:
+        """Total weight of all rows, at least 1."""
+        return max(float(self._class_counts.sum()), 1.0)
 
     def learn(self, asked: Iterable[tuple[Sequence[Variable], Variable]]) -> None:
         """Collect the statistics of given terms log p(child | parents, class), in one pass.
@@ -85,6 +124,8 @@ class LeaveOneOut:
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         self._check_memory(new)
+        # In one pass too; each term asks for those of its own columns.
+        self.source.variances([v for v in dict.fromkeys(_all(new)) if isinstance(v, Continuous)])
         families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
         found = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
@@ -101,51 +142,81 @@ class LeaveOneOut:
                 "machine's memory. Allow fewer parents, or use columns of fewer states."
             )
 
-    def prior(self, rows: slice) -> Floats:
+    def prior(self, part: Part) -> Floats:
         """Return log P(class) estimated from all other rows, shape (n, K)."""
-        counts = np.bincount(self.labels, self.weights, minlength=self.target.cardinality)
-        labels, removed = self.labels[rows], self.removed[rows]
+        counts, labels, removed = self._class_counts, part.labels, part.removed
         left = np.repeat(counts[None], len(labels), axis=0).astype(np.float64)
         left[np.arange(len(labels)), labels] -= removed
         total = np.maximum(counts.sum() - removed, 0.0)[:, None]
         return np.asarray(np.log(np.maximum(safe_divide(left, total), _TINY)))
 
-    def term(self, parents: Sequence[Variable], child: Variable, rows: slice) -> Floats:
+    def term(self, parents: Sequence[Variable], child: Variable, part: Part) -> Floats:
         """Return log p(child | parents, class) estimated from all other rows, shape (n, K)."""
         key = (tuple(parents), child)
         if key not in self._known:
             self.learn([key])
-        found: Floats = self._known[key].log(rows)
-        if parents and not self.table.complete:
+        found: Floats = self._known[key].log(part)
+        if parents and not part.table.complete:
             gone = np.zeros(len(found), dtype=np.bool_)
             for parent in parents:
-                gone |= _missing(self.table, parent)[rows]
+                gone |= _missing(part.table, parent)
             if gone.any():
-                found = np.where(gone[:, None], self.term((), child, rows), found)
+                found = np.where(gone[:, None], self.term((), child, part), found)
         return found
 
 
-def losses(joint: Floats, rows: LeaveOneOut, part: slice, kind: str) -> float:
-    """Return the sum of the weighted leave-one-out losses of a slice of rows.
+class Joints:
+    """Log joint probabilities of class and features in each row, which change step by step.
+
+    They are held if the source holds the rows, else computed anew for each part in each pass.
+
+    Parameters
+    ----------
+    rows : LeaveOneOut
+    first : callable
+        Returns the initial log joint of the rows of a part, shape (n, K).
+    """
+
+    def __init__(self, rows: LeaveOneOut, first: Callable[[Part], Floats]) -> None:
+        self._rows, self._first = rows, first
+        self._steps: list[Callable[[Floats, Part], Floats]] = []
+        self._held: dict[int, tuple[int, Floats]] = {}
+
+    def change(self, step: Callable[[Floats, Part], Floats]) -> None:
+        """Add a step: a function of the log joint of the rows of a part and the part."""
+        self._steps.append(step)
+
+    def parts(self) -> Iterator[tuple[Part, Floats]]:
+        """Yield all rows in parts, each with its log joint after all steps, shape (n, K)."""
+        for part in self._rows.parts():
+            done, joint = self._held.get(part.number) or (0, self._first(part))
+            for step in self._steps[done:]:
+                joint = step(joint, part)
+            if self._rows.source.in_memory:
+                self._held[part.number] = len(self._steps), joint
+            yield part, joint
+
+
+def losses(joint: Floats, part: Part, kind: str) -> float:
+    """Return the sum of the weighted leave-one-out losses of some rows.
 
     Parameters
     ----------
     joint : ndarray, shape (n, K)
         Log joint probabilities of class and features in these rows.
-    rows : LeaveOneOut
-        Source of the labels and weights.
-    part : slice
+    part : Part
+        The rows, with labels and weights.
     kind : {"log", "rmse", "0-1"}
         -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
     """
-    labels, weights = rows.labels[part], rows.weights[part]
-    return float(kernels.add_losses(joint, labels, weights, LOSSES.index(kind)))
+    return float(kernels.add_losses(joint, part.labels, part.weights, LOSSES.index(kind)))
 
 
-def chunks(n_rows: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `_CHUNK_ROWS` rows that cover all rows."""
-    for start in range(0, n_rows, _CHUNK_ROWS):
-        yield slice(start, min(start + _CHUNK_ROWS, n_rows))
+def _all(keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> Iterator[Variable]:
+    """Yield the variables of (parents, child) pairs."""
+    for parents, child in keys:
+        yield from parents
+        yield child
 
 
 def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
@@ -162,16 +233,15 @@ class _Term:
     child: Any
     statistics: FamilyStatistics
 
-    def _configuration(self, rows: slice) -> NDArray[np.intp]:
+    def _configuration(self, part: Part) -> NDArray[np.intp]:
         """Return the index of each row's configuration of the discrete parents.
 
         A missing parent counts as state 0.
         """
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
-        n = len(self.rows.labels[rows])
         if not discrete:
-            return np.zeros(n, dtype=np.intp)
-        codes = [np.maximum(self.rows.table.column(p)[rows], 0) for p in discrete]
+            return np.zeros(len(part.labels), dtype=np.intp)
+        codes = [np.maximum(part.table.column(p), 0) for p in discrete]
         return np.asarray(np.ravel_multi_index(codes, [p.cardinality for p in discrete]))
 
 
@@ -197,15 +267,15 @@ class _Discrete(_Term):
         # For a configuration and a state, the values of all classes are contiguous.
         self._logs = np.ascontiguousarray(_logs(share).reshape(len(counts), -1).T)
 
-    def log(self, rows: slice) -> Floats:
+    def log(self, part: Part) -> Floats:
         """Return log p(child | parents, class) of some rows, each from all other rows, (n, K)."""
-        column = self.rows.table.column(self.child)[rows]
-        at, state = self._configuration(rows), np.maximum(column, 0)
+        column = part.table.column(self.child)
+        at, state = self._configuration(part), np.maximum(column, 0)
         if self.rows.smoothing.is_hierarchy:
-            found = self._backed_off(at, state, rows)
+            found = self._backed_off(at, state, part)
         else:
             found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
-            labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+            labels, removed = part.labels, part.removed
             cells = self._cells[labels, at, state] - removed + self._alpha[state]
             total = np.maximum(self._total[labels, at] - removed, 0.0) + self._all
             own = _shares(cells, total, 1.0 / self._cells.shape[-1])
@@ -214,7 +284,7 @@ class _Discrete(_Term):
         return np.asarray(found)
 
     def _backed_off(
-        self, at: NDArray[np.intp], state: NDArray[np.signedinteger], rows: slice
+        self, at: NDArray[np.intp], state: NDArray[np.signedinteger], part: Part
     ) -> Floats:
         """Return log p(child | parents, class) from tables that shrink towards fewer parents.
 
@@ -222,7 +292,7 @@ class _Discrete(_Term):
         row. Leaving a row out also changes the marginal share of its state, and so the term of
         every class.
         """
-        labels, removed = self.rows.labels[rows], self.rows.removed[rows]
+        labels, removed = part.labels, part.removed
         n_states = self._cells.shape[-1]
         pull = self.rows.smoothing.pull(n_states)
         whole = self._cells.sum(axis=(0, 1))
@@ -292,34 +362,26 @@ class _Linear(_Term):
         ) + np.diag(self._ridge)
         return regression(covariance, self._ridge[-1])
 
-    def log(self, rows: slice) -> Floats:
+    def log(self, part: Part) -> Floats:
         """Return log p(child | parents, class) of some rows, each from all other rows, (n, K)."""
-        table = self.rows.table
-        values = np.stack([table.column(v)[rows] for v in self._numbers], axis=1)
+        values = np.stack([part.table.column(v) for v in self._numbers], axis=1)
         gone = np.isnan(values)
         values = np.where(gone, 0.0, values)
-        at = self._configuration(rows)
+        at = self._configuration(part)
         deviation = values - self._mean[:, at]
         found = _log_density(deviation, self._slopes[:, at], self._variance[:, at]).T
-        labels = self.rows.labels[rows]
         found = np.ascontiguousarray(found)
-        found[np.arange(len(labels)), labels] = self._own(values, labels, at, rows)
+        found[np.arange(len(found)), part.labels] = self._own(values, at, part)
         found[gone[:, -1]] = 0.0
         return found
 
-    def _own(
-        self,
-        values: Floats,
-        labels: NDArray[np.signedinteger],
-        at: NDArray[np.intp],
-        rows: slice,
-    ) -> Floats:
+    def _own(self, values: Floats, at: NDArray[np.intp], part: Part) -> Floats:
         """Return the log density of each row in its own class, estimated without the row, (n,).
 
         The densities in other classes need no update. `values` has the continuous parents and,
         last, the child; `at` is the index of the configuration of the discrete parents.
         """
-        removed = self.rows.removed[rows]
+        labels, removed = part.labels, part.removed
         mean = _without(values, self._mean[labels, at], self._count[labels, at], removed)
         whole = _without(values, self._class_mean[labels], self._class_count[labels], removed)
         there = self._class_count[labels] - removed > 0

@@ -199,8 +199,9 @@ class BayesianNetwork(Model):
             The graph. With pairs, every column of the table that is in no arc becomes a node
             without arcs; the other types list their nodes. A Structure and a network also define
             the variables, with states that the table may lack.
-        table : pandas, polars or pyarrow table, or mapping from name to column
-            Missing values: see `missing`.
+        table : pandas, polars or pyarrow table, mapping from name to column, or dataset
+            Missing values: see `missing`. A dataset, such as a folder of Parquet files, is read in
+            passes, once in each iteration of EM; see :func:`bayesgraph.open_dataset`.
         variables : iterable of Variable, optional
             Variables of columns that may not contain all states, with the states in order. A value
             that is not a state raises an error.
@@ -209,7 +210,7 @@ class BayesianNetwork(Model):
         smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing
             Smoothing of tables and Gaussians; a number is the Dirichlet pseudo-count for each entry
             of a table. ``Smoothing(estimation="ml")`` is maximum likelihood.
-        sample_weight : array_like, shape (n_rows,), optional
+        sample_weight : array_like, shape (n_rows,), or name of a column of a dataset, optional
         missing : {"available", "em"}, optional
             * "available": each CPD is estimated from the rows in which child and parents are
               observed. The default.

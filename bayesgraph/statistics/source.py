@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeAlias
@@ -176,14 +176,34 @@ class CountSource(Protocol):
 
 
 class RowSource(CountSource, Protocol):
-    """A count source that has the rows too, or a sample of them.
+    """A count source that has the rows too.
 
     Attributes
     ----------
+    in_memory : bool
+        Whether the rows are held, so that going through them again costs nothing.
+    n_rows : int
+        Number of all rows.
     table : Table
-    weights : ndarray, shape (n_rows,) or (0,)
+        The rows if they are held, else all or a sample of them.
+    weights : ndarray, shape (n_rows of the table,) or (0,)
         Empty if every row weighs 1.
     """
+
+    in_memory: bool
+    n_rows: int
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
+        """Yield all rows in order, as encoded blocks with their weights; each call reads them anew.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Number of rows of a block, of which only the last has fewer: a divisor of the rows that
+            are read together. By default a block is what is read together: a table in memory as a
+            whole, a dataset in runs.
+        """
+        ...
 
     @property
     def table(self) -> Table:
@@ -314,6 +334,8 @@ class TableSource(RequestSource):
         Empty if every row weighs 1.
     """
 
+    in_memory = True
+
     def __init__(
         self,
         table: Table,
@@ -327,8 +349,12 @@ class TableSource(RequestSource):
                 f"The target {target.name!r} is missing in {unlabelled} of {table.n_rows} rows; "
                 "drop these rows."
             )
-        self.table = table
+        self.table, self.n_rows = table, table.n_rows
         self.weights = checked_weights(sample_weight, table.n_rows)
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
+        """Yield all rows in blocks with their weights; see `RowSource`."""
+        return sliced(self.table, self.weights, n_rows)
 
     def _collected(self, request: Request) -> Any:
         return _collected(self.table, request, self.weights)
@@ -352,6 +378,16 @@ class StatisticsSource(RequestSource):
             "structure chooses what to count from what it has seen, which takes further passes "
             "over the data; fit it on the whole table."
         )
+
+
+def sliced(table: Table, weights: Floats, n_rows: int | None) -> Iterator[tuple[Table, Floats]]:
+    """Yield the rows of a table with their weights in blocks of `n_rows`; by default as a whole."""
+    if n_rows is None:
+        yield table, weights
+        return
+    for first in range(0, table.n_rows, n_rows):
+        rows = slice(first, min(first + n_rows, table.n_rows))
+        yield table.rows(rows), weights[rows]
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:

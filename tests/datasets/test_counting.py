@@ -7,7 +7,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.datasets import source
-from bayesgraph.errors import BayesGraphWarning, DataError, DataTypeError, UnknownVariableError
+from bayesgraph.errors import BayesGraphWarning, DataTypeError, UnknownVariableError
 from bayesgraph.statistics import blocks
 
 
@@ -73,9 +73,8 @@ def test_learners_find_the_arcs_of_the_table(table, folder, learn):
     assert found.arcs == expected.arcs
 
 
-def test_a_sample_is_told_by_the_numbers_of_its_rows(table, folder, monkeypatch):
-    monkeypatch.setattr(source, "SAMPLE_ROWS", 100)
-    data = bg.open_dataset(folder, columns=["a", "b", "y"])
+def test_a_sample_is_told_by_the_numbers_of_its_rows(table, folder):
+    data = bg.open_dataset(folder, columns=["a", "b", "y"], sample_rows=100)
     with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 500 rows"):
         sample = bg.count_source(data, "y").table
     assert 60 < sample.n_rows < 140
@@ -87,8 +86,6 @@ def test_a_sample_is_told_by_the_numbers_of_its_rows(table, folder, monkeypatch)
 
 
 def test_what_does_not_fit_is_named(table, folder):
-    with pytest.raises(DataError, match="take a table in memory"):
-        bg.BayesianNetwork.fit(ARCS, folder, missing="em")
     with pytest.raises(DataTypeError, match="sample_weight is the name of one of its columns"):
         bg.BayesianNetwork.fit(ARCS, folder, sample_weight=np.ones(500))
     with pytest.raises(UnknownVariableError, match=r"sample_weight=.*'v'"):

@@ -9,7 +9,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.classifiers import columns_by_class
-from bayesgraph.datasets import source
+from bayesgraph.datasets import Dataset, source
 from bayesgraph.statistics import blocks
 
 DISCRETIZERS = [
@@ -40,7 +40,7 @@ def fitted(make, table, path, weight=None):
 def of_few_values(monkeypatch):
     """A table of columns of few values, most of which a sample has."""
     monkeypatch.setattr(blocks, "BLOCK", 64)
-    monkeypatch.setattr(source, "SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr(Dataset, "sample_rows", SAMPLE)
     random = np.random.default_rng(0)
     y = random.integers(0, 3, N_ROWS)
     left_out = np.flatnonzero(~source.sampled(0, N_ROWS, SAMPLE / N_ROWS))
@@ -163,7 +163,7 @@ def measurements(shape, random, n):
             return np.where(y, 1e-3 * random.normal(size=n) + 0.3, random.normal(size=n)), y
         case "far tails":
             x = random.normal(size=n) + y
-            rows = np.flatnonzero(~source.sampled(0, n, source.SAMPLE_ROWS / n))[:8]
+            rows = np.flatnonzero(~source.sampled(0, n, Dataset.sample_rows / n))[:8]
             x[rows] = np.array([1e9, -1e9] * 4) + np.arange(8)
             return x, y
     raise AssertionError(shape)
@@ -181,7 +181,7 @@ def information(variable, x, y):
 @pytest.mark.parametrize("shape", ["mixture", "skewed", "ties", "waves", "rare class", "far tails"])
 @pytest.mark.parametrize("discretizer", ["mdlp", "modl"])
 def test_little_information_is_lost(shape, discretizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "SAMPLE_ROWS", 1 << 15)
+    monkeypatch.setattr(Dataset, "sample_rows", 1 << 15)
     x, y = measurements(shape, np.random.default_rng(0), 60_000)
     make = partial(bg.NaiveBayesClassifier, discretizer=discretizer, check_columns=False)
     expected, found = fitted(make, pa.table({"x": x, "y": y}), tmp_path / "d.parquet")
@@ -192,7 +192,7 @@ def test_little_information_is_lost(shape, discretizer, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("shape", ["mixture", "skewed", "ties", "far tails"])
 def test_bins_of_many_values_are_about_equal(shape, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "SAMPLE_ROWS", 1 << 15)
+    monkeypatch.setattr(Dataset, "sample_rows", 1 << 15)
     x, y = measurements(shape, np.random.default_rng(0), 60_000)
     table = pa.table({"x": x, "y": y})
     for discretizer in (bg.EqualFrequency(8), bg.EqualWidth(8)):

@@ -176,10 +176,9 @@ def test_a_condition_on_rows_holds_in_all_parts(files, table, tmp_path, monkeypa
 
 def test_the_sample_is_the_same_in_all_parts(files, monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "BLOCKS_OF_PART", 4)
-    monkeypatch.setattr("bayesgraph.datasets.source.SAMPLE_ROWS", 200)
     bits = []
     for executor in (None, Sent()):
-        opened = bg.open_dataset(files["many"], executor=executor)
+        opened = bg.open_dataset(files["many"], executor=executor, sample_rows=200)
         with pytest.warns(UserWarning, match="a sample of"):
             found = bg.DecisionTreeNetworkClassifier().fit(opened, "class")
         bits.append(saved(found, tmp_path / "m.bayesgraph"))

@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import clone
 
 import bayesgraph as bg
-from bayesgraph.datasets import source
 from bayesgraph.errors import BayesGraphError, BayesGraphWarning, DataError, DataTypeError
 from bayesgraph.statistics import blocks
 
@@ -195,7 +194,7 @@ def test_classifiers_that_need_the_rows_take_all_of_few(classifier, table, files
     assert bits[0] == bits[1]
 
 
-def test_a_sample_of_many_rows_is_told(files, monkeypatch):
-    monkeypatch.setattr(source, "SAMPLE_ROWS", 100)
-    with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 331 rows"):
-        bg.DecisionTreeNetworkClassifier().fit(files["one"], "class")
+def test_a_sample_of_many_rows_is_told(files):
+    data = bg.open_dataset(files["one"], sample_rows=100)
+    with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 331 rows.*sample_rows="):
+        bg.DecisionTreeNetworkClassifier().fit(data, "class")

@@ -21,6 +21,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.learning import expected_statistics
 from bayesgraph.learning.expected_statistics import Expectation
+from bayesgraph.statistics import TableSource
 
 NAMES = list("abcde")
 ARCS = [("a", "b"), ("b", "c"), ("a", "d"), ("c", "d"), ("d", "e")]
@@ -128,7 +129,7 @@ def test_expected_counts_equal_brute_force(arcs, hidden, own_rows, monkeypatch):
     table, parents, network = start(arcs, frame, hidden)
     weights = np.random.default_rng(1).uniform(0.1, 2, size=table.n_rows)
     expected, log_likelihood = brute_force(network, parents, table, weights)
-    step = Expectation(parents, table, weights)
+    step = Expectation(parents, TableSource(table, sample_weight=weights))
     found, total = step.statistics(network)
     assert total == pytest.approx(log_likelihood, rel=1e-12)
     for child in parents:

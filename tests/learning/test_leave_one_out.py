@@ -10,14 +10,14 @@ from bayesgraph.learning import Smoothing, Structure, estimate_network, kernels
 from bayesgraph.learning.arcs import ArcRules
 from bayesgraph.learning.feature_selection import _prefix_losses, selective_kdb
 from bayesgraph.learning.k_dependence import ranked_parents
-from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, losses
+from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, Part, losses
 from bayesgraph.statistics import StatisticsSource, TableSource
 
 PLAIN = Smoothing(alpha=0.7, shrinkage=0.0, var_smoothing=0.0)
 
 
 def whole(source):
-    return slice(0, source.table.n_rows)
+    return Part.of(0, source.table, source.weights, source.target)
 
 
 def joint_left_out(source, structure, smoothing, i):
@@ -89,8 +89,11 @@ def test_stretches_of_rows_are_parts_of_the_whole():
     rows = LeaveOneOut(source, source.target, Smoothing())
     structure = bg.kdb(source, k=2)
     found = terms_of(rows, structure, whole(source))
-    parts = [terms_of(rows, structure, slice(a, a + 10)) for a in range(0, 50, 10)]
-    np.testing.assert_array_equal(np.concatenate(parts), found)
+    blocks = source.blocks(10)
+    parts = [Part.of(i, *block, source.target) for i, block in enumerate(blocks)]
+    assert len(parts) == 5
+    apart = [terms_of(rows, structure, part) for part in parts]
+    np.testing.assert_array_equal(np.concatenate(apart), found)
 
 
 def test_missing_values_take_their_parents_or_themselves_out():
@@ -238,12 +241,11 @@ def test_noise_is_left_out_and_still_a_column():
 
 def test_losses_by_hand():
     source = bg.count_source({"y": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]}, "y")
-    rows = LeaveOneOut(source, source.target, Smoothing())
     joint = np.log([[0.2, 0.6], [0.1, 0.3], [0.3, 0.1]])
-    part = slice(0, 3)
-    assert losses(joint, rows, part, "0-1") == 2.0
-    assert losses(joint, rows, part, "log") == pytest.approx(-np.log([0.25, 0.75, 0.25]).sum())
-    assert losses(joint, rows, part, "rmse") == pytest.approx(0.75**2 + 0.25**2 + 0.75**2)
+    part = whole(source)
+    assert losses(joint, part, "0-1") == 2.0
+    assert losses(joint, part, "log") == pytest.approx(-np.log([0.25, 0.75, 0.25]).sum())
+    assert losses(joint, part, "rmse") == pytest.approx(0.75**2 + 0.25**2 + 0.75**2)
 
 
 @pytest.mark.parametrize("kind", ["log", "rmse", "0-1"])
