@@ -118,8 +118,8 @@ def test_a_step_of_the_search_is_few_passes(table, folder, monkeypatch):
     assert by_step[1][1].scores == by_step[64][1].scores
     n_arcs = len(by_step[64][1].scores)
     assert n_arcs > 0
-    # States, pairs, single terms, their loss, that of each arc alone; then tables and losses of each
-    # step.
+    # States, pairs, single terms, their loss, that of each arc alone; then tables and losses of
+    # each step.
     assert by_step[64][0] <= 6 + 2 * (n_arcs + 1)
     passes.clear()
     bg.selective_kdb(bg.count_source(data, "y"), k=2)
