@@ -15,12 +15,14 @@ EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 every = pytest.mark.parametrize("name", EXAMPLES)
 # The first is what the README tells a newcomer to run, the second takes little but its start.
 FIRST, SHORT = "quickstart.py", "by_hand.py"
+# Arguments by which an example takes seconds.
+ARGUMENTS = {"large.py": ["20000"]}
 
 
 def run(name, folder):
     """Run an example in a process of its own, as its words say."""
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / name],
+        [sys.executable, ROOT / "examples" / name, *ARGUMENTS.get(name, [])],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},  # this checkout, whatever is installed
         capture_output=True,
@@ -48,7 +50,7 @@ def test_example_runs(name, tmp_path, monkeypatch, capfd):
 
     monkeypatch.setattr(bg, "evaluate", on_thirds)
     monkeypatch.setattr(bg, "prequential", on_first)
-    monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name)])
+    monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name), *ARGUMENTS.get(name, [])])
     runpy.run_path(sys.argv[0], run_name="__main__")
     printed = capfd.readouterr()
     assert printed.out
