@@ -23,7 +23,9 @@ libraries here, and are left out otherwise.
 
 from __future__ import annotations
 
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -237,6 +239,7 @@ def main() -> None:
         bench = Bench(data, n_rows, repeats, given.old, given.dask_ml)
         for name, case in CASES.items():
             if given.case is None or given.case in name:
+                print(f"{time.strftime('%H:%M:%S')} {name}", file=sys.stderr, flush=True)
                 rows += case(bench)
     report(rows, given.json, ["pyarrow", "numpy", "numba"])
 

@@ -12,6 +12,9 @@ from bayesgraph.factors.algebra import Floats
 
 # Number of rows of a block, which is counted for all columns while its codes are in the cache.
 _BLOCK = 4096
+# Number of rows of which four columns are counted in one table, and its maximum size: it stays in
+# the cache, and there are several rows for each of its cells, which are read once.
+_JOINT_BLOCK, _JOINT_CELLS, _ROWS_A_CELL = 32768, 8192, 4
 
 
 @numba.njit(cache=True, nogil=True)
@@ -55,6 +58,7 @@ def count_pairs(
     cards: NDArray[np.int64],
     start: NDArray[np.int64],
     out: Floats,
+    counted: NDArray[np.bool_],
     first: int,
     last: int,
 ) -> None:
@@ -70,6 +74,8 @@ def count_pairs(
         Offset in `out` of the table of each pair, of shape (n_groups, cards[i], cards[j]); pairs
         are in lexicographic order.
     out : ndarray, one-dimensional
+    counted : ndarray of bool, shape (n_columns,)
+        Pairs of two of these columns are left out.
     first, last : int
         The pairs with ``first <= i < last`` are counted.
     """
@@ -89,10 +95,179 @@ def count_pairs(
             for j in range(i + 1, n_columns):
                 table = out[start[pair] : start[pair + 1]]
                 pair += 1
+                if counted[i] and counted[j]:
+                    continue
                 if complete and whole[j] and len(weights) == 0:
                     _count_all(base[:n], block[j], cards[j], table)
                 else:
                     _count_some(base[:n], block[j], cards[j], heavy, table)
+
+
+@numba.njit(cache=True, nogil=True)
+def joint_columns(
+    codes: NDArray[np.signedinteger], cards: NDArray[np.int64], n_groups: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the columns of few states two by two, (n_twos, 2), and the number of codes of each.
+
+    A missing state is a code too. There are no twos if the rows are few.
+    """
+    n_columns, n_rows = codes.shape
+    widths = cards.copy()
+    for j in range(n_columns):
+        if n_rows and codes[j].min() < 0:
+            widths[j] += 1
+    n_cells = min(_JOINT_CELLS, min(n_rows, _JOINT_BLOCK) // _ROWS_A_CELL)
+    return _twos(widths, int(np.sqrt(n_cells / (n_groups + 1)))), widths
+
+
+@numba.njit(cache=True, nogil=True)
+def count_joint(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    cards: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+    twos: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> None:
+    """Count the joint states of the pairs of columns of few states; all rows weigh 1.
+
+    The joint states of two twos of columns are counted in one table, whose sums are the counts of
+    four pairs.
+
+    Parameters
+    ----------
+    codes, group, cards, start, out
+        As in `count_pairs`.
+    twos, widths
+        As `joint_columns` returns them.
+    first, last : int
+        The twos p <= q with ``first <= p < last`` are counted.
+    """
+    n_rows = codes.shape[1]
+    n_groups = start[1] // (cards[0] * cards[1])
+    n_twos = len(twos)
+    sizes = widths[twos[:, 0]] * widths[twos[:, 1]]
+    keys = np.empty((n_twos, _JOINT_BLOCK), dtype=np.int32)
+    base = np.empty(_JOINT_BLOCK, dtype=np.int32)
+    alone = np.zeros(_JOINT_BLOCK, dtype=np.int32)
+    table = np.empty(_JOINT_CELLS, dtype=np.int32)
+    for begin in range(0, n_rows, _JOINT_BLOCK):
+        n = min(_JOINT_BLOCK, n_rows - begin)
+        for p in range(first, n_twos):
+            left, right = twos[p]
+            for row in range(n):
+                a, b = codes[left, begin + row], codes[right, begin + row]
+                a, b = a if a >= 0 else cards[left], b if b >= 0 else cards[right]
+                keys[p, row] = a * widths[right] + b
+        for p in range(first, last):
+            for row in range(n):
+                # A missing group is one more.
+                label = group[begin + row]
+                base[row] = (label if label >= 0 else n_groups) * sizes[p] + keys[p, row]
+            _count_cells(base[:n], alone, 1, table)
+            _add_within(table, twos[p], n_groups, cards, widths, start, out)
+            for q in range(p + 1, n_twos):
+                _count_cells(base[:n], keys[q], sizes[q], table)
+                _add_between(table, twos[p], twos[q], n_groups, cards, widths, start, out)
+
+
+@numba.njit(cache=True, nogil=True)
+def _twos(widths: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """Return columns two by two, shape (n_twos, 2), with at most `limit` joint states each."""
+    order = np.argsort(widths, kind="mergesort")
+    twos = np.empty((len(widths) // 2, 2), dtype=np.int64)
+    n_twos, low, high = 0, 0, len(widths) - 1
+    while low < high:
+        small, large = order[low], order[high]
+        high -= 1
+        if widths[small] * widths[large] <= limit:
+            twos[n_twos] = min(small, large), max(small, large)
+            n_twos, low = n_twos + 1, low + 1
+    return twos[:n_twos]
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_cells(
+    base: NDArray[np.int32], right: NDArray[np.int32], size: int, table: NDArray[np.int32]
+) -> None:
+    table[:] = 0
+    for row in range(len(base)):
+        table[base[row] * size + right[row]] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_within(
+    table: NDArray[np.int32],
+    two: NDArray[np.int64],
+    n_groups: int,
+    cards: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """Add the table of two columns to their counts."""
+    left, right = two
+    to = start[_pair_number(left, right, len(cards))]
+    for g in range(n_groups):
+        for a in range(cards[left]):
+            for b in range(cards[right]):
+                found = table[(g * widths[left] + a) * widths[right] + b]
+                out[to + (g * cards[left] + a) * cards[right] + b] += found
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_between(
+    table: NDArray[np.int32],
+    two: NDArray[np.int64],
+    other: NDArray[np.int64],
+    n_groups: int,
+    cards: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """Add the sums of the table of two twos of columns to the counts of their four pairs."""
+    inner = widths[other[1]]
+    size = widths[other[0]] * inner
+    sums = np.empty(size, dtype=np.int32)
+    for at in range(2):
+        i = two[at]
+        # Strides of this column and of its neighbour in the table.
+        own, beside = (widths[two[1]], 1) if at == 0 else (1, widths[two[1]])
+        for g in range(n_groups):
+            for a in range(cards[i]):
+                sums[:] = 0
+                for b in range(widths[two[1 - at]]):
+                    row = g * widths[two[0]] * widths[two[1]] + a * own + b * beside
+                    sums += table[row * size : (row + 1) * size]
+                for to in range(2):
+                    j = other[to]
+                    first, step = _place(i, j, g, a, cards, start)
+                    for c in range(size):
+                        state = c // inner if to == 0 else c % inner
+                        if state < cards[j]:
+                            out[first + state * step] += sums[c]
+
+
+@numba.njit(cache=True, nogil=True)
+def _place(
+    i: int, j: int, g: int, a: int, cards: NDArray[np.int64], start: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return where the counts of state a of column i and the states of j begin, and their step."""
+    if i < j:
+        pair = _pair_number(i, j, len(cards))
+        return start[pair] + (g * cards[i] + a) * cards[j], 1
+    pair = _pair_number(j, i, len(cards))
+    return start[pair] + g * cards[j] * cards[i] + a, cards[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _pair_number(i: int, j: int, n_columns: int) -> int:
+    """Return the number of the pair i < j in lexicographic order."""
+    return i * n_columns - i * (i + 1) // 2 + j - i - 1
 
 
 @numba.njit(cache=True, nogil=True)

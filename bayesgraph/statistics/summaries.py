@@ -327,12 +327,8 @@ class PairsSummary(Additive):
         at = singles.at
         group, n_groups = group_codes(table, request.given)
         check_memory(request, at)
-        start = _pair_starts(at.cards, n_groups)
-        pair_counts = np.zeros(start[-1])
         codes = _codes(table, at.discrete)
-        args = codes, group, weights, at.cards, start, pair_counts
-        work = len(at.discrete) ** 2 // 2 * table.n_rows
-        over_pairs(lambda i, j: kernels.count_pairs(*args, i, j), len(at.discrete), work)
+        pair_counts = _pair_counts(codes, group, n_groups, weights, at.cards)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
         mixed = GroupMoments.collect_mixed(
@@ -493,6 +489,29 @@ def check_memory(request: Pairs, at: _Columns) -> None:
             f"{format_bytes(size)}, more than half of the machine's memory. "
             + (f"Leave out columns of many states: {named}." if widest else "Use fewer columns.")
         )
+
+
+def _pair_counts(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    n_groups: int,
+    weights: Floats,
+    cards: NDArray[np.int64],
+) -> Floats:
+    """Return the counts of all pairs of discrete columns; see `kernels.count_pairs`."""
+    start = _pair_starts(cards, n_groups)
+    out = np.zeros(start[-1])
+    n_columns, n_rows = codes.shape
+    counted, work = np.zeros(n_columns, dtype=np.bool_), n_columns**2 // 2 * n_rows
+    if n_columns > 1 and not len(weights):
+        twos, widths = kernels.joint_columns(codes, cards, n_groups)
+        few = codes, group, cards, start, out, twos, widths
+        over_pairs(lambda p, q: kernels.count_joint(*few, p, q), len(twos), work // 4)
+        counted[twos] = True
+    if not counted.all():
+        rest = codes, group, weights, cards, start, out, counted
+        over_pairs(lambda i, j: kernels.count_pairs(*rest, i, j), n_columns, work)
+    return out
 
 
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
