@@ -5,11 +5,11 @@ python benchmarks/bench_scale.py [--rows N | --full] [--quick] [--data FOLDER] [
 
 The table has 30 columns of text, 20 of numbers and a class, in 24 Parquet files; see `scale_data`.
 Each side runs in a process of its own, after a warm-up, the two sides of a row in turn; rows hold
-medians. They are seconds of CPU, of all threads and processes involved, with one thread for kernels
-and pyarrow each, unless the metric is "wall" or "memory" (megabytes). CPU seconds hold on a machine
-that does other work, within some 20 %; wall-clock times do not. Targets are of ratios: peer to
-ours. With --full the table has 6,000,000 rows, on two processors it takes about an hour; 4 GB of
-disk hold its data, which are left in --data for the next run.
+medians of --repeats. They are seconds of CPU, of all threads and processes involved, with one thread
+for kernels and pyarrow each, unless the metric is "wall" or "memory" (megabytes). CPU seconds hold
+on a machine that does other work, within some 20 %; wall-clock times do not. Targets are of ratios:
+peer to ours. With --full the table has 6,000,000 rows, which takes an hour; 4 GB of disk hold its
+files, which are left in --data for the next run.
 
 The row "fit_batches" needs an environment with an earlier version, to which --old points:
 
@@ -35,6 +35,7 @@ from statistics import median
 import pyarrow as pa
 import pyarrow.dataset as ds
 from harness import Row, parser, report
+from harness import write as write_rows_as_json
 from scale_data import N_FILES, ROW_GROUP, write, write_rows
 from scale_sides import Cost, run, together
 
@@ -241,6 +242,7 @@ def main() -> None:
             if given.case is None or given.case in name:
                 print(f"{time.strftime('%H:%M:%S')} {name}", file=sys.stderr, flush=True)
                 rows += case(bench)
+                write_rows_as_json(rows, given.json)  # what is there, if a later case ends it
     report(rows, given.json, ["pyarrow", "numpy", "numba"])
 
 
