@@ -6,11 +6,12 @@ Each row is computed independently, so results do not depend on the number of th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -30,14 +31,31 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+_blas_lock = Lock()
+# The limits of before, which the last thread restores, once for each thread that limits BLAS.
+_blas_limits: list[Any] = []
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Return a context manager under which BLAS matrix products use one thread.
 
     Products of blocks of rows that fit in the cache are too small for several threads. One thread
-    also makes sums independent of the number of threads.
+    also makes sums independent of the number of threads. The limit holds for the process: of
+    several threads that ask for it at a time, the first sets it and the last takes it away.
     """
-    manager: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return manager
+    with _blas_lock:
+        limited = (
+            _blas_limits[0] if _blas_limits else _controller().limit(limits=1, user_api="blas")
+        )
+        _blas_limits.append(limited)
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_limits.pop()
+            if not _blas_limits:
+                limited.restore_original_limits()
 
 
 # Default number of rows that a kernel processes as one block.

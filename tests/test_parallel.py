@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bayesgraph import parallel
 from bayesgraph.cpds import kernels
@@ -60,3 +61,18 @@ def test_bytes_do_not_depend_on_the_number_of_threads(monkeypatch, n_rows):
     np.testing.assert_allclose(out[1], mean @ counts.T, atol=1e-12)
     np.testing.assert_allclose(centred, variance @ (values - mean[0]).T, atol=1e-12)
     np.testing.assert_array_equal(best, out[0].argmax(axis=0))
+
+
+def test_blas_has_one_thread_until_the_last_that_asked_is_done():
+    def limits():
+        found = threadpool_info()
+        return {library["num_threads"] for library in found if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = parallel.one_blas_thread(), parallel.one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert limits() == {1}
+        second.__exit__(None, None, None)
+        assert limits() == {2}
