@@ -23,6 +23,7 @@ from bayesgraph.datasets.schemas import decoded
 from bayesgraph.datasets.source import sample_of
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import Column, is_discrete
+from bayesgraph.encoding.lazy import engine_of
 from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Name, Variable
@@ -31,9 +32,12 @@ from bayesgraph.variables import Discrete, Name, Variable
 def dataset_of(X: Any, y: Any) -> Dataset | None:
     """Return X as a dataset, or None if it is a table in memory.
 
-    A lazy frame with labels in memory is read as a whole.
+    A lazy frame of polars with labels in memory is read as a whole, if it fits.
     """
-    return as_dataset(X) if isinstance(y, str) or not is_frame(X) else None
+    lazy = (engine_of(X), engine_of(y))
+    if isinstance(y, str) or lazy not in ((None, None), ("polars", None)) or not is_frame(X):
+        return as_dataset(X)
+    return None
 
 
 def dataset_source(
@@ -192,7 +196,7 @@ def _check_names(data: Dataset, y: Any, weight: Any) -> None:
         if not isinstance(name, str):
             raise DataTypeError(
                 f"With a dataset ({data.source}), {what} is the name of one of its columns; got "
-                f"{type(name).__name__}."
+                f"{type(name).__name__}. What is elsewhere has to become a column of it first."
             )
         data.checked([name], f"{what}=")
 

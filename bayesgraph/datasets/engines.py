@@ -12,6 +12,7 @@ from bayesgraph.datasets.dask_frames import DaskFrame
 from bayesgraph.datasets.dataset import Dataset, arrow
 from bayesgraph.datasets.schemas import as_schema, selected, with_categories
 from bayesgraph.datasets.spark_frames import SparkFrame
+from bayesgraph.encoding.lazy import engine_of
 from bayesgraph.errors import DataError
 from bayesgraph.statistics import blocks
 
@@ -48,15 +49,9 @@ def _as_table(batch: Any) -> Any:
 
 def of_engine(data: Any) -> Dataset | None:
     """Return a frame of an engine, or a function that makes batches, as a dataset; else None."""
-    module, kind = type(data).__module__.partition(".")[0], type(data).__name__
-    if module == "polars" and kind == "LazyFrame":
-        return _of_polars(data)
-    if module in ("duckdb", "_duckdb"):
-        return _of_duckdb(data)
-    if module in ("dask", "dask_expr") and kind == "DataFrame":
-        return DaskFrame(data)
-    if module == "pyspark" and kind == "DataFrame":
-        return SparkFrame(data)
+    made = _MAKERS.get((engine_of(data), type(data).__name__))
+    if made is not None:
+        return made(data)
     return _of_function(data) if inspect.isfunction(data) or inspect.ismethod(data) else None
 
 
@@ -76,6 +71,14 @@ def _of_duckdb(relation: Any) -> Dataset:
         return relation.project(quoted_names).to_arrow_reader(blocks.BLOCK)  # type: ignore[no-any-return]
 
     return Batches(fetched, relation.limit(0).to_arrow_table().schema, "the relation")
+
+
+_MAKERS: dict[tuple[str | None, str], Callable[[Any], Dataset]] = {
+    ("polars", "LazyFrame"): _of_polars,
+    ("DuckDB", "DuckDBPyRelation"): _of_duckdb,
+    ("Dask", "DataFrame"): DaskFrame,
+    ("Spark", "DataFrame"): SparkFrame,
+}
 
 
 def _of_function(make: Callable[[], Iterable[Any]]) -> Dataset:

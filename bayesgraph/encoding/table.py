@@ -21,6 +21,7 @@ from bayesgraph.encoding.columns import (
     infinite,
     without_duplicates,
 )
+from bayesgraph.encoding.lazy import check_not_distributed, collected
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
@@ -148,9 +149,12 @@ def as_frame(data: Any) -> Any:
     ------
     DataError
         For a column name given twice.
+    DataTypeError
+        For a frame of Dask or Spark.
     """
     if isinstance(data, np.ndarray):  # most often, and narwhals looks for long before it says so
         return data
+    check_not_distributed(data)
     try:
         return nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -173,7 +177,9 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
     Raises
     ------
     DataTypeError
-        For data of another type.
+        For data of another type, and for lazy frames that are not read into memory.
+    MemoryLimitError
+        For a lazy frame that does not fit.
     DataError
         For no columns, columns of different lengths, or a name given twice.
     """
@@ -183,7 +189,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         return _checked({name: _array(name, column) for name, column in data.items()})
     frame = as_frame(data)
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+        frame = collected(frame)
     if isinstance(frame, nw.DataFrame):
         if len(set(frame.columns)) < len(frame.columns):
             raise DataError(f"Column names must differ; got {quoted(frame.columns)}.")
