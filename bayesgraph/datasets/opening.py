@@ -15,14 +15,12 @@ from bayesgraph.datasets.csv_files import CsvFiles
 from bayesgraph.datasets.dataset import Cache, Dataset, Progress, arrow
 from bayesgraph.datasets.engines import of_engine
 from bayesgraph.datasets.executors import as_executor
-from bayesgraph.datasets.files import unreadable
+from bayesgraph.datasets.files import is_data, is_hidden, kind_of, unreadable
 from bayesgraph.datasets.fragments import Fragments
+from bayesgraph.datasets.objects import is_uri, objects_of, without_options
 from bayesgraph.datasets.schemas import selected
 from bayesgraph.errors import DataTypeError, FileFormatError, quoted
 from bayesgraph.variables import MISSING
-
-_PARQUET, _CSV = (".parquet", ".pq"), (".csv", ".tsv")
-_CODECS = ("", ".gz", ".zst")
 
 
 def open_dataset(
@@ -53,7 +51,9 @@ def open_dataset(
         Parquet or CSV files, as one table: columns may come in any order, and integers and floats
         of different widths become one type. Of a folder, files and folders that begin with a dot
         or an underscore are left out, and folders in it such as ``year=2020`` are columns. Paths of
-        Parquet files may begin with ``s3://``, ``gs://`` and others that pyarrow knows.
+        Parquet files may begin with ``s3://``, ``gs://`` and others that pyarrow knows, and end
+        with its options, as in ``s3://bucket/*.parquet?region=eu-west-1``; there a ``?`` is no part
+        of a glob.
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
     where : pyarrow.dataset.Expression, optional
@@ -177,13 +177,14 @@ def _of_paths(
 ) -> Dataset:
     """Return the dataset of paths, globs and folders, with files in the order of their names."""
     texts = [os.fspath(path) for path in paths]
-    if any("://" in path for path in texts):
-        remote = arrow(".dataset").dataset(texts[0] if len(texts) == 1 else texts)
-        return Fragments(remote, source, where, columns)
+    if any(map(is_uri, texts)):
+        if len(texts) == 1:
+            source = without_options(source)
+        return Fragments(objects_of(texts, source), source, where, columns)
     found = [file for path in texts for file in _files(path)]
     if not found:
         raise FileNotFoundError(f"There is no Parquet or CSV file {source}.")
-    kinds = {_kind_of(file) for file in found}
+    kinds = {kind_of(file) for file in found}
     if kinds <= {"parquet", "pq"}:
         try:
             folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
@@ -212,13 +213,6 @@ def _parquet(files: Sequence[str], folder: str | None) -> Any:
     return open_files()
 
 
-def _kind_of(file: str) -> str:
-    name = file.lower()
-    for codec in _CODECS[1:]:
-        name = name.removesuffix(codec)
-    return name.rpartition(".")[2]
-
-
 def _files(text: str) -> list[str]:
     """Return the data files that a path, a folder or a glob names, in order."""
     path = Path(text)
@@ -226,19 +220,8 @@ def _files(text: str) -> list[str]:
         return []
     if path.is_dir():
         inside = sorted(file for file in path.rglob("*") if file.is_file())
-        return [str(file) for file in inside if _is_data(file.relative_to(path))]
+        return [str(file) for file in inside if is_data(file.relative_to(path))]
     if path.is_file():
         return [text]
     found = sorted(glob.glob(text, recursive=True))
-    return [file for file in found if Path(file).is_file() and not _is_hidden(Path(file).name)]
-
-
-def _is_data(path: Path) -> bool:
-    """Return whether a file, by its path inside of a folder, holds rows."""
-    endings = (*_PARQUET, *(s + c for s in _CSV for c in _CODECS))
-    return not any(map(_is_hidden, path.parts)) and path.name.lower().endswith(endings)
-
-
-def _is_hidden(name: str) -> bool:
-    # Other programs keep logs, statistics and unfinished files there.
-    return name.startswith((".", "_"))
+    return [file for file in found if Path(file).is_file() and not is_hidden(Path(file).name)]
