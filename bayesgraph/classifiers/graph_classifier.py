@@ -141,19 +141,26 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         return np.asarray(self.classes_[codes])
 
     def predict_dataset(
-        self, data: Any, target: PathLike, *, what: str = "both", keep: Sequence[str] = ()
-    ) -> int:
+        self,
+        data: Any,
+        target: PathLike | None = None,
+        *,
+        what: str = "both",
+        keep: Sequence[str] = (),
+    ) -> Any:
         """Predict the rows of a table larger than memory, and write them to one or several files.
 
-        Rows are read, predicted and written in runs of 131,072, so that memory is bounded. The
-        numbers are those of `predict` and `predict_proba`, and rows keep their order.
+        Rows are read, predicted and written in runs of 32,768, so that memory is bounded. The
+        numbers are those of `predict` and `predict_proba`, and rows keep their order. Without a
+        target, the predictions of a Dask or Spark frame are such a frame, which its engine computes
+        when it is asked for.
 
         Parameters
         ----------
         data : path, glob, folder, Dataset, ...
             What :func:`bayesgraph.open_dataset` takes or returns. Columns that the model does not
             know are left out.
-        target : str or path
+        target : str or path, optional for frames of Dask and Spark
             A ``.parquet``, ``.csv`` or ``.tsv`` file, which is replaced as a whole or not at all;
             or a folder, which is empty or, without a suffix, new, for the files
             ``part-00000.parquet`` and so on, which appear together.
@@ -165,14 +172,17 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
 
         Returns
         -------
-        int
-            Number of rows.
+        int, or dask.dataframe.DataFrame, or pyspark.sql.DataFrame
+            Number of rows, or the lazy frame of predictions; that of Dask has the index and the
+            partitions of `data`.
 
         Raises
         ------
         DataError
             If columns of the model are missing, there are no rows, or two columns would have one
             name.
+        DataTypeError
+            If the target is missing, or the dataset was opened with ``executor=``.
         FileExistsError
             If the folder is not empty.
         FileFormatError
@@ -193,7 +203,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         ['"id","class"', '1,"yes"', '2,"no"']
         >>> folder.cleanup()
         """
-        return int(late_methods.call("predict_dataset", self, data, target, what=what, keep=keep))
+        return late_methods.call("predict_dataset", self, data, target, what=what, keep=keep)
 
     def decide(
         self,

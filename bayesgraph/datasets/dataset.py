@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -18,11 +19,17 @@ from bayesgraph.statistics import blocks
 # Called with the number of rows read in a pass, and the number of all rows, None if unknown.
 Progress = Callable[[int, int | None], None]
 Cache = bool | str | os.PathLike[str]
+# Returns the columns that are predicted for a table, by name; called with the table, and the names
+# of the columns that will stand beside them.
+Predicting = Callable[[Any, Sequence[str]], dict[str, Any]]
 # A sum over runs of rows; it has ``+``.
 Sum = TypeVar("Sum")
 
-# Number of blocks of a part, which one worker reads and counts, a power of two.
+# Maximum number of blocks of a part, which one worker reads and counts, a power of two.
 BLOCKS_OF_PART = 32
+# There are this many parts if that leaves them at least so many blocks: workers wait for the last
+# part, but the rows at the ends of parts are decoded twice.
+_PARTS, _FEW_BLOCKS = 16, 8
 
 
 def arrow(module: str = "") -> Any:
@@ -38,7 +45,7 @@ class Filter(Protocol):
     Attributes
     ----------
     columns : tuple of str
-        Columns that it looks at, which the tables need to have.
+        Columns that it looks at, which the tables need to have; without any, all rows count.
     """
 
     @property
@@ -142,6 +149,11 @@ class Dataset(ABC):
         Number of rows of a sample for what needs the rows themselves.
     cache : bool or path
         Whether, or in which folder, encoded rows are kept between passes; see `EncodedRows`.
+    is_lazy : bool
+        Whether predictions of the rows are a frame of an engine; see `predicted`.
+    blocks_of_part : int or None
+        Maximum number of blocks that one worker may hold, a power of two; None if it reads rows
+        bit by bit.
     """
 
     source: str
@@ -152,6 +164,8 @@ class Dataset(ABC):
     executor: Executor | None = None
     sample_rows: int = 2**18
     cache: Cache = False
+    is_lazy: bool = False
+    blocks_of_part: int | None = None
 
     @property
     def state(self) -> str | None:
@@ -229,10 +243,31 @@ class Dataset(ABC):
         parts = self._parts(wanted, rows)
         return _sum(self._reported(self.executor.map(_OfPart(function), parts), parts))
 
+    def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
+        """Return the lazy frame of predictions of the engine that has the rows.
+
+        Parameters
+        ----------
+        predicting : callable
+        columns : sequence of str
+            Those of the table from which it predicts.
+        keep : sequence of str
+            Those that the frame has too, before the predictions.
+
+        Raises
+        ------
+        DataTypeError
+            If no engine has the rows.
+        """
+        raise DataTypeError(
+            f"target= is needed, a file or a folder for the predictions of {self.source}; only "
+            "those of frames of Dask and Spark are frames again."
+        )
+
     def _parts(self, columns: tuple[str, ...], rows: Filter) -> list[Part]:
         """Return the rows that count as parts, each of which is a node of the grid of blocks."""
-        pieces = self.pieces(columns)
-        length = BLOCKS_OF_PART * blocks.BLOCK
+        pieces, lengths = self.pieces(columns), self._lengths(rows)
+        length = _blocks_of_part(sum(lengths), self.blocks_of_part) * blocks.BLOCK
         parts: list[Part] = []
         held: list[tuple[Piece, tuple[int, int | None]]] = []
         first = end = 0
@@ -245,7 +280,7 @@ class Dataset(ABC):
             held.clear()
             first = end
 
-        for piece, n_rows in zip(pieces, self._lengths(rows), strict=True):
+        for piece, n_rows in zip(pieces, lengths, strict=True):
             at = 0
             while at < n_rows:
                 step = min(n_rows - at, length - (end - first))
@@ -256,8 +291,19 @@ class Dataset(ABC):
         close()
         return parts
 
+    @cached_property
+    def _lengths_of(self) -> dict[Filter, list[int]]:
+        """How many rows of each piece count, by the filter; a pass over what it looks at."""
+        return {}
+
     def _lengths(self, rows: Filter) -> list[int]:
         """Return how many rows of each piece count."""
+        chosen = rows if rows.columns else EVERY
+        if chosen not in self._lengths_of:
+            self._lengths_of[chosen] = self._found_lengths(chosen)
+        return self._lengths_of[chosen]
+
+    def _found_lengths(self, rows: Filter) -> list[int]:
         # Something must be read for the rows to be counted.
         columns = rows.columns or self.names[:1]
         pieces = self.pieces(columns)
@@ -324,6 +370,14 @@ def sum_of_runs(
     """
     with one_blas_thread():
         return _sum(function(*run) for run in _numbered(in_runs(tables), first))
+
+
+def _blocks_of_part(n_rows: int, maximum: int | None) -> int:
+    """Return the number of blocks of a part, given the number of all rows."""
+    size = min(BLOCKS_OF_PART, maximum or BLOCKS_OF_PART)
+    while size > _FEW_BLOCKS and n_rows < _PARTS * size * blocks.BLOCK:
+        size //= 2
+    return size
 
 
 def _numbered(runs: Iterable[Any], first: int) -> Iterator[tuple[int, Any]]:

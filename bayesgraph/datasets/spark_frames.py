@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from bayesgraph.datasets.dataset import (
     EVERY,
     Dataset,
     Filter,
+    Predicting,
     Sum,
     arrow,
     sum_of_runs,
@@ -20,6 +20,10 @@ from bayesgraph.datasets.schemas import as_schema, selected, with_categories
 from bayesgraph.errors import DataTypeError
 from bayesgraph.optional import optional_module
 from bayesgraph.statistics import blocks
+
+# Rows are numbered within partitions, of which Spark may form others for other columns: the upper
+# bits of the number of a row are that of its partition.
+_PARTITION_BITS = 40
 
 
 class SparkFrame(Dataset):
@@ -34,11 +38,12 @@ class SparkFrame(Dataset):
     frame : pyspark.sql.DataFrame
     """
 
+    is_lazy = True
+
     def __init__(self, frame: Any) -> None:
         self.source = "the Spark frame"
         self._frame = frame
         self.schema = with_categories(frame.limit(0).toArrow().schema.remove_metadata())
-        self._lengths_of: dict[Filter, list[int]] = {}
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield all rows of some columns, one partition after another; see `Dataset.tables`."""
@@ -46,7 +51,7 @@ class SparkFrame(Dataset):
         sent = self._columns(columns).mapInArrow(_sent, "rows binary")
         for row in sent.toLocalIterator():
             with arrow().ipc.open_stream(bytes(row.rows)) as stream:
-                yield as_schema(stream.read_all(), schema)
+                yield as_schema(stream.read_all().rename_columns(schema.names), schema)
 
     def reduce(
         self,
@@ -59,67 +64,101 @@ class SparkFrame(Dataset):
             raise DataTypeError("Spark frames are counted by Spark; leave out executor=.")
         # Something must be read for the rows to be counted.
         wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
-        first = (0, *accumulate(self._partition_lengths(rows)))
-        task = _Task(function, selected(self.schema, wanted), rows, first)
-        found = [value for value in self._computed(task, wanted) if value is not None]
+        task = _Task(function, selected(self.schema, wanted), rows)
+        sent = self._columns(wanted).mapInArrow(task, "part int, value binary").collect()
+        # A partition that was computed twice is there once.
+        by_part = {row.part: row.value for row in sent}
+        # The bytes were made by our own function on the workers.
+        values = [pickle.loads(by_part[part]) for part in sorted(by_part)]
+        found = [value for value in values if value is not None]
         return blocks.tree_sum(found) if found else None
 
-    def _partition_lengths(self, rows: Filter) -> list[int]:
-        """Return how many rows of each partition count."""
-        if rows not in self._lengths_of:
-            columns = rows.columns or self.names[:1]
-            task = _Task(None, selected(self.schema, columns), rows)
-            self._lengths_of[rows] = self._computed(task, columns)
-        return self._lengths_of[rows]
-
-    def _computed(self, task: _Task, columns: Sequence[str]) -> list[Any]:
-        """Return what a task returns for each partition, in their order."""
-        found = self._columns(columns).mapInArrow(task, "part int, value binary").collect()
-        # A partition that was computed twice is there once.
-        by_part = {row.part: row.value for row in found}
-        # The bytes were made by our own function on the workers.
-        return [pickle.loads(by_part[part]) for part in sorted(by_part)]
+    def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
+        """Return the Spark frame of predictions; each worker gets the function once."""
+        schema = selected(self.schema, columns)
+        # A row without values tells the types of predictions.
+        example = arrow().Table.from_arrays(
+            [arrow().nulls(1, f.type) for f in schema], schema=schema
+        )
+        found = arrow().table(predicting(example, keep))
+        session = self._frame.sparkSession
+        result = self._frame.select(*map(_quoted, keep)).schema
+        for field in session.createDataFrame(found).schema:
+            result = result.add(field)
+        sent = session.sparkContext.broadcast(predicting)
+        read = tuple(dict.fromkeys([*columns, *keep]))
+        return self._columns(read).mapInArrow(_Predicted(sent, read, schema, tuple(keep)), result)
 
     def _columns(self, columns: Sequence[str]) -> Any:
-        return self._frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+        """Return some columns with plain names, as mapInArrow takes no others."""
+        return self._frame.selectExpr(
+            *(f"{_quoted(name)} AS c{i}" for i, name in enumerate(columns))
+        )
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _as_table(batch: Any, schema: Any) -> Any:
+    """Return a batch of columns with plain names as a Table with those of a schema."""
+    return as_schema(arrow().Table.from_batches([batch]).rename_columns(schema.names), schema)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """The sum of a function of the runs of a partition, or the number of its rows that count.
+    """The sum of a function of the runs of a partition.
 
     Attributes
     ----------
-    function : callable or None
-        None for the number of rows.
+    function : callable
     schema : pyarrow.Schema
     rows : Filter
-    first : tuple of int
-        Number of the first row of each partition.
     """
 
-    function: Callable[[int, Any], Any] | None
+    function: Callable[[int, Any], Any]
     schema: Any
     rows: Filter
-    first: tuple[int, ...] = ()
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the partition's number and its value, as Spark wants it."""
         spark = optional_module("pyspark", extra="spark", what="Reading Spark frames")
         part = spark.TaskContext.get().partitionId()
-        value = pickle.dumps(self._value(part, batches))
+        tables = (self.rows.kept(_as_table(batch, self.schema)) for batch in batches)
+        value = pickle.dumps(sum_of_runs(self.function, tables, part << _PARTITION_BITS))
         yield arrow().RecordBatch.from_pydict(
             {"part": arrow().array([part], arrow().int32()), "value": [value]}
         )
 
-    def _value(self, part: int, batches: Iterable[Any]) -> Any:
-        tables = (
-            self.rows.kept(as_schema(arrow().Table.from_batches([batch]), self.schema))
-            for batch in batches
-        )
-        if self.function is None:
-            return sum(len(table) for table in tables)
-        return sum_of_runs(self.function, tables, self.first[part])
+
+@dataclass(frozen=True)
+class _Predicted:
+    """The kept columns of each batch of rows, and its predictions.
+
+    Attributes
+    ----------
+    predicting : pyspark.Broadcast of Predicting
+    names : tuple of str
+        Names of the columns of a batch.
+    schema : pyarrow.Schema
+        Types of the columns from which it predicts.
+    keep : tuple of str
+    """
+
+    predicting: Any
+    names: tuple[str, ...]
+    schema: Any
+    keep: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield a batch for each batch with rows."""
+        for batch in batches:
+            if len(batch):
+                given = dict(zip(self.names, batch.columns, strict=True))
+                table = arrow().table({name: given[name] for name in self.schema.names})
+                found = self.predicting.value(as_schema(table, self.schema), self.keep)
+                kept = {name: given[name] for name in self.keep}
+                yield arrow().RecordBatch.from_pydict({**kept, **found})
 
 
 def _sent(batches: Iterable[Any]) -> Iterator[Any]:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.datasets import Dataset, open_dataset
 from bayesgraph.datasets.dataset import arrow
 from bayesgraph.datasets.executors import in_order
-from bayesgraph.errors import DataError, FileFormatError, quoted
+from bayesgraph.errors import DataError, DataTypeError, FileFormatError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.normalise import largest, normalised
 from bayesgraph.io.files import PathLike, path_text, replacing
@@ -32,19 +33,32 @@ Write: TypeAlias = Callable[[Any], None]
 
 
 def predict_dataset(
-    estimator: Any, data: Any, target: PathLike, *, what: str = "both", keep: Sequence[str] = ()
-) -> int:
+    estimator: Any,
+    data: Any,
+    target: PathLike | None = None,
+    *,
+    what: str = "both",
+    keep: Sequence[str] = (),
+) -> Any:
     """Predict the rows of a dataset, write the predictions, and return the number of rows.
 
-    See `GraphClassifier.predict_dataset`; a regressor gives means and standard deviations.
+    Without a target, return the lazy frame of predictions. See `GraphClassifier.predict_dataset`; a
+    regressor gives means and standard deviations.
     """
     check_fitted(estimator, "network_")
     if what not in _WHAT:
         raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
-    opened = _written(target)
+    opened = None if target is None else _written(target)
     dataset = _opened(estimator, data)
     names = _known_names(estimator, dataset)
     dataset.checked(keep, "keep=")
+    if opened is None:
+        return dataset.predicted(_Predicting(estimator, what), names, keep)
+    if dataset.executor is not None and not dataset.is_lazy:
+        raise DataTypeError(
+            f"Predictions of {dataset.source} are written by this process, in threads; leave out "
+            "executor=, or predict a frame of Dask, which gives a frame."
+        )
 
     def predicted(run: Any) -> tuple[Any, int]:
         columns, impossible = _counted(estimator, run.select(names), what)
@@ -93,6 +107,22 @@ def _counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int
     return columns, impossible
 
 
+@dataclass(frozen=True)
+class _Predicting:
+    """The columns that an estimator predicts for a table; see `datasets.dataset.Predicting`."""
+
+    estimator: Any
+    what: str
+
+    def __call__(self, table: Any, keep: Sequence[str]) -> dict[str, Any]:
+        # Workers have one thread for each part.
+        with one_blas_thread():
+            columns, impossible = _counted(self.estimator, table, self.what)
+        _check_apart(keep, columns)
+        warn_of_impossible(impossible, len(table), self.estimator.target_)
+        return columns
+
+
 def _best_and_all(joint: Floats) -> Floats:
     """Return for each row the index of the most probable class, and all probabilities."""
     return np.vstack([largest(joint), normalised(joint).T]).T
@@ -132,16 +162,20 @@ def _known_names(estimator: Any, dataset: Dataset) -> list[str]:
 
 def _table(kept: Any, columns: dict[str, Any]) -> Any:
     """Return kept columns and predictions as one table."""
-    if twice := [name for name in columns if name in kept.column_names]:
-        raise DataError(
-            f"keep= names {quoted(twice)}, which is what the column with predictions is called."
-        )
+    _check_apart(kept.column_names, columns)
     types = arrow().types
     plain = {
         name: column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
         for name, column in zip(kept.column_names, kept.columns, strict=True)
     }
     return arrow().table({**plain, **columns})
+
+
+def _check_apart(keep: Sequence[str], columns: dict[str, Any]) -> None:
+    if twice := [name for name in columns if name in keep]:
+        raise DataError(
+            f"keep= names {quoted(twice)}, which is what the column with predictions is called."
+        )
 
 
 # --------------------------------------------------------------------------------------- files

@@ -58,6 +58,7 @@ def interrupted(function, *args):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 16)
+    monkeypatch.setattr(datasets, "_PARTS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,15 @@ def test_the_bits_do_not_depend_on_parts_and_attempts(
     opened = bg.open_dataset(files[kind], executor=executor)
     found = TAN.fit(opened, "class", weight)
     assert saved(found, tmp_path / "found.bayesgraph") == expected
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "maximum", "expected"),
+    [(10_000, None, 32), (512, None, 32), (511, None, 16), (200, None, 8), (1, None, 8), (1, 2, 2)],
+)
+def test_few_rows_make_parts_for_several_workers(n_blocks, maximum, expected, monkeypatch):
+    monkeypatch.undo()
+    assert datasets._blocks_of_part(n_blocks * blocks.BLOCK, maximum) == expected
 
 
 def test_threads_and_processes_give_the_same_bits(files, weight, expected, tmp_path, monkeypatch):
