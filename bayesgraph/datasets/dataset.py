@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -241,7 +242,9 @@ class Dataset(ABC):
         if self.executor is None:
             return summed(lambda run: function(*run), _numbered(self.runs(wanted, rows), 0))
         parts = self._parts(wanted, rows)
-        return _sum(self._reported(self.executor.map(_OfPart(function), parts), parts))
+        # Closed at once: an error holds what was under way as long as somebody holds the error.
+        with closing(self.executor.map(_OfPart(function), parts)) as found:
+            return _sum(self._reported(found, parts))
 
     def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
         """Return the lazy frame of predictions of the engine that has the rows.

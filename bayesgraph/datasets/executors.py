@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bayesgraph.errors import DataTypeError
 from bayesgraph.optional import optional_module
@@ -15,6 +15,7 @@ from bayesgraph.parallel import N_THREADS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Results: TypeAlias = Generator[Result, None, None]
 
 # Number of parts that an executor of the standard library has at a time: more than any machine
 # has processors, and few enough for their results to be held.
@@ -26,11 +27,11 @@ _RETRIES = 3
 class Executor(Protocol):
     """Where functions of parts of a dataset are computed."""
 
-    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Iterator[Result]:
+    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order.
 
         A part may be computed several times, such as after a worker was lost; its result is
-        yielded once.
+        yielded once. What is under way when the generator is closed is cancelled.
         """
         ...
 
@@ -41,7 +42,7 @@ class Futures:
 
     pool: Any
 
-    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Iterator[Result]:
+    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
         yield from _ordered(self.pool.submit, function, parts, _WINDOW)
 
@@ -58,7 +59,7 @@ class DaskGraph:
 
     client: Any = None
 
-    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Iterator[Result]:
+    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
         dask = optional_module("dask", extra="dask", what="Reading Dask frames")
         call = dask.delayed(_call, pure=False, traverse=False)

@@ -21,7 +21,7 @@ from bayesgraph.statistics import blocks
 # Number of rows that are decoded together: pages of all columns are held for them.
 _BATCH_ROWS = 1 << 13
 # Row groups of a file are one piece until they hold this many rows.
-_PIECE_ROWS = 1 << 17
+_PIECE_ROWS = 1 << 16
 
 
 class Fragments(Dataset):

@@ -47,13 +47,14 @@ def open_dataset(
 
     Parameters
     ----------
-    data : path, glob or folder; list of paths; pyarrow dataset; polars LazyFrame; DuckDB relation
+    data : path, glob or folder; list of paths; pyarrow dataset; lazy frame; function
         Parquet or CSV files, as one table: columns may come in any order, and integers and floats
         of different widths become one type. Of a folder, files and folders that begin with a dot
         or an underscore are left out, and folders in it such as ``year=2020`` are columns. Paths of
         Parquet files may begin with ``s3://``, ``gs://`` and others that pyarrow knows, and end
         with its options, as in ``s3://bucket/*.parquet?region=eu-west-1``; there a ``?`` is no part
-        of a glob.
+        of a glob. A lazy frame is one of polars, Dask or Spark, or a relation of DuckDB; a function
+        without parameters returns batches of rows, the same ones whenever it is called.
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
     where : pyarrow.dataset.Expression, optional
@@ -119,8 +120,9 @@ def open_dataset(
     if found is None:
         raise DataTypeError(
             "A dataset is a path, a glob, a folder, a list of paths, a dataset of pyarrow, a lazy "
-            f"frame of polars or a relation of DuckDB; got {type(data).__name__}. Tables in memory "
-            "go to fit and predict as they are."
+            "frame of polars, Dask or Spark, a relation of DuckDB, or a function that returns "
+            f"batches; got {type(data).__name__}. Tables in memory go to fit and predict as they "
+            "are."
         )
     found.max_categories, found.progress = max_categories, progress
     found.sample_rows, found.cache = sample_rows, cache

@@ -95,7 +95,7 @@ def expected(rows, weight, tmp_path):
 @pytest.fixture(scope="module")
 def cluster():
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    options = {"dashboard_address": None, "memory_limit": "2GB", "host": "127.0.0.1"}
+    options = {"dashboard_address": "127.0.0.1:0", "memory_limit": "2GB", "host": "127.0.0.1"}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=2, **options) as found:
         yield found
 
@@ -203,9 +203,11 @@ def test_what_is_interrupted_is_cancelled(client, rows, folder, error):
 
     for data in (frame(rows, PARTITIONS["many"]), folder):
         executor = client if data is folder else None
-        with pytest.raises(error):
+        # As long as an error is held, so is what it interrupted.
+        with pytest.raises(error) as held:
             TAN.fit(bg.open_dataset(data, progress=interrupted, executor=executor), "class")
-    nothing_left(client)
+        nothing_left(client)
+        assert held.value is not None
 
 
 def test_an_error_on_a_worker_is_told_and_leaves_nothing(client, rows):
@@ -223,7 +225,7 @@ def test_each_part_sends_one_small_sum(rows, monkeypatch):
         found = list(original(self, function, parts))
         assert len(found) == len(parts)
         sent.append([len(pickle.dumps(value)) for value in found])
-        return iter(found)
+        yield from found
 
     monkeypatch.setattr(DaskGraph, "map", spied)
     TAN.fit(frame(rows, PARTITIONS["many"])[[*NAMES, "class"]], "class")

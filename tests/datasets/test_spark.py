@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import os
+import shutil
 import signal
 import sys
 import time
@@ -33,7 +34,6 @@ def session(master, folder):
     # Workers import what this process imports.
     os.environ["PYTHONPATH"] = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_WORKER_DIR"] = str(folder)
     builder = sql.SparkSession.builder.master(master).appName("bayesgraph")
     for key, value in {
         "spark.ui.enabled": "false",
@@ -194,7 +194,10 @@ def test_a_lost_executor_is_survived(spark, rows, tmp_path):
         assert mark.exists()
         close(found.network_, expected)
     finally:
+        logs = Path(sys.modules["pyspark"].__file__).parent / "work"
+        logs /= cluster.sparkContext.applicationId
         cluster.stop()
+        shutil.rmtree(logs, ignore_errors=True)
 
 
 def executor_of(pid):
