@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -64,6 +64,27 @@ _TOGETHER = 64
 _OPERATIONS = 1 << 18
 
 
+_thread = local()
+
+
+@contextmanager
+def without_threads() -> Iterator[None]:
+    """Return a context manager under which this thread computes all loops itself.
+
+    It is for threads that work side by side, each on its own rows.
+    """
+    before = getattr(_thread, "alone", False)
+    _thread.alone = True
+    try:
+        yield
+    finally:
+        _thread.alone = before
+
+
+def _n_threads() -> int:
+    return 1 if getattr(_thread, "alone", False) else N_THREADS
+
+
 @cache
 def _pool(process: int, size: int) -> ThreadPoolExecutor:
     """Return the cached pool of `size` worker threads of the process with the id `process`.
@@ -88,7 +109,7 @@ def over_rows(
     together : int
         Number of rows that a kernel processes as one block; ranges start at multiples of it.
     """
-    pieces = max(1, min(N_THREADS, n_rows // minimum))
+    pieces = max(1, min(_n_threads(), n_rows // minimum))
     if pieces == 1:
         work(0, n_rows)
         return
@@ -132,7 +153,7 @@ def over_pairs(work: Callable[[int, int], None], n: int, cost: int) -> None:
     cost : int
         Approximate number of operations for all pairs.
     """
-    pieces = max(1, min(N_THREADS, n, cost // _OPERATIONS))
+    pieces = max(1, min(_n_threads(), n, cost // _OPERATIONS))
     # The pairs that begin at i or behind it are a share of ((n - i) / n)².
     ends = [round(n * (1.0 - (1.0 - piece / pieces) ** 0.5)) for piece in range(pieces + 1)]
     at_once([partial(work, a, b) for a, b in pairwise(ends) if a < b])
@@ -146,7 +167,7 @@ def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
     tasks : sequence of callables
         Functions that release the interpreter's lock and write to their own arrays only.
     """
-    if len(tasks) < 2 or N_THREADS < 2:
+    if len(tasks) < 2 or _n_threads() < 2:
         return [task() for task in tasks]
     others = [_pool(os.getpid(), N_THREADS - 1).submit(task) for task in tasks[1:]]
     return [tasks[0](), *(other.result() for other in others)]

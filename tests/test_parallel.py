@@ -1,5 +1,7 @@
 """Loops over rows on several threads."""
 
+import threading
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -76,3 +78,19 @@ def test_blas_has_one_thread_until_the_last_that_asked_is_done():
         assert limits() == {1}
         second.__exit__(None, None, None)
         assert limits() == {2}
+
+
+def test_a_thread_beside_others_has_no_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(parallel, "N_THREADS", 3)
+    used = []
+
+    def work(first, last):
+        used.append(threading.get_ident())
+
+    parallel.over_pairs(work, 30, 1 << 30)
+    assert len(used) == 3
+    used.clear()
+    with parallel.without_threads():
+        parallel.over_pairs(work, 30, 1 << 30)
+        parallel.over_rows(work, 1 << 20, 1)
+    assert used == [threading.get_ident()] * 2

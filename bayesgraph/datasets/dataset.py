@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from bayesgraph.datasets.executors import Executor, in_order
 from bayesgraph.errors import DataTypeError, unknown_variable
 from bayesgraph.optional import optional_module
-from bayesgraph.parallel import one_blas_thread
+from bayesgraph.parallel import one_blas_thread, without_threads
 from bayesgraph.statistics import blocks
 
 # Called with the number of rows read in a pass, and the number of all rows, None if unknown.
@@ -371,7 +371,7 @@ def sum_of_runs(
 
     `first` is the number of the first row.
     """
-    with one_blas_thread():
+    with one_blas_thread(), without_threads():
         return _sum(function(*run) for run in _numbered(in_runs(tables), first))
 
 

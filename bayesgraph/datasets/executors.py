@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bayesgraph.errors import DataTypeError
 from bayesgraph.optional import optional_module
-from bayesgraph.parallel import N_THREADS
+from bayesgraph.parallel import N_THREADS, without_threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -138,9 +139,14 @@ def in_order(
         return
     pool = ThreadPoolExecutor(n_threads, "bayesgraph-runs")
     try:
-        yield from _ordered(pool.submit, function, items, n_threads)
+        yield from _ordered(pool.submit, partial(_alone, function), items, n_threads)
     finally:  # also if the caller stops, or is interrupted
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _alone(function: Callable[[Item], Result], item: Item) -> Result:
+    with without_threads():
+        return function(item)
 
 
 def _ordered(
