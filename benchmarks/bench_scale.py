@@ -5,7 +5,7 @@ python benchmarks/bench_scale.py [--rows N | --full] [--quick] [--data FOLDER] [
 
 The table has 30 columns of text, 20 of numbers and a class, in 24 Parquet files; see `scale_data`.
 Each side runs in a process of its own, after a warm-up, the two sides of a row in turn; rows hold
-medians of --repeats. They are seconds of CPU, of all threads and processes involved, with one thread
+medians of --repeats. They are seconds of CPU of all threads and processes involved, with one thread
 for kernels and pyarrow each, unless the metric is "wall" or "memory" (megabytes). CPU seconds hold
 on a machine that does other work, within some 20 %; wall-clock times do not. Targets are of ratios:
 peer to ours. With --full the table has 6,000,000 rows, which takes an hour; 4 GB of disk hold its
