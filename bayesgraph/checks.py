@@ -1,7 +1,8 @@
-"""Checks of common arguments: whole numbers and random states."""
+"""Checks of common arguments: whole numbers, random states and sparse matrices."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -53,3 +54,10 @@ def random_generator(random_state: Any) -> np.random.Generator:
             "random_state= is None, a whole number from 0 on, a numpy Generator or a RandomState; "
             f"got {random_state!r:.80}."
         ) from error
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse matrix or array of SciPy."""
+    # Where scipy.sparse is not imported yet, which takes a while, nothing is sparse.
+    sparse: Any = sys.modules.get("scipy.sparse")
+    return hasattr(sparse, "issparse") and bool(sparse.issparse(value))

@@ -6,17 +6,13 @@ breaks ties.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from heapq import heappop, heappush
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import networkx as nx
 
+from bayesgraph.ancestors import Arc, Node
 from bayesgraph.errors import GraphError, quoted, unknown_variable
-
-Node: TypeAlias = Hashable
-_N = TypeVar("_N", bound=Hashable)
-Arc: TypeAlias = tuple[Node, Node]
 
 
 def build_dag(nodes: Iterable[Node], arcs: Iterable[Arc]) -> nx.DiGraph:
@@ -58,6 +54,54 @@ def build_dag(nodes: Iterable[Node], arcs: Iterable[Arc]) -> nx.DiGraph:
     return dag
 
 
+def scored_dag(
+    nodes: Iterable[Node], arcs: Iterable[Arc], scores: Mapping[Arc, float]
+) -> nx.DiGraph:
+    """Return the frozen result of `build_dag`, in which arcs have a `score` if it is known."""
+    dag = build_dag(nodes, arcs)
+    nx.set_edge_attributes(dag, {a: s for a, s in scores.items() if dag.has_edge(*a)}, "score")
+    return nx.freeze(dag)
+
+
+def union_of_arcs(
+    nodes: Iterable[Node],
+    members: Iterable[tuple[Mapping[Arc, float], float]],
+    given: Mapping[Arc, float],
+) -> nx.DiGraph:
+    """Return the frozen union of several graphs, in which arcs have a `probability`.
+
+    Parameters
+    ----------
+    nodes : iterable of hashable
+    members : iterable of (probabilities of arcs, weight)
+        One item for each graph; the probability of an arc is its weighted sum, at most 1.
+    given : mapping from arc to probability
+        Probabilities that replace these sums.
+    """
+    union: nx.DiGraph = nx.DiGraph()
+    union.add_nodes_from(nodes)
+    for arcs, weight in members:
+        for arc, share in arcs.items():
+            known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
+            union.add_edge(*arc, probability=min(known + weight * share, 1.0))
+    own = {arc: p for arc, p in given.items() if union.has_edge(*arc)}
+    nx.set_edge_attributes(union, own, "probability")
+    return nx.freeze(union)
+
+
+def bipartite_graph(nodes: Iterable[Node], scopes: Iterable[Sequence[Node]]) -> nx.Graph:
+    """Return the frozen graph of nodes and of the factors over them, given each factor's scope.
+
+    Nodes are ``("variable", node)`` and ``("factor", index)``.
+    """
+    found: nx.Graph = nx.Graph()
+    found.add_nodes_from((("variable", node) for node in nodes), bipartite=0)
+    for number, scope in enumerate(scopes):
+        found.add_node(("factor", number), bipartite=1)
+        found.add_edges_from((("factor", number), ("variable", node)) for node in scope)
+    return nx.freeze(found)
+
+
 def check_acyclic(dag: nx.DiGraph) -> None:
     """Raise a GraphError that names a cycle, if there is one."""
     if nx.is_directed_acyclic_graph(dag):
@@ -67,52 +111,10 @@ def check_acyclic(dag: nx.DiGraph) -> None:
     raise GraphError(f"The arcs form a cycle: {path}. Remove or reverse one of them.")
 
 
-def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None:
-    """Return the nodes in the order of `topological_order`, or None if there is a cycle.
-
-    It takes parent sets, so that no graph object has to be built.
-
-    Parameters
-    ----------
-    parents : mapping from node to its parents
-        All nodes; their order breaks ties.
-    """
-    nodes = list(parents)
-    place = {node: i for i, node in enumerate(nodes)}
-    children: list[list[int]] = [[] for _ in nodes]
-    waiting = []
-    for i, above in enumerate(parents.values()):
-        waiting.append(len(above))
-        for parent in above:
-            children[place[parent]].append(i)
-    ready = [i for i, count in enumerate(waiting) if not count]  # ascending: already a heap
-    order = []
-    while ready:
-        i = heappop(ready)
-        order.append(nodes[i])
-        for child in children[i]:
-            waiting[child] -= 1
-            if not waiting[child]:
-                heappush(ready, child)
-    return order if len(order) == len(nodes) else None
-
-
 def topological_order(dag: nx.DiGraph) -> list[Node]:
     """Return the nodes in topological order, ties in the order in which they were added."""
     position = {node: place for place, node in enumerate(dag)}
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
-
-
-def ancestral_set(parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N]) -> set[_N]:
-    """Return the nodes together with all their ancestors."""
-    found = set(nodes)
-    stack = list(found)
-    while stack:
-        for parent in parents[stack.pop()]:
-            if parent not in found:
-                found.add(parent)
-                stack.append(parent)
-    return found
 
 
 def _directed(graph: Any) -> nx.DiGraph:

@@ -1,7 +1,8 @@
 """Methods of models that higher layers implement: files, plotting, fitting and exporting.
 
 A table maps the name of each method to a function in another module, which is imported at the
-first call. So modules of models need not import modules that depend on them.
+first call. So modules of models need not import modules that depend on them, nor networkx, which
+takes a while and which few questions need.
 """
 
 from __future__ import annotations
@@ -10,6 +11,12 @@ import pkgutil
 from typing import Any
 
 _FUNCTIONS = {
+    "scored_dag": "bayesgraph.graph:scored_dag",
+    "union_of_arcs": "bayesgraph.graph:union_of_arcs",
+    "bipartite_graph": "bayesgraph.graph:bipartite_graph",
+    "topological_order": "bayesgraph.graph:topological_order",
+    "d_separated": "bayesgraph.graph:d_separated",
+    "markov_blanket": "bayesgraph.graph:markov_blanket",
     "fit_network": "bayesgraph.learning.fit:fit_network",
     "contributions": "bayesgraph.explain:contributions",
     "top_items": "bayesgraph.explain:top_items",
@@ -19,7 +26,7 @@ _FUNCTIONS = {
     "load": "bayesgraph.io:load",
     "save": "bayesgraph.io:save",
     "predict_dataset": "bayesgraph.io.predictions:predict_dataset",
-    "predicted_columns": "bayesgraph.io.predictions:predicted_columns",
+    "predicted_columns": "bayesgraph.io.predicted:predicted_columns",
     "to_pgmpy": "bayesgraph.io.pgmpy:to_pgmpy",
     "to_dot": "bayesgraph.io.dot:to_dot",
     "render": "bayesgraph.plots.rendering:render",

@@ -14,6 +14,7 @@ from itertools import pairwise
 from threading import Lock, local
 from typing import Any
 
+import scipy
 from threadpoolctl import ThreadpoolController
 
 
@@ -28,6 +29,8 @@ N_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", "0")) or _available()
 
 @cache
 def _controller() -> ThreadpoolController:
+    # A limit holds for the libraries that are loaded: SciPy's BLAS, which kernels call, is too.
+    scipy.linalg.get_blas_funcs("gemm")
     return ThreadpoolController()
 
 

@@ -18,10 +18,10 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Bottom to top; rooms on one line may import each other.
 LAYERS = [
-    {"checks", "display", "errors", "late_methods", "optional", "parallel"},
+    {"checks", "display", "errors", "late_methods", "optional", "parallel", "special"},
     {"variables"},
     {"typing"},
-    {"graph", "factors"},
+    {"graph", "ancestors", "factors"},
     {"measures", "decisions", "drift"},
     {"inference"},
     {"cpds"},

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Name
 
@@ -50,7 +50,7 @@ class ItemTerms:
 
 def dense_row(counts: Any) -> Floats:
     """Return one row of counts as a dense array, shape (n_items,)."""
-    dense = counts.toarray() if issparse(counts) else counts
+    dense = counts.toarray() if is_sparse(counts) else counts
     return np.asarray(dense, dtype=np.float64).reshape(-1)
 
 

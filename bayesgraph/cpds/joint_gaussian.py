@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import blas, lapack
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, Columns
@@ -144,11 +144,11 @@ class JointGaussianCPD(Plate):
         """
         roots = np.empty_like(self._correlation)
         for cell, matrix in enumerate(self._correlation):
-            factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
+            factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
             pivots = factor.diagonal() ** 2
             if failed or pivots.min() <= len(pivots) * np.finfo(float).eps:
                 raise self._singular(cell, failed - 1 if failed else int(pivots.argmin()))
-            inverse, _ = lapack.dtrtri(factor, lower=1)
+            inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
             roots[cell] = inverse / self._scale[cell]
         return roots
 
@@ -363,7 +363,7 @@ def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:
     """Write the whitened deviations (block - mean) A^T, with A = `root`, to `buffer`."""
     np.subtract(block, mean, out=buffer)
     # The transpose of the buffer is in Fortran's order, so that it is overwritten in place.
-    blas.dtrmm(1.0, root, buffer.T, lower=1, overwrite_b=1)
+    scipy.linalg.blas.dtrmm(1.0, root, buffer.T, lower=1, overwrite_b=1)
 
 
 def _squares(values: Floats) -> Floats:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from bayesgraph.cpds.base import CPD, Columns
 from bayesgraph.cpds.description import Description, describe_numbers, texts
@@ -19,6 +18,7 @@ from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.factors.factor import align, take_codes
 from bayesgraph.factors.gaussian import half_square
+from bayesgraph.special import ndtr
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, logsumexp
 
 from bayesgraph.discretize import kernels
 from bayesgraph.discretize.boulle_intervals import factorials
 from bayesgraph.discretize.partition import Partition
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats, log_of
+from bayesgraph.special import gammaln
 
 # Maximum number of values that the search treats individually, as it compares all pairs. Of more
 # values, the rarest are first put together by their majority class.
@@ -144,7 +145,7 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
     sums[1:2] = 0.0
     logs = log_of(sums)
     series = np.concatenate([logs, np.full(max(0, maximum - len(logs)), -1.0)])
-    found = [logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
+    found = [scipy.special.logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
     return np.concatenate([[np.inf], np.log(n_values) + np.array(found)])
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from bayesgraph.discretize import kernels
 from bayesgraph.discretize.cutting import Bins, SortedColumn, bins_of, observed
 from bayesgraph.discretize.partition import Partition
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.special import gammaln
 
 # Maximum count whose factorial is taken from a table.
 _TABLE = 1 << 22

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.encoding import kernels
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
@@ -238,7 +239,7 @@ def without_duplicates(rows: Any) -> Any:
     A sparse matrix may store several entries for the same row and column; its value is their sum.
     """
     if rows.format != "csr":
-        rows = csr_array(rows)
+        rows = scipy.sparse.csr_array(rows)
     if rows.has_canonical_format:
         return rows
     joined = rows.copy()
@@ -250,15 +251,15 @@ def sparse_view(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> Any:
     """Return a CSR matrix that shares the given arrays; SciPy's constructor might copy them."""
-    view = csr_array(shape, dtype=data.dtype)
+    view = scipy.sparse.csr_array(shape, dtype=data.dtype)
     view.data, view.indices, view.indptr = data, indices, indptr
     return view
 
 
 def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
     """Return a matrix of floats (CSR if sparse), and a flat array of its stored values."""
-    if issparse(column):
-        rows = column if column.format == "csr" else csr_array(column)
+    if is_sparse(column):
+        rows = column if column.format == "csr" else scipy.sparse.csr_array(column)
         data = np.asarray(rows.data, dtype=np.float64)
         return sparse_view(data, rows.indices, rows.indptr, rows.shape), data
     if np.ma.isMaskedArray(column):

@@ -8,8 +8,8 @@ from typing import Any
 
 import narwhals as nw
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.encoding.table import as_frame
 from bayesgraph.errors import DataError, DataTypeError, MissingDependencyError, quoted
 from bayesgraph.variables import CountVector, Name, Variable, decode
@@ -64,7 +64,7 @@ def to_frame(
         parts: Any = [decode(v, codes[v])]
         if isinstance(v, CountVector):
             counts: Any = codes[v]
-            names, parts = v.items, (counts.toarray() if issparse(counts) else counts).T
+            names, parts = v.items, (counts.toarray() if is_sparse(counts) else counts).T
         for name, column in zip(names, parts, strict=True):
             if name in columns:
                 raise DataError(

@@ -10,8 +10,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import (
     Codes,
@@ -211,7 +211,7 @@ def _array(name: Name, column: Any) -> Column:
         return series
     if isinstance(column, (list, tuple)):
         return _array_of_list(column)
-    if issparse(column):
+    if is_sparse(column):
         return without_duplicates(column)  # type: ignore[no-any-return]
     array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
     if array.ndim not in (1, 2):

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bayesgraph.ancestors import ancestral_set
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.item_counts import ItemTerms, counted, dense_row
 from bayesgraph.errors import EvidenceError, UnsupportedModelError, quoted
@@ -30,7 +31,6 @@ from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import ancestral_set
 from bayesgraph.models.evidence import impossible
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.mixture import NetworkMixture

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, vstack
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.base import Columns
@@ -151,10 +151,10 @@ class PresenceCPD(ItemsCPD):
         cell = self._cell(parents, n)
         shares = self.probabilities.reshape(self.cells, -1)
         blocks = [
-            csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
+            scipy.sparse.csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
             for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
         ]
-        documents: Any = vstack(blocks, format="csr").astype(np.float64) * count
+        documents: Any = scipy.sparse.vstack(blocks, format="csr").astype(np.float64) * count
         return documents  # type: ignore[no-any-return]
 
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.cpds import Plate, kernels
 from bayesgraph.cpds.description import Description, describe_items
 from bayesgraph.errors import CPDError
@@ -64,7 +64,7 @@ def known_counts(
     counts: Any = evidence.columns[variable]
     if evidence.complete:
         return counts, None
-    if issparse(counts):
+    if is_sparse(counts):
         gone = np.isnan(counts.data)
         if not gone.any():
             return counts, None
@@ -105,18 +105,18 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
     doubtful = np.flatnonzero((known < 0.5 * whole).any(axis=1))
     for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
         some = absent[rows]
-        dense = some.toarray() if issparse(some) else some
+        dense = some.toarray() if is_sparse(some) else some
         known[rows] = (1.0 - dense) @ shares.T
     return known
 
 
 def present(counts: Any, threshold: float) -> Any:
     """Return a matrix of ones where counts exceed a threshold, sparse if the counts are."""
-    if issparse(counts) and threshold >= 0:
+    if is_sparse(counts) and threshold >= 0:
         there = counts.copy()
         there.data = (counts.data > threshold).astype(np.float64)
         return there
-    dense = counts.toarray() if issparse(counts) else counts
+    dense = counts.toarray() if is_sparse(counts) else counts
     return (dense > threshold).astype(np.float64)
 
 
@@ -149,7 +149,7 @@ class Weights:
         threshold : float
             Counts above the threshold are taken as 1 and others as 0; with NaN they are unchanged.
         """
-        if issparse(counts) and not threshold < 0:
+        if is_sparse(counts) and not threshold < 0:
             n_rows, (_, width) = counts.shape[0], self.padded.shape
             matrix = (counts.indptr, counts.indices, counts.data)
             arrays = (out, *matrix, self.padded.reshape(-1), width, threshold)
@@ -158,7 +158,7 @@ class Weights:
                 return
         if not np.isnan(threshold):
             counts = present(counts, threshold)
-        if not issparse(counts):
+        if not is_sparse(counts):
             kernels.add_dense(out, counts, self.finite)
         if self.impossible is not None:
             out[((counts @ self.impossible) > 0).T] = -np.inf

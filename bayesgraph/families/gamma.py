@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln, polygamma
 
 from bayesgraph.cpds.density import DensityCPD, Numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.likelihood import from_means
+from bayesgraph.special import digamma, gammaln, polygamma
 from bayesgraph.statistics import Moments
 from bayesgraph.variables import Continuous, Discrete
 

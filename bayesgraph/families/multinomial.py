@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
-from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.base import Columns
@@ -20,6 +19,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.families.count_vectors import ItemsCPD, Weights, known_counts, known_mass
 from bayesgraph.families.leaf_family import LeafFamily
+from bayesgraph.special import gammaln
 from bayesgraph.statistics import CountSource, Totals
 from bayesgraph.statistics.leaves import TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
@@ -157,7 +157,9 @@ class MultinomialCPD(ItemsCPD):
             np.repeat(np.flatnonzero(cell == c), length[cell == c]) for c in range(self.cells)
         ]
         at = (np.concatenate(document), np.concatenate(drawn))
-        documents: Any = csr_array((np.ones(len(at[0])), at), shape=(n, len(self.variable.items)))
+        documents: Any = scipy.sparse.csr_array(
+            (np.ones(len(at[0])), at), shape=(n, len(self.variable.items))
+        )
         documents.sum_duplicates()
         return documents  # type: ignore[no-any-return]
 
@@ -197,10 +199,12 @@ class DirichletMultinomialCPD(ItemsCPD):
     def _add(self, evidence: Evidence, out: Floats) -> None:
         known, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
-        sparse = csr_array(known)
+        sparse = scipy.sparse.csr_array(known)
         for logs, own in zip(out, a, strict=True):
             gained = gammaln(own[sparse.indices] + sparse.data) - gammaln(own)[sparse.indices]
-            terms = csr_array((gained, sparse.indices, sparse.indptr), shape=sparse.shape)
+            terms = scipy.sparse.csr_array(
+                (gained, sparse.indices, sparse.indptr), shape=sparse.shape
+            )
             logs += np.asarray(terms.sum(axis=1))
         total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
         if missing is not None:

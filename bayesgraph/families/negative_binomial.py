@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import digamma, gammaln
 
 from bayesgraph.cpds.density import Counts, DensityCPD
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.likelihood import from_values
+from bayesgraph.special import digamma, gammaln
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Count, Discrete
 
@@ -97,7 +97,9 @@ def _solve(x: Floats, weights: Floats, _: float) -> Sequence[float]:
         return float(share @ (digamma(x + r) - digamma(r)) - np.log1p(mean / r))
 
     if share @ (x - mean) ** 2 > mean and score(np.log(largest)) < 0:
-        shape = float(np.exp(brentq(score, np.log(_SMALLEST), np.log(largest), xtol=1e-13)))
+        shape = float(
+            np.exp(scipy.optimize.brentq(score, np.log(_SMALLEST), np.log(largest), xtol=1e-13))
+        )
     return shape, shape / mean
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.density import Counts, DensityCPD
@@ -15,6 +14,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.families.negative_binomial import NegativeBinomialCPD
+from bayesgraph.special import gammaln
 from bayesgraph.statistics import CountSource, Singles
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Count, Discrete, Variable

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.ancestors import ancestral_set
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
-from bayesgraph.graph import ancestral_set
 from bayesgraph.inference.contract import Case, Draw, Mass, Pattern, Sample, Solver, Taken, Work
 from bayesgraph.inference.plan import Plan
 from bayesgraph.variables import Discrete, Variable

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csgraph
 
 from bayesgraph.errors import (
     EvidenceError,
@@ -420,8 +420,8 @@ class _FactorGraph:
                 targets.append(offset[i] + owner[open_ended])
         ends = np.concatenate(sources), np.concatenate(targets)
         n_edges = len(ends[0])
-        graph = coo_array((np.ones(n_edges), ends), shape=(n_nodes, n_nodes))
-        n_trees, _ = csgraph.connected_components(graph, directed=False)
+        graph = scipy.sparse.coo_array((np.ones(n_edges), ends), shape=(n_nodes, n_nodes))
+        n_trees, _ = scipy.sparse.csgraph.connected_components(graph, directed=False)
         return bool(n_edges == n_nodes - n_trees)
 
     def step(self, messages: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:

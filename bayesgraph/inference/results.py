@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
 
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import (
@@ -380,7 +380,7 @@ class GaussianMixture(Displayed):
         scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
         _, log_det = np.linalg.slogdet(self.covariances)
         log_parts = -0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI)
-        return special.logsumexp(log_parts, b=self.weights, axis=-1)
+        return scipy.special.logsumexp(log_parts, b=self.weights, axis=-1)
 
     def density(self, x: ArrayLike) -> Any:
         """Return the density at x, with the shapes of `log_density`."""
@@ -389,7 +389,7 @@ class GaussianMixture(Displayed):
     def cdf(self, x: ArrayLike) -> Any:
         """Return P(X <= x) for a mixture of a single variable X."""
         deviation, scale = self._standard(x)
-        return special.ndtr(deviation / scale) @ self.weights
+        return scipy.special.ndtr(deviation / scale) @ self.weights
 
     def quantile(self, probability: float) -> float:
         """Return the x with P(X <= x) = probability, for a mixture of a single variable X.
@@ -401,7 +401,7 @@ class GaussianMixture(Displayed):
         _, scale = self._standard(0.0)
         if not np.isfinite(scale).all():
             return np.nan
-        ends = self.means[:, 0] + scale * special.ndtri(probability)
+        ends = self.means[:, 0] + scale * scipy.special.ndtri(probability)
         low, high = float(ends.min()), float(ends.max())
         # The root is searched as a fraction of the way from low to high, so that its precision
         # depends neither on the unit nor on the distance to the origin.
@@ -409,13 +409,13 @@ class GaussianMixture(Displayed):
         width = (high - low) / scale
 
         def excess(share: float) -> float:
-            return float(special.ndtr(start + share * width) @ self.weights) - probability
+            return float(scipy.special.ndtr(start + share * width) @ self.weights) - probability
 
         if excess(0.0) >= 0:
             return low
         if excess(1.0) <= 0:
             return high
-        share = optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
+        share = scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
         return low + float(share) * (high - low)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:

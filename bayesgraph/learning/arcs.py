@@ -10,9 +10,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc, check_acyclic
+from bayesgraph.graph import check_acyclic
 from bayesgraph.learning.information import (
     conditional_mutual_information,
     discrete_scores,

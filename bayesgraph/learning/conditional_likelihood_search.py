@@ -9,8 +9,8 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, arc_scores
 from bayesgraph.learning.leave_one_out import Joints, LeaveOneOut, Part, losses
 from bayesgraph.statistics import Pairs

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bayesgraph.ancestors import parents_first
 from bayesgraph.encoding import Table
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import parents_first
 from bayesgraph.inference.calibration import Calibration
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import Family, FamilyStatistics, RowSource

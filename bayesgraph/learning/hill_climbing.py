@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.ancestors import Arc, parents_first
 from bayesgraph.errors import GraphError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc, parents_first
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut

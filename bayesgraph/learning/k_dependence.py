@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.errors import GraphError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import (
     TIE_DECIMALS,
     ArcRules,

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.graph import Arc
 from bayesgraph.learning.arcs import arc_scores
 from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.one_dependence import (

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesgraph import late_methods
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.item_counts import ItemTerms
 from bayesgraph.errors import ImpossibleEvidenceError, ModelError, quoted
@@ -26,6 +26,9 @@ from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.model import Model
 from bayesgraph.variables import Discrete, Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Source: TypeAlias = Factor | CPD
 
@@ -307,12 +310,9 @@ class FactorGraph(Model):
 
         Nodes are ``("variable", name)`` and ``("factor", index)``.
         """
-        found: nx.Graph = nx.Graph()
-        found.add_nodes_from((("variable", name) for name in self.names), bipartite=0)
-        for number, term in enumerate(self.terms):
-            found.add_node(("factor", number), bipartite=1)
-            found.add_edges_from((("factor", number), ("variable", v.name)) for v in term.scope)
-        return nx.freeze(found)
+        scopes = [[v.name for v in term.scope] for term in self.terms]
+        found: nx.Graph = late_methods.call("bipartite_graph", self.names, scopes)
+        return found
 
     # ----------------------------------------------------------------------- for the solvers
 

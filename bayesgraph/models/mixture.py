@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesgraph import late_methods
+from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import CPD
 from bayesgraph.errors import DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc
 from bayesgraph.inference.mixture.solver import posterior_weights
 from bayesgraph.models.evidence import impossible
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 _M = TypeVar("_M", bound=Model)
 
@@ -47,15 +50,10 @@ class Ensemble(Model):
         is for plots and not a factorisation. The graphs of the networks are
         ``[network.graph for network in model.networks]``.
         """
-        union: nx.DiGraph = nx.DiGraph()
-        union.add_nodes_from(self.names)
-        for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
-            for arc, share in _arcs(network).items():
-                known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
-                union.add_edge(*arc, probability=min(known + weight * share, 1.0))
-        given = {arc: p for arc, p in self._given_probabilities.items() if union.has_edge(*arc)}
-        nx.set_edge_attributes(union, given, "probability")
-        return nx.freeze(union)
+        members = zip(map(_arcs, self.networks), self.weights.tolist(), strict=True)
+        given = self._given_probabilities
+        union: nx.DiGraph = late_methods.call("union_of_arcs", self.names, members, given)
+        return union
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:

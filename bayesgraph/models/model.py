@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesgraph import graph, late_methods
+from bayesgraph import late_methods
 from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.errors import (
     EvidenceError,
@@ -708,7 +708,7 @@ class Model(ABC):
         GraphError
             If the sets overlap, or the model has no directed acyclic graph.
         """
-        return graph.d_separated(self, x, y, evidence)
+        return bool(late_methods.call("d_separated", self, x, y, evidence))
 
     def markov_blanket(self, name: Name) -> set[Name]:
         """Return the parents and children of a variable, and the children's other parents.
@@ -720,7 +720,8 @@ class Model(ABC):
         GraphError
             If the model has no directed acyclic graph.
         """
-        return graph.markov_blanket(self, name)
+        found: set[Name] = late_methods.call("markov_blanket", self, name)
+        return found
 
     # ----------------------------------------------------------------------------------- batches
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import networkx as nx
 from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
+from bayesgraph.ancestors import ancestral_set, parents_first
 from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
 from bayesgraph.factors import Evidence
-from bayesgraph.graph import ancestral_set, build_dag, parents_first, topological_order
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.tables import Scopes, Tables
@@ -28,6 +27,8 @@ from bayesgraph.typing import RandomState, TableLike
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from bayesgraph.learning import EMHistory, Structure
     from bayesgraph.learning.smoothing import SmoothingLike
 
@@ -122,16 +123,18 @@ class BayesianNetwork(Model):
             for parent, child in block.arcs():
                 above[child].append(parent)
         order = parents_first(above)
-        # If there is a cycle, building the graph raises the error that names it.
-        return topological_order(self.graph) if order is None else order
+        if order is None:
+            # There is a cycle: building the graph raises the error that names it.
+            order = list(late_methods.call("topological_order", self.graph))
+        return order
 
     @cached_property
     def graph(self) -> nx.DiGraph:
         """The directed acyclic graph, whose nodes are names; arcs have a `score` if known."""
-        dag = build_dag(self._by_name, [arc for cpd in self.blocks for arc in cpd.arcs()])
+        arcs = [arc for cpd in self.blocks for arc in cpd.arcs()]
         scores = self.__dict__.get("arc_scores", {})
-        nx.set_edge_attributes(dag, {a: s for a, s in scores.items() if dag.has_edge(*a)}, "score")
-        return nx.freeze(dag)
+        found: nx.DiGraph = late_methods.call("scored_dag", self._by_name, arcs, scores)
+        return found
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
         if len(order) != len(self.variables) or set(order) != set(self.variables):

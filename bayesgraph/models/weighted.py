@@ -6,9 +6,8 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,6 +23,9 @@ from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables, is_found
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class WeightedNetwork(Model):

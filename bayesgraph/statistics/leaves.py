@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.cpds.item_counts import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
@@ -253,13 +253,13 @@ class TotalsSummary(Additive, LeafSummary):
         sums, missing = np.zeros(shape), np.zeros(shape)
         row_totals = np.empty(table.n_rows)
         threshold = np.nan if request.threshold is None else request.threshold
-        if issparse(counts) and not threshold < 0:
+        if is_sparse(counts) and not threshold < 0:
             kernels.sum_sparse(
                 counts.indptr, counts.indices, counts.data, group, weights, threshold, sums,
                 missing, row_totals,
             )  # fmt: skip
         else:
-            dense = counts.toarray() if issparse(counts) else counts
+            dense = counts.toarray() if is_sparse(counts) else counts
             kernels.sum_dense(dense, group, weights, threshold, sums, missing, row_totals)
         weight = weights if len(weights) else np.ones(table.n_rows)
         rows = np.bincount(group, weights=weight, minlength=n_groups)[:, None].astype(np.float64)

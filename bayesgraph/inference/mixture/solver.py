@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -278,7 +279,7 @@ def posterior_weights(model: Any, case: Case, memory_limit: float | None = None)
 
 def _joined(parts: list[Any]) -> Any:
     """Return the concatenation of several arrays of rows: columns or sparse matrices of counts."""
-    return vstack(parts, "csr") if issparse(parts[0]) else np.concatenate(parts)
+    return scipy.sparse.vstack(parts, "csr") if is_sparse(parts[0]) else np.concatenate(parts)
 
 
 def _row_logs(model: Any, parts: Sequence[Part], target: int | None, evidence: Evidence) -> Floats:

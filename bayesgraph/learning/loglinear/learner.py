@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import Arc
 from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
 from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.graph import Arc
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import Effects
