@@ -162,3 +162,11 @@ def unknown_variable(name: object, known: Iterable[object], *, where: str) -> Un
     names = list(known)
     near = suggestion(name, names) or f" It has {quoted(names)}."
     return UnknownVariableError(f"{where} has no variable {name!r}.{near}")
+
+
+def cause(error: Exception) -> str:
+    """Return an exception as one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        text = "there is not enough memory"
+    return f"{type(error).__name__}: {text:.200}" if text else type(error).__name__

@@ -489,7 +489,7 @@ def test_any_error_is_one_line_unless_a_traceback_is_wanted(capfd, monkeypatch, 
     def fail(path):
         raise KeyError("unforeseen\nthing")
 
-    monkeypatch.setattr(bg, "load", fail)
+    monkeypatch.setattr(bg.io, "load_saved", fail)
     code, _, err = run(capfd, "show", bif)
     assert code == 2
     assert err.startswith("bayesgraph: KeyError: ")

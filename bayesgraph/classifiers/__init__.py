@@ -1,32 +1,8 @@
-"""scikit-learn estimators: each is a choice of structure, CPDs and exponents of CPDs."""
+"""scikit-learn estimators: each is a choice of structure, CPDs and exponents of CPDs.
 
-from bayesgraph.classifiers.aode import AODEClassifier
-from bayesgraph.classifiers.bayesian_network import BayesianNetworkClassifier
-from bayesgraph.classifiers.complement import ComplementNaiveBayesClassifier
-from bayesgraph.classifiers.decision_trees import (
-    DecisionTreeNetworkClassifier,
-    DecisionTreeNetworkRegressor,
-)
-from bayesgraph.classifiers.discriminant import DiscriminantAnalysisClassifier
-from bayesgraph.classifiers.kdb import KDBClassifier
-from bayesgraph.classifiers.naive_bayes import NaiveBayesClassifier
-from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
-from bayesgraph.classifiers.tan import AveragedTANClassifier, TANClassifier
-from bayesgraph.classifiers.weighted_naive_bayes import WeightedNaiveBayesClassifier
+An estimator is imported when it is first used: rows are encoded without any of them.
+"""
 
-__all__ = [
-    "AODEClassifier",
-    "AveragedTANClassifier",
-    "BayesianNetworkClassifier",
-    "ComplementNaiveBayesClassifier",
-    "DecisionTreeNetworkClassifier",
-    "DecisionTreeNetworkRegressor",
-    "DiscriminantAnalysisClassifier",
-    "KDBClassifier",
-    "NaiveBayesClassifier",
-    "StreamingNaiveBayesClassifier",
-    "StreamingWeightedNaiveBayesClassifier",
-    "TANClassifier",
-    "WeightedNaiveBayesClassifier",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -20,9 +20,9 @@ from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed, estimator
+from bayesgraph.classifiers.rows import Columns
 from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
 from bayesgraph.classifiers.validation import (
-    Columns,
     known_rows,
     number_column,
     target_column,

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers.columns_by_class import ColumnsByClass, TableColumns
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
+from bayesgraph.classifiers.rows import known_table
 from bayesgraph.classifiers.validation import (
     fit_columns,
     fit_table,
     is_frame,
     known_columns,
-    known_table,
     target_column,
     weighted,
 )

@@ -14,9 +14,10 @@ from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed
+from bayesgraph.classifiers.rows import chunks, joined, known_table
 from bayesgraph.classifiers.single_row import row_evidence
 from bayesgraph.classifiers.updates import Updated
-from bayesgraph.classifiers.validation import Columns, check_fitted, known_columns, known_table
+from bayesgraph.classifiers.validation import check_fitted, known_columns
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.explain import Contrast, Contributions, TopItems, explain
 from bayesgraph.factors import Evidence
@@ -27,17 +28,6 @@ from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import PathLike
 from bayesgraph.variables import Discrete, Name, State, Variable
-
-# Maximum number of rows that are encoded and predicted together, which bounds temporary memory.
-_CHUNK_ROWS = 1 << 15
-
-
-def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
-    """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk)."""
-    n = found.n_rows
-    for start in range(0, max(1, n), _CHUNK_ROWS):
-        rows = slice(start, min(start + _CHUNK_ROWS, n))
-        yield rows, n, found if n <= _CHUNK_ROWS else found.take(rows)
 
 
 class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,19 +99,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         self, X: Any, finish: Callable[[Floats], NDArray[Any]]
     ) -> tuple[NDArray[Any], int]:
         """Return what `_by_rows` returns, and the number of impossible rows, without a warning."""
-        result: NDArray[Any] = np.empty(0)
-        impossible = 0
-        for rows, n_rows, joint, count in self._scored_chunks(X):
-            impossible += count
-            part = finish(joint)
-            if len(part) == n_rows:
-                result = part
-                break
-            if not rows.start:
-                # Memory layout of the parts: the values of one class are contiguous.
-                result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
-            result[rows] = part
-        return result, impossible
+        return joined(self._scored_chunks(X), finish)
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).

@@ -23,13 +23,12 @@ from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.pricing import price_of_fit
+from bayesgraph.classifiers.rows import Columns, known_table
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
-    Columns,
     check_fitted,
     grown_variables,
     known_columns,
-    known_table,
     note_names,
     target_column,
     target_name,

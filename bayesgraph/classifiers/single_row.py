@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from bayesgraph.classifiers.validation import known_columns, known_table
+from bayesgraph.classifiers.rows import known_table
+from bayesgraph.classifiers.validation import known_columns
 from bayesgraph.encoding import columns_of, encode_table
 from bayesgraph.errors import DataError, EvidenceError, quoted, unknown_variable
 from bayesgraph.factors import Evidence

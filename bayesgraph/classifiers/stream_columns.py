@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.classifiers.validation import Columns
+from bayesgraph.classifiers.rows import Columns
 from bayesgraph.encoding.columns import (
     Column,
     Factorised,

@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_consistent_length
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
-from bayesgraph.classifiers.graph_classifier import GraphClassifier, chunks
+from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.rows import Columns, chunks
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
-    Columns,
     bounded_weights,
     check_fitted,
     fit_columns,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -27,11 +25,11 @@ from sklearn.utils.validation import (
 
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import class_weights, unusable_labels
+from bayesgraph.classifiers.rows import Columns, FrameColumns, known_table, n_rows_of, vector_table
 from bayesgraph.datasets import Dataset
-from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
+from bayesgraph.encoding import Table, columns_of, infer_variables
 from bayesgraph.encoding.columns import (
     Column,
-    as_counts,
     with_states,
     without_duplicates,
 )
@@ -39,7 +37,7 @@ from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.suspicious import Examined, Labels, suspicious_columns
-from bayesgraph.encoding.table import array_names, as_frame, check_unseen, length, table_of_numbers
+from bayesgraph.encoding.table import array_names, as_frame, table_of_numbers
 from bayesgraph.errors import (
     BayesGraphWarning,
     DataError,
@@ -78,84 +76,6 @@ def is_frame(X: Any) -> bool:
     return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The argument X: named columns, or one matrix of numbers or objects.
-
-    Attributes
-    ----------
-    names : tuple of names
-    n_rows : int
-    columns : mapping from name to column, or None if there is a matrix
-    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None if there are columns
-    """
-
-    names: tuple[Name, ...]
-    n_rows: int
-    columns: Mapping[Name, Column] | None
-    matrix: Any
-
-    def take(self, rows: slice | NDArray[np.intp]) -> Columns:
-        """Return the Columns of the rows in a slice or with the given indices."""
-        n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
-        if self.columns is None:
-            return Columns(self.names, n_rows, None, self.matrix[rows])
-        columns = {name: column[rows] for name, column in self.columns.items()}
-        return Columns(self.names, n_rows, columns, None)
-
-    def as_columns(self) -> dict[Name, Column]:
-        """Return the named columns; a matrix is split into columns."""
-        if self.columns is not None:
-            return dict(self.columns)
-        return columns_of(self.matrix, self.names)
-
-    def cells(self) -> Any:
-        """Return all values as one array, or None if it is faster to encode column by column.
-
-        The types of named columns may be lost in the array.
-        """
-        return self.columns.cells() if isinstance(self.columns, _FrameColumns) else self.matrix
-
-    def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
-        """Return the columns if their types may differ; only their names if all are numbers."""
-        if self.columns is None and self.matrix.dtype.kind in "biuf":
-            return self.names
-        return self.as_columns()
-
-
-class _FrameColumns(Mapping[Name, Column]):
-    """The columns of a small pandas frame, split only when one is requested.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    names : tuple of names
-        Names of its columns.
-    """
-
-    def __init__(self, frame: Any, names: tuple[Name, ...]) -> None:
-        self._frame = frame
-        self._names = names
-
-    def cells(self) -> NDArray[Any] | None:
-        """Return all values as one array; None if one is infinite, so that columns report it."""
-        cells: NDArray[Any] = self._frame.to_numpy()
-        return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
-
-    @cached_property
-    def _columns(self) -> dict[Name, Column]:
-        return columns_of(self._frame)
-
-    def __getitem__(self, name: Name) -> Column:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
 def fit_columns(
     estimator: Any, X: Any, n_labels: int | None, *, sparse: bool, items: Any = None
 ) -> Columns:
@@ -176,7 +96,7 @@ def fit_columns(
     if is_frame(X):
         check_columns_of_dict(estimator, X)
         columns = columns_of(X)
-        n_rows = _n_rows(columns)
+        n_rows = n_rows_of(columns)
         if n_labels is not None:
             check_consistent_length(range(n_rows), range(n_labels))
         note_names(estimator, list(columns))
@@ -193,20 +113,6 @@ def fit_columns(
             "for each column."
         )
     return Columns(names, matrix.shape[0], None, matrix)
-
-
-def _n_rows(columns: Mapping[Name, Column]) -> int:
-    """Return the number of rows of a table, given its columns.
-
-    Raises
-    ------
-    DataError
-        If there are no rows.
-    """
-    n_rows = length(next(iter(columns.values())))
-    if not n_rows:
-        raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
-    return n_rows
 
 
 def plain_items(items: Any) -> list[Name]:
@@ -227,9 +133,9 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
             and hasattr(estimator, "feature_names_in_")
             and tuple(X.columns.tolist()) == names
         ):
-            return Columns(names, len(X), _FrameColumns(X, names), None)
+            return Columns(names, len(X), FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
-        return Columns(names, _n_rows(columns), columns, None)
+        return Columns(names, n_rows_of(columns), columns, None)
     if isinstance(X, (str, os.PathLike, Dataset)):
         raise DataTypeError(
             f"{type(estimator).__name__} takes a table in memory here; got {X!s:.200}. "
@@ -247,7 +153,7 @@ def fit_table(found: Columns, layout: Layout) -> Table:
     """Return Columns as an encoded table, with variables inferred from columns and layout."""
     matrix, names = found.matrix, list(found.names)
     if matrix is not None and layout.is_one_vector:
-        return _vector_table(matrix, CountVector(next(iter(layout.groups)), names))
+        return vector_table(matrix, CountVector(next(iter(layout.groups)), names))
     if matrix is not None and not layout.groups:
         kind = matrix.dtype.kind
         if kind in "iuf" and not layout.categorical:
@@ -330,26 +236,6 @@ def warn_of_suspicious(found: Columns, seen: Examined, labels: Labels | None) ->
         )
 
 
-def known_table(
-    found: Columns, layout: Layout, variables: tuple[Variable, ...], unseen: str
-) -> Table:
-    """Return Columns as a table encoded with the variables of a fitted model.
-
-    `unseen` ("missing" or "error") says how categories are treated that are no states.
-    """
-    if found.matrix is not None and layout.is_one_vector:
-        vector = variables[0]
-        assert isinstance(vector, CountVector)  # the layout says so
-        return _vector_table(found.matrix, vector)
-    cells = None if layout.groups else found.cells()
-    if cells is not None:
-        check_unseen(unseen)
-        table = layout.encoder(variables).table(cells, unseen)
-        if table is not None:
-            return table
-    return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
-
-
 def grown_variables(
     found: Columns, layout: Layout, variables: Sequence[Variable]
 ) -> tuple[Variable, ...]:
@@ -360,13 +246,6 @@ def grown_variables(
     return tuple(
         with_states(v, columns[v.name]) if isinstance(v, Discrete) else v for v in variables
     )
-
-
-def _vector_table(matrix: Any, vector: CountVector) -> Table:
-    n_rows = matrix.shape[0]
-    codes = np.empty((n_rows, 0), dtype=np.int8, order="F")
-    counts, missing = as_counts(matrix, vector)
-    return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:

@@ -8,11 +8,16 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import lazy_loader
 import typer
 
-from bayesgraph.cli.commands import app
-from bayesgraph.errors import BayesGraphError
-from bayesgraph.io.budget import cause
+from bayesgraph import __version__
+from bayesgraph.errors import BayesGraphError, cause
+
+# Modules are imported when they are first used: each command imports what it needs.
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__, submodules=["commands", "printing", "rows_progress"]
+)
 
 __all__ = ["main"]
 
@@ -22,8 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     The environment variable BAYESGRAPH_TRACEBACK=1 lets the traceback of errors through.
     """
-    command = typer.main.get_command(app)
     args = sys.argv[1:] if arguments is None else list(arguments)
+    if args == ["--version"]:
+        # The commands and the parsing of options take longer to import than typer.
+        typer.echo(__version__)
+        sys.exit(0)
+    command = typer.main.get_command(__getattr__("commands").app)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
 import typer
 import typer.core
-from rich.console import Console
-from rich.progress import Progress
 
-# The package imports its names at their first use, so that --help and --version are fast.
+# Both packages import their names at the first use, so that each command imports what it needs.
 import bayesgraph as bg
-from bayesgraph import late_methods
-from bayesgraph.cli import models, printing
+from bayesgraph import cli, late_methods
+from bayesgraph.cli import models
 from bayesgraph.cli.evidence import evidence_of, named
 from bayesgraph.cli.reading import Reading, is_many, reads_table
-from bayesgraph.cli.rows_progress import rows_read
 from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
 from bayesgraph.io import tables
 from bayesgraph.variables import Continuous, Name, has_text_states
@@ -108,12 +105,6 @@ class _NamesModels(typer.core.TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def _console() -> Console:
-    # Created at each use: the stream may have been replaced since the module was imported.
-    # Names and paths are printed as they are, whatever brackets and colons they have.
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
 @app.command(
     cls=_NamesModels, epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph"
 )
@@ -187,7 +178,7 @@ def fit(
     models.check_taken([model], options)
     classifier = models.make_classifier(model, categorical, alpha, options)
     if output is None or dry_run:
-        _console().print(repr(_price(classifier, data, reading, target, drop or ())))
+        typer.echo(repr(_price(classifier, data, reading, target, drop or ())))
         return
     if is_many(data):
         n_rows = _fit_dataset(classifier, data, reading, target, drop or (), cache)
@@ -198,7 +189,7 @@ def fit(
         classifier.fit(X, y)
         n_rows = len(y)
     classifier.save(output)
-    _console().print(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {output}")
+    typer.echo(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {output}")
 
 
 def _fit_dataset(
@@ -210,7 +201,7 @@ def _fit_dataset(
     cache: bool,
 ) -> int:
     """Fit a classifier on a folder or a glob, and return the number of rows."""
-    with rows_read("fitting") as progress:
+    with cli.rows_progress.rows_read("fitting") as progress:
         dataset = _used(reading.dataset(data, progress), data, target, drop)
         dataset.progress, dataset.cache = progress, cache
         classifier.fit(dataset, target)
@@ -235,7 +226,7 @@ def _price(
     if not is_many(data):
         X, y = _features_and_labels(reading.table(data), target, drop, data)
         return classifier.fit(X, y, dry_run=True)  # type: ignore[no-any-return]
-    with rows_read("reading") as progress:
+    with cli.rows_progress.rows_read("reading") as progress:
         dataset = _used(reading.dataset(data, progress), data, target, drop)
         return classifier.fit(dataset, target, dry_run=True)  # type: ignore[no-any-return]
 
@@ -252,17 +243,19 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the class of each row, with the probability of every class, or a number."""
-    estimator = _load_classifier(model)
     if is_many(data):
-        _predict_dataset(estimator, data, reading, output)
+        _predict_dataset(_load_classifier(model), data, reading, output)
         return
+    estimator = _checked_classifier(bg.io.load_saved(model), model)
+    if not getattr(estimator, "predicts", True):
+        estimator = _load_classifier(model)
     columns = _predictions(estimator, _known_table(estimator, data, reading))
     if output is None or output == "-":
         tables.print_table(columns, sys.stdout.buffer)
     else:
         tables.write_table(columns, output)
         n_rows = len(columns[str(estimator.target_.name)])
-        _console().print(f"Predicted {n_rows:,} rows; written to {output}")
+        typer.echo(f"Predicted {n_rows:,} rows; written to {output}")
 
 
 def _predict_dataset(estimator: Any, data: Path, reading: Reading, output: str | None) -> None:
@@ -270,10 +263,10 @@ def _predict_dataset(estimator: Any, data: Path, reading: Reading, output: str |
     if output is None or output == "-":
         raise DataError(f"--output is needed: {data} is many files, whose rows are not printed.")
     texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
-    with rows_read("predicting") as progress:
+    with cli.rows_progress.rows_read("predicting") as progress:
         dataset = reading.dataset(data, progress, texts)
         n_rows = late_methods.call("predict_dataset", estimator, dataset, output)
-    _console().print(f"Predicted {n_rows:,} rows; written to {output}")
+    typer.echo(f"Predicted {n_rows:,} rows; written to {output}")
 
 
 def _predictions(estimator: Any, table: Any) -> dict[str, Any]:
@@ -310,7 +303,7 @@ def update(
     # A new class is named because it may be a misspelt one.
     classes = f", with the new classes {quoted(new)}" if new else ""
     learned = f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}"
-    _console().print(learned)
+    typer.echo(learned)
 
 
 @app.command(
@@ -331,7 +324,7 @@ def merge(
     total = bg.CollectedStatistics.total(parts)
     classifier = type(total.estimator).from_statistics(total)
     classifier.save(output)
-    _console().print(f"Merged {total!r}; saved {classifier.network_} to {output}")
+    typer.echo(f"Merged {total!r}; saved {classifier.network_} to {output}")
 
 
 @app.command(
@@ -371,27 +364,16 @@ def evaluate(
     classifiers = {
         name: models.make_classifier(name, categorical, alpha, options) for name in chosen
     }
-    console, progress_console = _console(), Console(stderr=True)
-    with Progress(
-        console=progress_console, transient=True, disable=not progress_console.is_terminal
-    ) as progress:
-        task = progress.add_task("cross-validating", total=cv * len(classifiers))
-        results = bg.evaluate(
-            classifiers,
-            X,
-            y,
-            cv=cv,
-            random_state=seed,
-            progress=lambda name: progress.update(task, advance=1, description=name),
-        )
-    console.print(printing.measures_table(results))
+    with cli.printing.folds_done(cv * len(classifiers)) as progress:
+        results = bg.evaluate(classifiers, X, y, cv=cv, random_state=seed, progress=progress)
+    cli.printing.show(cli.printing.measures_table(results))
     for result in results:
         if len(result.classes) <= _MAX_CLASSES:
-            console.print(f"\n{result.name}: confusion matrix (rows: true {target})")
-            console.print(printing.confusion_table(result))
+            typer.echo(f"\n{result.name}: confusion matrix (rows: true {target})")
+            cli.printing.show(cli.printing.confusion_table(result))
     if plot is not None:
         bg.plots.save_figure(bg.plots.evaluation_figure(results), plot)
-        console.print(f"Drawn to {plot}")
+        typer.echo(f"Drawn to {plot}")
 
 
 @app.command(
@@ -411,12 +393,12 @@ def query(
     ] = False,
 ) -> None:
     """Print the exact posterior of one or several variables."""
-    loaded = bg.load(model)
+    loaded = bg.io.load_saved(model)
     network = _network(loaded)
     if everything:
         if target:
             raise DataError("--all and --target exclude each other; leave one of them out.")
-        _console().print(repr(network.marginals(evidence_of(network, evidence))))
+        typer.echo(repr(network.marginals(evidence_of(network, evidence))))
         return
     if target:
         targets = [named(network, text) for text in target]
@@ -429,13 +411,12 @@ def query(
         )
     given = evidence_of(network, evidence)
     found = network.query(targets if len(targets) > 1 else targets[0], given)
-    console = _console()
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
-    console.print(whole)
+    typer.echo(whole)
     if given and not isinstance(network, bg.WeightedNetwork):
         word = "density" if _has_continuous(network, given) else "probability"
-        console.print(f"log {word} of the evidence: {found.log_evidence:.6g}")
+        typer.echo(f"log {word} of the evidence: {found.log_evidence:.6g}")
 
 
 def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
@@ -445,15 +426,16 @@ def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""
-    loaded = bg.load(model)
+    loaded = bg.io.load_saved(model)
     network = _network(loaded)
-    console = _console()
-    console.print(repr(network))
+    typer.echo(repr(network))
     if _is_classifier(loaded):
-        console.print(f"{loaded!r}, class {loaded.target_.name!r}")
-    console.print(printing.variables_table(network))
+        # Only the estimator itself knows a text that its file does not have.
+        text = getattr(loaded, "text", None) or repr(bg.load(model))
+        typer.echo(f"{text}, class {loaded.target_.name!r}")
+    cli.printing.show(cli.printing.variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
-        console.print(printing.scores_table(dict(network.arc_scores)))
+        cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
 
 
 @app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")
@@ -466,7 +448,7 @@ def render(
 ) -> None:
     """Draw the graph of a model."""
     _check_output(output, _PICTURES)
-    loaded = bg.load(model)
+    loaded = bg.io.load_saved(model)
     network = _network(loaded)
     options: dict[str, Any] = {
         "evidence": evidence_of(network, evidence) or None,
@@ -476,7 +458,7 @@ def render(
     if _is_classifier(loaded):
         options["target"] = loaded.target_.name
     network.render(output, **options)
-    _console().print(f"Drawn to {output}")
+    typer.echo(f"Drawn to {output}")
 
 
 @app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.bayesgraph")
@@ -490,7 +472,7 @@ def convert(
         _network(loaded).render(destination)
     else:
         loaded.save(destination)
-    _console().print(f"{source} written to {destination}")
+    typer.echo(f"{source} written to {destination}")
 
 
 @app.callback(invoke_without_command=True)
@@ -498,7 +480,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        _console().print(bg.__version__)
+        typer.echo(bg.__version__)
         raise typer.Exit
 
 
@@ -520,7 +502,10 @@ def _features_and_labels(
 
 
 def _load_classifier(path: Path) -> GraphClassifier:
-    model = bg.load(path)
+    return _checked_classifier(bg.load(path), path)
+
+
+def _checked_classifier(model: Any, path: Path) -> GraphClassifier:
     if not _is_classifier(model):
         raise DataError(
             f"{path} holds {model!r}, which has no class to predict; use 'bayesgraph query', or "
@@ -564,9 +549,13 @@ def _is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
 
 
 def _network(loaded: Any) -> Model:
-    if isinstance(loaded, bg.CollectedStatistics):
+    if _is_classifier(loaded):
+        return loaded.network_
+    # Collected statistics name the estimator to make of them; models have none.
+    if hasattr(loaded, "estimator"):
         raise DataError(f"The file holds {loaded!r}; 'bayesgraph merge' makes a classifier of it.")
-    return loaded.network_ if _is_classifier(loaded) else loaded
+    model: Model = loaded
+    return model
 
 
 def _check_output(path: Path, suffixes: tuple[str, ...]) -> None:

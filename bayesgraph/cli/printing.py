@@ -1,10 +1,13 @@
-"""Tables that the command line prints."""
+"""Tables that the command line prints, and the bar of a cross-validation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -17,6 +20,25 @@ if TYPE_CHECKING:
 
 _MAX_STATES = 12
 _MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "parameters"
+
+
+def show(table: RichTable) -> None:
+    """Print a table on standard output."""
+    # Created at each use: the stream may have been replaced since the module was imported.
+    # Names are printed as they are, whatever brackets and colons they have.
+    Console(highlight=False, markup=False, emoji=False, soft_wrap=True).print(table)
+
+
+@contextmanager
+def folds_done(total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that advances a bar on standard error, if that is a terminal.
+
+    It takes the name of the model whose fold is done; `total` is the number of calls.
+    """
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("cross-validating", total=total)
+        yield lambda name: bar.update(task, advance=1, description=name)
 
 
 def _table(

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.errors import FileFormatError
-from bayesgraph.io.budget import MAX_AXES, Budget, cause
+from bayesgraph.errors import FileFormatError, cause
+from bayesgraph.io.budget import MAX_AXES, Budget
 
 FORMAT = "bayesgraph"
 VERSION = 1

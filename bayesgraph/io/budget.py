@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bayesgraph.checks import whole_number
-from bayesgraph.errors import BayesGraphError, FileFormatError
+from bayesgraph.errors import BayesGraphError, FileFormatError, cause
 
 _FREE = 64 << 20
 _PER_BYTE = 40
@@ -112,11 +112,3 @@ def _without_garbage_collection() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-
-
-def cause(error: Exception) -> str:
-    """Return an exception as one line."""
-    text = " ".join(str(error).split())
-    if isinstance(error, MemoryError):
-        text = "there is not enough memory"
-    return f"{type(error).__name__}: {text:.200}" if text else type(error).__name__

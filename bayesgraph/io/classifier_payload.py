@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph import classifiers
 from bayesgraph.classifiers.decision_trees import DecisionTreeNetworkRegressor
@@ -23,6 +23,7 @@ from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
 from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.models_payload import MODELS
 from bayesgraph.io.payloads import Kind, variable_at
+from bayesgraph.io.saved_classifier import decode_layout, decode_saved
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.loglinear import Candidate, Choice
@@ -53,6 +54,7 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     kind = next(name for name, kind in MODELS.items() if kind.holds(model.network_))
     item: dict[str, Any] = {
         **encode_estimator(model),
+        "changed": _changed(model),
         "model": kind,
         "network": MODELS[kind].encode(model.network_, arrays),
         "target": at[model.target_],
@@ -78,6 +80,13 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     return item
 
 
+def _changed(model: Any) -> list[str]:
+    """Return the parameters that are not as by default: those that `repr` shows, in its order."""
+    known = inspect.signature(type(model)).parameters
+    given = model.get_params(deep=False)
+    return [name for name in sorted(given) if repr(given[name]) != repr(known[name].default)]
+
+
 def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
@@ -97,17 +106,12 @@ def _decode_choice(item: Any) -> Choice:
 def _decode(item: Any, arrays: ArrayReader) -> Any:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
     model = _estimator(item.get("estimator", _REGRESSOR), parameters)
-    model.network_ = MODELS[item.get("model", "network")].decode(item["network"], arrays)
-    variables = model.network_.variables
-    model.target_ = target = variable_at(variables, item["target"])
-    model.features_ = tuple(variable_at(variables, at) for at in item["features"])
-    if len({target, *model.features_}) <= len(model.features_):
-        raise ValueError("the class and the features are not different variables")
-    decode_columns(model, item)
-    if "label_type" in item:
-        if not isinstance(target, Discrete):
-            raise ValueError(f"the class {target.name!r} is not discrete")
-        model.classes_ = decode_labels(target.states, item["label_type"], arrays)
+    saved = decode_saved(item, arrays)
+    model.network_, model.target_, model.features_ = saved.network_, saved.target_, saved.features_
+    variables, target = model.network_.variables, model.target_
+    _set_columns(model, saved.layout_, item["named"])
+    if saved.classes_ is not None:
+        model.classes_ = saved.classes_
     others = {"leaf_": item["leaf"]} if "leaf" in item else item.get("variables", {})  # 0.1.0
     found: dict[str, Any] = {
         **{name: _number(value) for name, value in item["numbers"].items()},
@@ -126,26 +130,6 @@ def _decode(item: Any, arrays: ArrayReader) -> Any:
     if "statistics" in item:
         model.statistics_ = decode_statistics(item["statistics"], variables, arrays)
     return model
-
-
-def decode_labels(states: Sequence[Any], label_type: Any, arrays: ArrayReader) -> NDArray[Any]:
-    """Return classes as an array of a type that holds each of them as it is.
-
-    Raises
-    ------
-    ValueError
-        If the type is none that `encode` writes, or changes a label, as one of short texts would.
-    """
-    dtype = np.dtype(label_type)
-    if dtype.str != label_type:
-        raise ValueError(f"{label_type!r:.80} is not the type of labels")
-    arrays.budget.take(dtype.itemsize * len(states), f"{len(states)} labels of the type {dtype}")
-    labels = np.empty(len(states), dtype=dtype)
-    labels[:] = states
-    held = labels.tolist()
-    if [(type(label), label) for label in held] != [(type(state), state) for state in states]:
-        raise ValueError(f"labels of the type {label_type!r:.80} cannot be {list(states)!r:.80}")
-    return labels
 
 
 def _number(item: Any) -> int | float:
@@ -198,10 +182,14 @@ def encode_estimator(model: Any) -> dict[str, Any]:
 
 def decode_columns(model: Any, item: Mapping[str, Any]) -> None:
     """Set the column attributes of a new estimator from the result of `encode_estimator`."""
-    model.layout_ = _decode_layout(item["layout"])
-    model.n_features_in_ = len(model.layout_.columns)
-    if item["named"]:
-        model.feature_names_in_ = np.array(model.layout_.columns, dtype=object)
+    _set_columns(model, decode_layout(item["layout"]), item["named"])
+
+
+def _set_columns(model: Any, layout: Layout, named: Any) -> None:
+    model.layout_ = layout
+    model.n_features_in_ = len(layout.columns)
+    if named:
+        model.feature_names_in_ = np.array(layout.columns, dtype=object)
 
 
 def _encode_layout(layout: Layout) -> dict[str, Any]:
@@ -214,17 +202,6 @@ def _encode_layout(layout: Layout) -> dict[str, Any]:
         ],
         "categorical": [encode_value(n) for n in layout.columns if n in layout.categorical],
     }
-
-
-def _decode_layout(layout: Any) -> Layout:
-    columns = without_repeats((decode_value(name), None) for name in layout["columns"])
-    groups = ((name, tuple(map(decode_value, items))) for name, items in layout["groups"])
-    return Layout(
-        tuple(columns),
-        without_repeats((decode_value(name), str(family)) for name, family in layout["families"]),
-        without_repeats((decode_value(name), items) for name, items in groups),
-        frozenset(decode_value(name) for name in layout["categorical"]),
-    )
 
 
 def encode_parameter(name: str, value: Any) -> Any:
@@ -327,7 +304,7 @@ def decode_parameter(item: Any) -> Any:
 def _holds(model: Any) -> bool:
     """Return whether a model is of an estimator class of bayesgraph that is not streaming."""
     name = type(model).__name__
-    ours = name in classifiers.__all__ and getattr(classifiers, name) is type(model)
+    ours = name in dir(classifiers) and getattr(classifiers, name) is type(model)
     return ours and not isinstance(model, StreamingNaiveBayesClassifier)
 
 

@@ -13,11 +13,11 @@ from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
     check_parameters,
     decode_columns,
-    decode_labels,
     decode_parameter,
     encode_estimator,
 )
 from bayesgraph.io.payloads import Kind, decode_variable, encode_variable
+from bayesgraph.io.saved_classifier import decode_labels
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
 from bayesgraph.variables import Discrete
 
@@ -36,7 +36,7 @@ def _encode(part: CollectedStatistics, arrays: ArrayWriter) -> dict[str, Any]:
 
 def _decode(item: Any, arrays: ArrayReader) -> CollectedStatistics:
     name = item["estimator"]
-    kind = getattr(classifiers, name) if name in classifiers.__all__ else None
+    kind = getattr(classifiers, name) if name in dir(classifiers) else None
     if not (isinstance(kind, type) and issubclass(kind, NetworkClassifier)):
         raise ValueError(f"{name!r:.80} has no statistics")
     estimator = kind(**{key: decode_parameter(p) for key, p in item["parameters"].items()})

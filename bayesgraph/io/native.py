@@ -8,6 +8,7 @@ kind is read, or when a model to write is of none of the kinds listed before.
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Mapping
 from typing import Any
 
 from bayesgraph.errors import (
@@ -15,11 +16,12 @@ from bayesgraph.errors import (
     FileFormatError,
     LossyExportError,
     MissingDependencyError,
+    cause,
     quoted,
 )
 from bayesgraph.io import FileFormat
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, read_archive, write_archive
-from bayesgraph.io.budget import Budget, cause, reading
+from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
 from bayesgraph.io.payloads import Kind, RemovedKind
 
@@ -35,6 +37,8 @@ KINDS: dict[str, str] = {
     "stream": "bayesgraph.io.stream_payload:STREAM",
     "collected statistics": "bayesgraph.io.collected_payload:COLLECTED",
 }
+# Kinds whose files `read_saved` reads otherwise, by "module:name" of the decoder.
+SAVED: dict[str, str] = {"classifier": "bayesgraph.io.saved_classifier:decode_saved"}
 # Kinds that are no longer read, and the last version that reads them.
 REMOVED: dict[str, str] = {"bag": "0.1.0"}
 
@@ -109,13 +113,26 @@ def read_native(path: PathLike, *, limit: int | None = None) -> Any:
         If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
         limit.
     """
+    return _read(path, limit, {})
+
+
+def read_saved(path: PathLike) -> Any:
+    """Read a file as `read_native` does, but a classifier without its estimator.
+
+    The result is then a `saved_classifier.SavedClassifier`. Parameters and statistics of the
+    estimator are neither read nor checked.
+    """
+    return _read(path, None, SAVED)
+
+
+def _read(path: PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
     source = path_text(path)
     with reading(source, "the native format"):
         data = read_bytes(path)
-        return _decoded(*read_archive(data, Budget(source, len(data), limit)))
+        return _decoded(*read_archive(data, Budget(source, len(data), limit)), decoders)
 
 
-def _decoded(name: str, payload: Any, arrays: ArrayReader) -> Any:
+def _decoded(name: str, payload: Any, arrays: ArrayReader, decoders: Mapping[str, str]) -> Any:
     source = arrays.budget.source
     if name in REMOVED:
         raise FileFormatError(
@@ -127,9 +144,9 @@ def _decoded(name: str, payload: Any, arrays: ArrayReader) -> Any:
             f"{source} holds a model of the kind {name!r}, which this bayesgraph does not know (it "
             f"knows {quoted(KINDS)}); upgrade bayesgraph."
         )
-    kind = _kind(name)
+    decode = pkgutil.resolve_name(decoders[name]) if name in decoders else _kind(name).decode
     try:
-        return kind.decode(payload, arrays)
+        return decode(payload, arrays)
     except RemovedKind as error:
         raise FileFormatError(f"{source} holds {error}") from None
     except (FileFormatError, MissingDependencyError, Warning):
@@ -142,4 +159,6 @@ def _decoded(name: str, payload: Any, arrays: ArrayReader) -> Any:
         ) from error
 
 
-FORMAT = FileFormat("the native format", read_native, write_native, holds_estimators=True)
+FORMAT = FileFormat(
+    "the native format", read_native, write_native, read_saved, holds_estimators=True
+)

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.datasets import Dataset, open_dataset
 from bayesgraph.datasets.dataset import arrow
 from bayesgraph.datasets.executors import in_order
 from bayesgraph.errors import DataError, DataTypeError, FileFormatError, quoted
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.normalise import largest, normalised
 from bayesgraph.io.files import PathLike, path_text, replacing
+from bayesgraph.io.predicted import counted
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.parallel import one_blas_thread
 from bayesgraph.variables import has_text_states
@@ -61,7 +58,7 @@ def predict_dataset(
         )
 
     def predicted(run: Any) -> tuple[Any, int]:
-        columns, impossible = _counted(estimator, run.select(names), what)
+        columns, impossible = counted(estimator, run.select(names), what)
         return _table(run.select(list(keep)), columns), impossible
 
     n_rows = impossible = 0
@@ -78,35 +75,6 @@ def predict_dataset(
     return n_rows
 
 
-def predicted_columns(estimator: Any, table: Any) -> dict[str, Any]:
-    """Return the columns that are predicted for a table in memory, by name.
-
-    Parameters
-    ----------
-    estimator : fitted classifier or regressor
-    table : pyarrow.Table
-    """
-    columns, impossible = _counted(estimator, table, "both")
-    warn_of_impossible(impossible, table.num_rows, estimator.target_)
-    return columns
-
-
-def _counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]:
-    """Return predicted columns by name, and the number of impossible rows."""
-    target = str(estimator.target_.name)
-    if not hasattr(estimator, "predict_proba"):
-        means, deviations = estimator.predict(table, return_std=True)
-        return {target: means, f"std({target})": deviations}, 0
-    found, impossible = estimator._counted_rows(table, _best_and_all)
-    columns = {}
-    if what != "predict_proba":
-        columns[target] = estimator.classes_[found[:, 0].astype(np.intp)]
-    if what != "predict":
-        for state, column in zip(estimator.classes_, found[:, 1:].T, strict=True):
-            columns[f"P({target}={state})"] = column
-    return columns, impossible
-
-
 @dataclass(frozen=True)
 class _Predicting:
     """The columns that an estimator predicts for a table; see `datasets.dataset.Predicting`."""
@@ -117,15 +85,10 @@ class _Predicting:
     def __call__(self, table: Any, keep: Sequence[str]) -> dict[str, Any]:
         # Workers have one thread for each part.
         with one_blas_thread():
-            columns, impossible = _counted(self.estimator, table, self.what)
+            columns, impossible = counted(self.estimator, table, self.what)
         _check_apart(keep, columns)
         warn_of_impossible(impossible, len(table), self.estimator.target_)
         return columns
-
-
-def _best_and_all(joint: Floats) -> Floats:
-    """Return for each row the index of the most probable class, and all probabilities."""
-    return np.vstack([largest(joint), normalised(joint).T]).T
 
 
 # --------------------------------------------------------------------------------------- columns

@@ -15,13 +15,13 @@ from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
     check_parameters,
     decode_columns,
-    decode_labels,
     decode_parameter,
     encode_estimator,
     encode_parameter,
 )
 from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.payloads import Kind, RemovedKind
+from bayesgraph.io.saved_classifier import decode_labels
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.statistics.sketches import SUMMARIES

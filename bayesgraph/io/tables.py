@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bayesgraph.errors import BayesGraphWarning, DataError, FileFormatError, quoted, warn
 from bayesgraph.io import csv_text
 from bayesgraph.io.budget import Budget, reading
@@ -28,6 +31,10 @@ _CHUNK = 1 << 20
 _COLUMN_BYTES = 8 << 10
 # The largest block that pyarrow takes; it infers the types of columns from the first block.
 _MAX_BLOCK = 1 << 30
+# Rows that are converted without Arrow's help.
+_FEW_ROWS = 10_000
+# The largest content of an Arrow array of text, whose offsets have 32 bits.
+_MAX_TEXT = (1 << 31) - 1
 # Numbers with a decimal comma, or without one; and those whose commas may group thousands.
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
@@ -356,5 +363,52 @@ def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) 
 
 
 def _table(columns: Mapping[str, Any]) -> Any:
+    return _arrow().table({name: _arrow_array(values) for name, values in columns.items()})
+
+
+def plain_columns(table: Any) -> Any:
+    """Return the columns of a small Arrow table as arrays of NumPy, by name.
+
+    Larger tables, and those with columns of other types, such as dates, are returned as they are:
+    Arrow converts them faster, but imports pandas first, which takes longer than all the rest.
+    """
+    kinds = {str(column.type) for column in table.columns}
+    if table.num_rows > _FEW_ROWS or not kinds <= {"double", "int64", "string", "bool"}:
+        return table
+    return {name: _plain_column(table.column(name)) for name in table.column_names}
+
+
+def _plain_column(column: Any) -> NDArray[Any]:
+    kind = str(column.type)
+    values = column.to_pylist()
+    if kind == "double":
+        return np.array([np.nan if value is None else value for value in values])
+    # Beside missing values, whole numbers and booleans stay so in an array of objects only.
+    types = {} if column.null_count else {"int64": np.int64, "bool": np.bool_}
+    return np.array(values, dtype=types.get(kind, object))
+
+
+def _arrow_array(values: Any) -> Any:
+    """Return a list or an array of numbers, text or booleans as an array of Arrow."""
+    # `array` of pyarrow imports pandas to ask for a series, which takes longer than all the rest.
+    if not isinstance(values, np.ndarray):
+        return _arrow().array(values)
+    if values.dtype.kind in "iuf" and values.dtype.isnative:
+        return _from_buffers(values)
+    texts = values.tolist()
+    if values.dtype.kind in "OU" and all(type(text) is str for text in texts):
+        parts = [text.encode() for text in texts]
+        ends = np.cumsum([0, *map(len, parts)])
+        if ends[-1] <= _MAX_TEXT:
+            return _from_buffers(ends.astype(np.int32), b"".join(parts))
+    return _arrow().array(values)
+
+
+def _from_buffers(values: NDArray[Any], text: bytes | None = None) -> Any:
+    """Return an array of numbers, or of the texts that `values` are the offsets of."""
     arrow = _arrow()
-    return arrow.table({name: arrow.array(values) for name, values in columns.items()})
+    content = arrow.py_buffer(np.ascontiguousarray(values))
+    if text is not None:
+        return arrow.StringArray.from_buffers(len(values) - 1, content, arrow.py_buffer(text))
+    kind = arrow.from_numpy_dtype(values.dtype)
+    return arrow.Array.from_buffers(kind, len(values), [None, content])

@@ -22,8 +22,9 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from tree_oracle import oracle_of
 
 import bayesgraph as bg
-from bayesgraph.classifiers import graph_classifier
+from bayesgraph.classifiers import rows as encoded
 from bayesgraph.families.multinomial import DirichletMultinomialCPD, MultinomialCPD
+from bayesgraph.io.predicted import predicted_columns
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 naive_bayes = pytest.mark.parametrize(
@@ -480,7 +481,7 @@ def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
     # Where two classes are equally probable, rounding decides.
     ranked = np.sort(expected[1], axis=1)
     clear = ranked[:, -1] - ranked[:, -2] > 1e-9
-    monkeypatch.setattr(graph_classifier, "_CHUNK_ROWS", n)
+    monkeypatch.setattr(encoded, "_CHUNK_ROWS", n)
     for ask, whole in zip(case.asks, expected, strict=True):
         found = getattr(classifier, ask)(data.polars())
         assert found.dtype == whole.dtype
@@ -518,7 +519,7 @@ def test_numbers_that_are_never_observed_say_nothing(case, kind):
 def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkeypatch):
     data = cases.make_data(kind)
     classifier = case.estimator().fit(data.matrix(), data.y)
-    monkeypatch.setattr(graph_classifier, "_CHUNK_ROWS", 500)
+    monkeypatch.setattr(encoded, "_CHUNK_ROWS", 500)
     rows = np.tile(data.matrix(), (100, 1))
     for ask in case.asks:
         peaks = []
@@ -535,7 +536,7 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "csr"])
 def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
-    monkeypatch.setattr(graph_classifier, "_CHUNK_ROWS", 500)
+    monkeypatch.setattr(encoded, "_CHUNK_ROWS", 500)
     data = cases.make_data("varied", 6000).with_missing()
     classifier = bg.NaiveBayesClassifier({"d": "poisson", ("e", "f", "g"): "multinomial"})
     frame = data.polars() if library == "polars" else data.pandas()
@@ -597,6 +598,29 @@ def test_files_keep_all_answers(case, kind, tmp_path):
             getattr(loaded, ask)(data.pandas()), getattr(classifier, ask)(data.pandas())
         )
     assert_same_network(clone(loaded).fit(data.pandas(), data.y).network_, classifier.network_)
+
+
+@pytest.mark.one_in(2)
+@every
+def test_a_file_answers_without_its_estimator(case, kind, tmp_path):
+    data = cases.make_data(kind).with_missing()
+    classifier = fitted(case, data)
+    classifier.save(tmp_path / "model.bayesgraph")
+    saved = bg.io.load_saved(tmp_path / "model.bayesgraph")
+    assert saved.network_ == classifier.network_
+    assert saved.target_ == classifier.target_
+    assert getattr(saved, "text", None) in (None, repr(classifier))
+    if not getattr(saved, "predicts", False):
+        otherwise = bg.DiscriminantAnalysisClassifier, bg.StreamingNaiveBayesClassifier
+        assert isinstance(classifier, otherwise)
+        return
+    # Small tables are converted by other means than large ones.
+    complete = pa.table(dict(cases.make_data(kind).columns))
+    for table in (complete, pa.table(dict(data.columns)), pa.concat_tables([data.arrow()] * 200)):
+        found, expected = (predicted_columns(model, table) for model in (saved, classifier))
+        assert list(found) == list(expected)
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name])
 
 
 @pytest.mark.one_in(2)

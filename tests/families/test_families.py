@@ -10,7 +10,7 @@ from scipy import optimize
 from typer.testing import CliRunner
 
 import bayesgraph as bg
-from bayesgraph.cli import app
+from bayesgraph.cli.commands import app
 from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.errors import CPDError, DataError
 from bayesgraph.factors import Evidence

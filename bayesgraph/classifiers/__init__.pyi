@@ -1,0 +1,15 @@
+from .aode import AODEClassifier as AODEClassifier
+from .bayesian_network import BayesianNetworkClassifier as BayesianNetworkClassifier
+from .complement import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
+from .decision_trees import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
+from .decision_trees import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
+from .discriminant import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
+from .kdb import KDBClassifier as KDBClassifier
+from .naive_bayes import NaiveBayesClassifier as NaiveBayesClassifier
+from .streaming import StreamingNaiveBayesClassifier as StreamingNaiveBayesClassifier
+from .streaming_weighted import (
+    StreamingWeightedNaiveBayesClassifier as StreamingWeightedNaiveBayesClassifier,
+)
+from .tan import AveragedTANClassifier as AveragedTANClassifier
+from .tan import TANClassifier as TANClassifier
+from .weighted_naive_bayes import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier

@@ -1,0 +1,183 @@
+"""Rows of a table X in chunks, encoded for a network; scikit-learn is not needed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.classifiers.feature_layout import Layout
+from bayesgraph.encoding import Table, columns_of, encode_table
+from bayesgraph.encoding.columns import Column, as_counts
+from bayesgraph.encoding.table import check_unseen, length
+from bayesgraph.errors import DataError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import CountVector, Name, Variable
+
+# Maximum number of rows that are encoded and predicted together, which bounds temporary memory.
+_CHUNK_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The argument X: named columns, or one matrix of numbers or objects.
+
+    Attributes
+    ----------
+    names : tuple of names
+    n_rows : int
+    columns : mapping from name to column, or None if there is a matrix
+    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None if there are columns
+    """
+
+    names: tuple[Name, ...]
+    n_rows: int
+    columns: Mapping[Name, Column] | None
+    matrix: Any
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Columns:
+        """Return the Columns of the rows in a slice or with the given indices."""
+        n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
+        if self.columns is None:
+            return Columns(self.names, n_rows, None, self.matrix[rows])
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Columns(self.names, n_rows, columns, None)
+
+    def as_columns(self) -> dict[Name, Column]:
+        """Return the named columns; a matrix is split into columns."""
+        if self.columns is not None:
+            return dict(self.columns)
+        return columns_of(self.matrix, self.names)
+
+    def cells(self) -> Any:
+        """Return all values as one array, or None if it is faster to encode column by column.
+
+        The types of named columns may be lost in the array.
+        """
+        return self.columns.cells() if isinstance(self.columns, FrameColumns) else self.matrix
+
+    def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
+        """Return the columns if their types may differ; only their names if all are numbers."""
+        if self.columns is None and self.matrix.dtype.kind in "biuf":
+            return self.names
+        return self.as_columns()
+
+
+class FrameColumns(Mapping[Name, Column]):
+    """The columns of a small pandas frame, split only when one is requested.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    names : tuple of names
+        Names of its columns.
+    """
+
+    def __init__(self, frame: Any, names: tuple[Name, ...]) -> None:
+        self._frame = frame
+        self._names = names
+
+    def cells(self) -> NDArray[Any] | None:
+        """Return all values as one array; None if one is infinite, so that columns report it."""
+        cells: NDArray[Any] = self._frame.to_numpy()
+        return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
+
+    @cached_property
+    def _columns(self) -> dict[Name, Column]:
+        return columns_of(self._frame)
+
+    def __getitem__(self, name: Name) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def n_rows_of(columns: Mapping[Name, Column]) -> int:
+    """Return the number of rows of a table, given its columns.
+
+    Raises
+    ------
+    DataError
+        If there are no rows.
+    """
+    n_rows = length(next(iter(columns.values())))
+    if not n_rows:
+        raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
+    return n_rows
+
+
+def known_table(
+    found: Columns, layout: Layout, variables: tuple[Variable, ...], unseen: str
+) -> Table:
+    """Return Columns as a table encoded with the variables of a fitted model.
+
+    `unseen` ("missing" or "error") says how categories are treated that are no states.
+    """
+    if found.matrix is not None and layout.is_one_vector:
+        vector = variables[0]
+        assert isinstance(vector, CountVector)  # the layout says so
+        return vector_table(found.matrix, vector)
+    cells = None if layout.groups else found.cells()
+    if cells is not None:
+        check_unseen(unseen)
+        table = layout.encoder(variables).table(cells, unseen)
+        if table is not None:
+            return table
+    return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
+
+
+def vector_table(matrix: Any, vector: CountVector) -> Table:
+    """Return a matrix as a table whose only variable is a vector of counts."""
+    n_rows = matrix.shape[0]
+    codes = np.empty((n_rows, 0), dtype=np.int8, order="F")
+    counts, missing = as_counts(matrix, vector)
+    return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
+
+
+def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
+    """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk)."""
+    n = found.n_rows
+    for start in range(0, max(1, n), _CHUNK_ROWS):
+        rows = slice(start, min(start + _CHUNK_ROWS, n))
+        yield rows, n, found if n <= _CHUNK_ROWS else found.take(rows)
+
+
+def joined(
+    scored: Iterable[tuple[slice, int, Floats, int]], finish: Callable[[Floats], NDArray[Any]]
+) -> tuple[NDArray[Any], int]:
+    """Apply a function to the log scores of all rows, chunk by chunk, and join the results.
+
+    Parameters
+    ----------
+    scored : iterable of (slice of the rows, total number of rows, log scores, impossible rows)
+        The chunks. Log scores are log P(class, row) up to a constant per row, of the shape
+        (n_chunk_rows, n_classes).
+    finish : callable
+        From log scores to one result for each row, such as the normalised probabilities.
+
+    Returns
+    -------
+    ndarray, int
+        The results, and the number of rows of probability zero.
+    """
+    result: NDArray[Any] = np.empty(0)
+    impossible = 0
+    for rows, n_rows, joint, count in scored:
+        impossible += count
+        part = finish(joint)
+        if len(part) == n_rows:
+            result = part
+            break
+        if not rows.start:
+            # Memory layout of the parts: the values of one class are contiguous.
+            result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
+        result[rows] = part
+    return result, impossible
