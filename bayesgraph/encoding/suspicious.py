@@ -248,10 +248,12 @@ def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterable[Name]
         left = np.flatnonzero(may_determine(first, second, is_number))
         if len(left):
             others = np.flatnonzero(labels != common)
-        for n_rows in (*_STAGES, n) if len(left) else ():
+        for n_rows in (*_STAGES, n):
+            if not len(left):
+                break
             rows = np.union1d(_evenly(np.arange(n), n_rows), _evenly(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
-            part = _as_floats(matrix[rows][:, left])
+            part = _as_floats(matrix[np.ix_(rows, left)])
             left = left[_determine(part, classes, is_number, _FEW if n_rows >= n else 1 - _FEW)]
         yield from (names[j] for j in left.tolist())
 
