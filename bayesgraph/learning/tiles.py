@@ -92,9 +92,15 @@ def tile_order(columns: tuple[Variable, ...], given: Discrete | None, limit: int
 
     Tiles are not made smaller than of two columns from different groups of one, whatever they take.
     """
-    if pairs_bytes(columns, given) <= limit:
+    whole = pairs_bytes(columns, given)
+    if whole <= limit:
         return 1
-    for order in _primes(2 * math.isqrt(len(columns)) + 2):
+    # The q² + q tiles hold all pairs, so that the largest is at least this share of them.
+    least = math.isqrt(whole // max(limit, 1)) - 1
+    primes = [
+        q for q in _primes(2 * math.isqrt(len(columns)) + 2) if q >= least or q**2 >= len(columns)
+    ]
+    for order in primes:
         if order**2 >= len(columns) or tile_bytes(columns, given, order) <= limit:
             break
     return order
@@ -107,13 +113,13 @@ def tile_bytes(columns: tuple[Variable, ...], given: Discrete | None, order: int
     cards = np.array([v.cardinality if isinstance(v, Discrete) else 0 for v in columns])
     numbers = np.array([isinstance(v, Continuous) for v in columns])
     group = _groups(len(columns), order)
-    states, squares, count = (np.bincount(group, a, order**2) for a in (cards, cards**2, numbers))
+    sums = [np.bincount(group, a, order**2) for a in (cards, cards**2, numbers)]
     k = 1 if given is None else given.cardinality
-    return int(
-        max(
-            pairs_bytes_of(line @ states, line @ squares, line @ count, k) for line in _lines(order)
-        )
-    )
+    largest = 0.0
+    for line in _parallels(order):
+        states, squares, count = (np.bincount(line, a, order) for a in sums)
+        largest = max(largest, pairs_bytes_of(states, squares, count, k).max())
+    return int(largest)
 
 
 def _primes(n: int) -> list[int]:
@@ -125,14 +131,15 @@ def _groups(n: int, order: int) -> NDArray[np.intp]:
     return np.asarray(np.arange(n) * order**2 // n)
 
 
-def _lines(order: int) -> Iterator[NDArray[np.bool_]]:
-    """Yield the lines of the affine plane of a prime order, as masks of its points."""
+def _parallels(order: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the number of the line through each point of the affine plane of a prime order.
+
+    Each array is of one class of parallels, numbered from 0 to ``order - 1``.
+    """
     x, y = np.divmod(np.arange(order**2), order)
     for slope in range(order):
-        for shift in range(order):
-            yield (y - slope * x) % order == shift
-    for shift in range(order):
-        yield x == shift
+        yield (y - slope * x) % order
+    yield x
 
 
 def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
@@ -146,10 +153,11 @@ def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
         A prime, the order q of the plane.
     """
     group = _groups(n, order)
-    for line in _lines(order):
-        places = np.flatnonzero(line[group])
-        if len(places) > 1:
-            yield places
+    for line in _parallels(order):
+        for shift in range(order):
+            places = np.flatnonzero(line[group] == shift)
+            if len(places) > 1:
+                yield places
 
 
 def scores_of_pairs(
