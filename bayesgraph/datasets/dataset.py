@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from bayesgraph.datasets.executors import Executor, in_order
 from bayesgraph.errors import DataTypeError, unknown_variable
@@ -295,9 +296,9 @@ class Dataset(ABC):
         return parts
 
     @cached_property
-    def _lengths_of(self) -> dict[Filter, list[int]]:
-        """How many rows of each piece count, by the filter; a pass over what it looks at."""
-        return {}
+    def _lengths_of(self) -> WeakKeyDictionary[Filter, list[int]]:
+        """How many rows of each piece count, by the filter, as long as a fit holds it."""
+        return WeakKeyDictionary()
 
     def _lengths(self, rows: Filter) -> list[int]:
         """Return how many rows of each piece count."""
@@ -319,7 +320,7 @@ class Dataset(ABC):
 
     def _reported(self, found: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
         """Yield what was found in parts, and report how far the pass is."""
-        ends = [*(part.first for part in parts[1:]), self.n_rows]
+        ends = [*(part.first for part in parts), self.n_rows][1:]
         for value, end in zip(found, ends, strict=True):
             if self.progress is not None and end is not None:
                 self.progress(end, self.n_rows)

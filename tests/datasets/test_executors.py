@@ -1,5 +1,6 @@
 """Models have the same bits wherever the parts of a dataset are counted."""
 
+import gc
 import pickle
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -262,3 +263,18 @@ def test_a_relation_of_duckdb_is_a_dataset(table, files, tmp_path):
         for data in (files["one"], relation)
     ]
     assert bits[0] == bits[1]
+
+
+def test_a_condition_that_no_row_meets_is_told_by_all_parts(files):
+    none = pds.field("cost") > 1e9
+    opened = bg.open_dataset(files["many"], where=none, executor=Sent())
+    with pytest.raises(DataError, match="has no rows"):
+        TAN.fit(opened, "class")
+
+
+def test_a_dataset_does_not_hold_the_weights_of_earlier_fits(files):
+    opened = bg.open_dataset(files["many"], executor=Sent())
+    for _ in range(3):
+        bg.NaiveBayesClassifier().fit(opened, "class", "half")
+    gc.collect()
+    assert len(opened._lengths_of) <= 1
