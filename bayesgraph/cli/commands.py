@@ -203,7 +203,7 @@ def _fit_dataset(
     """Fit a classifier on a folder or a glob, and return the number of rows."""
     with cli.rows_progress.rows_read("fitting") as progress:
         dataset = _used(reading.dataset(data, progress), data, target, drop)
-        dataset.progress, dataset.cache = progress, cache
+        dataset.cache = cache
         classifier.fit(dataset, target)
         return dataset.n_rows or 0
 

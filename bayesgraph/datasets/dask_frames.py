@@ -8,8 +8,7 @@ from typing import Any
 
 from bayesgraph.datasets.dataset import Dataset, Piece, Predicting, arrow
 from bayesgraph.datasets.executors import DaskGraph
-from bayesgraph.datasets.schemas import as_schema, is_text, selected, with_categories
-from bayesgraph.errors import DataTypeError
+from bayesgraph.datasets.schemas import fitted, other_type, selected, with_categories
 from bayesgraph.optional import optional_module
 
 
@@ -89,26 +88,13 @@ class Partition:
 
 
 def _as_table(frame: Any, schema: Any) -> Any:
-    """Return rows of pandas as a pyarrow Table with the types of the Dask frame.
-
-    Raises
-    ------
-    DataTypeError
-        If a column has values of another type.
-    """
+    """Return rows of pandas as a pyarrow Table with the types of the Dask frame; see `fitted`."""
+    what = "A partition of the Dask frame"
     try:
         table = arrow().Table.from_pandas(frame, preserve_index=False)
-        for found, expected in zip(table.schema, schema, strict=True):
-            is_null = arrow().types.is_null(found.type)
-            # Numbers would become text in silence.
-            if is_text(expected.type) and not is_text(found.type) and not is_null:
-                raise arrow().ArrowTypeError(f"{found.name!r} is {found.type}, expected text")
-        return as_schema(table, schema)
     except (arrow().ArrowInvalid, arrow().ArrowTypeError) as error:
-        raise DataTypeError(
-            f"A partition of the Dask frame has values of another type than the frame: "
-            f"{'; '.join(map(str, error.args)):.300}. Give the column one type, by astype."
-        ) from error
+        raise other_type(what, *error.args) from error
+    return fitted(table, schema, what)
 
 
 def _with_predictions(

@@ -10,10 +10,10 @@ import narwhals as nw
 
 from bayesgraph.datasets.dask_frames import DaskFrame
 from bayesgraph.datasets.dataset import Dataset, arrow
-from bayesgraph.datasets.schemas import as_schema, selected, with_categories
+from bayesgraph.datasets.schemas import fitted, selected, with_categories
 from bayesgraph.datasets.spark_frames import SparkFrame
 from bayesgraph.encoding.lazy import engine_of
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.statistics import blocks
 
 
@@ -34,17 +34,29 @@ class Batches(Dataset):
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield all rows of some columns; see `Dataset.tables`."""
+        schema = selected(self.schema, columns)
         for batch in self._make(columns):
-            yield as_schema(_as_table(batch).select(list(columns)), selected(self.schema, columns))
+            table = _as_table(batch, self.source)
+            if lacking := [name for name in columns if name not in table.column_names]:
+                raise DataError(
+                    f"A batch of {self.source} lacks the columns {quoted(lacking)}, which the "
+                    "first one has."
+                )
+            yield fitted(table.select(list(columns)), schema, f"A batch of {self.source}")
 
 
-def _as_table(batch: Any) -> Any:
+def _as_table(batch: Any, source: str) -> Any:
     """Return a record batch, or a frame of any library, as a pyarrow Table."""
     if isinstance(batch, arrow().Table):
         return batch
     if isinstance(batch, arrow().RecordBatch):
         return arrow().Table.from_batches([batch])
-    return nw.from_native(batch, eager_only=True).to_arrow()
+    try:
+        return nw.from_native(batch, eager_only=True).to_arrow()
+    except TypeError as error:
+        raise DataTypeError(
+            f"{source} is expected to be record batches or frames; got {type(batch).__name__}."
+        ) from error
 
 
 def of_engine(data: Any) -> Dataset | None:
@@ -83,7 +95,13 @@ _MAKERS: dict[tuple[str | None, str], Callable[[Any], Dataset]] = {
 
 def _of_function(make: Callable[[], Iterable[Any]]) -> Dataset:
     source = f"what {make.__name__} returns"
-    for batch in make():
-        schema = with_categories(_as_table(batch).schema.remove_metadata())
+    batches = make()
+    if not isinstance(batches, Iterable):
+        raise DataTypeError(
+            f"{source} is expected to be record batches or frames, one after another; got "
+            f"{type(batches).__name__}."
+        )
+    for batch in batches:
+        schema = with_categories(_as_table(batch, source).schema.remove_metadata())
         return Batches(lambda _: make(), schema, source)
     raise DataError(f"{source} has no batches.")

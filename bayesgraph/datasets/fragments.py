@@ -71,7 +71,9 @@ class Fragments(Dataset):
         keys = arrow(".dataset").get_partition_keys
         found = []
         for fragment, seen in zip(self._dataset.get_fragments(), self._seen, strict=True):
-            constants = tuple(keys(fragment.partition_expression).items())
+            inside = set(fragment.physical_schema.names)
+            absent = dict.fromkeys(name for name in self._whole.names if name not in inside)
+            constants = tuple((absent | keys(fragment.partition_expression)).items())
             file = _ParquetRows(
                 self.source, fragment.path, fragment.filesystem, seen, self._whole, constants
             )

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from bayesgraph.checks import whole_number
@@ -31,30 +32,32 @@ def open_dataset(
     missing: Sequence[str] = MISSING,
     text: Sequence[str] = (),
     delimiter: str | None = None,
-    max_categories: int = Dataset.max_categories,
+    max_categories: int | None = None,
     progress: Progress | None = None,
     executor: Any = None,
-    sample_rows: int = Dataset.sample_rows,
-    cache: Cache = False,
+    sample_rows: int | None = None,
+    cache: Cache | None = None,
 ) -> Dataset:
     """Open files or an engine as a Dataset: a table larger than memory, read in passes.
 
     `fit` and `predict_dataset` of classifiers take what this function takes, without its options,
-    and what it returns. Rows have the order of the files' names, and of the rows in each file.
-    Counts, intervals and groups are those of all rows. Where a numeric column has more than 4,095
-    distinct values, a discretiser searches between as many quantiles of a sample: measured, with up
-    to a hundred intervals, these lose at most 0.3 % of their information on the class.
+    and what it returns. A dataset that is opened again keeps the options that are not given. Rows
+    have the order of the files' names, and of the rows in each file. Counts, intervals and groups
+    are those of all rows. Where a numeric column has more than 4,095 distinct values, a discretiser
+    searches between as many quantiles of a sample: measured, with up to a hundred intervals, these
+    lose at most 0.3 % of their information on the class.
 
     Parameters
     ----------
-    data : path, glob or folder; list of paths; pyarrow dataset; lazy frame; function
+    data : path, glob or folder; list of paths; pyarrow dataset; lazy frame; function; Dataset
         Parquet or CSV files, as one table: columns may come in any order, and integers and floats
-        of different widths become one type. Of a folder, files and folders that begin with a dot
-        or an underscore are left out, and folders in it such as ``year=2020`` are columns. Paths of
-        Parquet files may begin with ``s3://``, ``gs://`` and others that pyarrow knows, and end
-        with its options, as in ``s3://bucket/*.parquet?region=eu-west-1``; there a ``?`` is no part
-        of a glob. A lazy frame is one of polars, Dask or Spark, or a relation of DuckDB; a function
-        without parameters returns batches of rows, the same ones whenever it is called.
+        of different widths become one type, and ordered categories text. Of a folder, files and
+        folders that begin with a dot or an underscore are left out, and folders in it such as
+        ``year=2020`` are columns. Paths of Parquet files may begin with ``s3://``, ``gs://`` and
+        others that pyarrow knows, and end with its options, as in
+        ``s3://bucket/*.parquet?region=eu-west-1``; there a ``?`` is no part of a glob. A lazy frame
+        is one of polars, Dask or Spark, or a relation of DuckDB; a function without parameters
+        returns batches of rows, the same ones whenever it is called.
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
     where : pyarrow.dataset.Expression, optional
@@ -110,12 +113,16 @@ def open_dataset(
     ['rain', 'sun']
     >>> folder.cleanup()
     """
-    whole_number("max_categories=", "states", max_categories, 1)
-    whole_number("sample_rows=", "rows", sample_rows, 1)
-    if not isinstance(cache, (bool, str, os.PathLike)):
+    for name, what, number in (
+        ("max_categories=", "states", max_categories),
+        ("sample_rows=", "rows", sample_rows),
+    ):
+        if number is not None:
+            whole_number(name, what, number, 1)
+    if not isinstance(cache, (bool, str, os.PathLike, NoneType)):
         raise DataTypeError(f"cache= is True, False or the path of a folder; got {cache!r}.")
-    if executor is not None and cache is not False:
-        raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
+    if isinstance(columns, str):
+        raise DataTypeError(f"columns= is a list of names; got {columns!r}.")
     found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
     if found is None:
         raise DataTypeError(
@@ -124,10 +131,19 @@ def open_dataset(
             f"batches; got {type(data).__name__}. Tables in memory go to fit and predict as they "
             "are."
         )
-    found.max_categories, found.progress = max_categories, progress
-    found.sample_rows, found.cache = sample_rows, cache
-    if executor is not None:
-        found.executor = as_executor(executor)
+    options = {
+        "max_categories": max_categories,
+        "progress": progress,
+        "executor": as_executor(executor),
+        "sample_rows": sample_rows,
+        "cache": cache,
+    }
+    for name, value in options.items():
+        if value is not None:
+            setattr(found, name, value)
+    is_elsewhere = found.executor is not None and not (found.is_lazy and executor is None)
+    if is_elsewhere and found.cache is not False:
+        raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from bayesgraph.datasets.dataset import arrow
-from bayesgraph.errors import FileFormatError, quoted, unknown_variable
+from bayesgraph.errors import DataTypeError, FileFormatError, quoted, unknown_variable
 
 
 def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> Any:
@@ -130,6 +130,40 @@ def as_schema(table: Any, schema: Any) -> Any:
         return table
     columns = [_as_type(c, t) for c, t in zip(table.columns, schema.types, strict=True)]
     return arrow().Table.from_arrays(columns, schema=schema)
+
+
+def fitted(table: Any, schema: Any, what: str) -> Any:
+    """Return a table with the types of a schema that has its columns, if its values have them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    schema : pyarrow.Schema
+    what : str
+        Begins the message, such as "A batch of the relation".
+
+    Raises
+    ------
+    DataTypeError
+        If a column has values of another type.
+    """
+    for found, expected in zip(table.schema, schema, strict=True):
+        # Numbers would become text in silence.
+        is_known = is_text(found.type) or arrow().types.is_null(found.type)
+        if is_text(expected.type) and not is_known:
+            raise other_type(what, f"{found.name!r} is {found.type}, expected text")
+    try:
+        return as_schema(table, schema)
+    except (arrow().ArrowInvalid, arrow().ArrowTypeError, NotImplementedError) as error:
+        raise other_type(what, *error.args) from error
+
+
+def other_type(what: str, *said: object) -> DataTypeError:
+    """Return the error for values of another type than their columns; `what` has them."""
+    return DataTypeError(
+        f"{what} has values of another type than its columns: {'; '.join(map(str, said)):.300}. "
+        "Give each column one type in all of them, such as by astype or cast."
+    )
 
 
 def _as_type(column: Any, kind: Any) -> Any:

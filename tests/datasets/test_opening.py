@@ -299,3 +299,44 @@ def test_progress_counts_the_rows_of_each_pass(tmp_path):
 def test_a_number_of_categories_that_is_none(maximum):
     with pytest.raises(BayesGraphError, match="max_categories="):
         bg.open_dataset("x.csv", max_categories=maximum)
+
+
+def test_a_dataset_opened_again_keeps_its_options(tmp_path):
+    progress = print
+    options = {"max_categories": 5, "sample_rows": 7, "progress": progress, "cache": True}
+    first = bg.open_dataset(write(tmp_path / "d", a={"x": [1], "z": [2]}), **options)
+    second = bg.open_dataset(first, columns=["z"])
+    assert {name: getattr(second, name) for name in options} == options
+    assert bg.open_dataset(second, cache=False).cache is False
+    with pytest.raises(DataTypeError, match="columns= is a list"):
+        bg.open_dataset(first, columns="xz")
+
+
+def test_folders_that_lack_a_key_have_no_value_of_it(tmp_path):
+    write(tmp_path / "d", a={"x": [1]})
+    write(tmp_path / "d" / "key=k", b={"x": [2]})
+    opened = bg.open_dataset(tmp_path / "d")
+    assert rows(opened) == {"x": [1, 2], "key": [None, "k"]}
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        ({"x": [0.5], "k": ["a"]}, "another type.*truncated"),
+        ({"x": [1], "k": [7]}, "'k' is int64, expected text"),
+        ({"x": ["a"], "k": ["a"]}, "another type"),
+        ({"k": ["a"]}, "lacks the columns 'x'"),
+    ],
+)
+def test_batches_that_differ_are_refused(last, said):
+    def batches():
+        return map(pa.table, [{"x": [1], "k": ["a"]}, last])
+
+    with pytest.raises(BayesGraphError, match=f"what batches returns.*{said}"):
+        rows(bg.open_dataset(batches))
+
+
+@pytest.mark.parametrize("returned", [None, 3, [3]])
+def test_functions_that_return_no_batches_are_refused(returned):
+    with pytest.raises(DataTypeError, match="is expected to be record batches"):
+        bg.open_dataset(lambda: returned)
