@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from bayesgraph.datasets.source import sample_of
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import Column, is_discrete
 from bayesgraph.encoding.lazy import engine_of
-from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -78,6 +79,9 @@ def dataset_source(
     """
     _check_names(data, y, weight)
     names = [name for name in data.names if name not in (y, weight)]
+    if not names:
+        used = quoted([y] if weight is None else [y, weight])
+        raise DataError(f"{data.source} has no column besides {used} to learn from.")
     if model is not None:
         check_names(model, list(names), list(model.layout_.columns))
         if model.target_.name != y:
@@ -117,7 +121,7 @@ def dataset_source(
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
 
-    def source_of(features: Sequence[Variable]) -> DatasetSource:
+    def source_of(features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
         return DatasetSource(
             data,
             (*features, target),
@@ -126,6 +130,7 @@ def dataset_source(
             encoded=RowsEncoding(rows, layout.grouped),
             n_rows=n_rows,
             rows=rows,
+            is_kept=is_kept,
         )
 
     note_names(estimator, list(names))
@@ -135,7 +140,8 @@ def dataset_source(
         variables, discretizer = known_variables(model.features_, variables), None
     source = source_of(variables)
     if discretizer is not None:
-        columns = _columns_by_class(source, target, source_of)
+        # Other variables than those of the model, each of which is counted in one pass.
+        columns = _columns_by_class(source, target, partial(source_of, is_kept=False))
         source = source_of(estimator._discretized(discretizer, columns))
     return source, target
 

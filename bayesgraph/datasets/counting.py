@@ -68,6 +68,8 @@ def source_of_columns(
     domains, n_rows = found.columns, found.n_rows
     if not n_rows:
         raise DataError(f"{data.source} has no rows.")
+    if weight is not None and not find_domains(data, [], Rows(data.source, None, weight)).n_rows:
+        raise DataError(f"The weights in {weight!r} of {data.source} are zero for every row.")
     if target is not None and domains[target].n_missing:
         raise DataError(
             f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "

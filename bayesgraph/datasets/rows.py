@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -45,10 +45,6 @@ class Rows:
         """Columns that determine the weights."""
         found = (self.weight, None if self.by_class is None else self.y)
         return tuple(name for name in found if name is not None)
-
-    def weighed(self, classes: NDArray[Any], by_class: Floats | None) -> Rows:
-        """Return the rows with weights multiplied by those of their classes."""
-        return replace(self, classes=classes, by_class=by_class)
 
     def with_weights(self, names: Sequence[str]) -> list[str]:
         """Return names of columns, and of those that determine the weights."""

@@ -70,6 +70,8 @@ class DatasetSource(RequestSource):
         Number of rows that count.
     rows : Filter
         The rows that count.
+    is_kept : bool, default True
+        Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
 
     Attributes
     ----------
@@ -92,6 +94,7 @@ class DatasetSource(RequestSource):
         encoded: Encoding,
         n_rows: int,
         rows: Filter = EVERY,
+        is_kept: bool = True,
     ) -> None:
         super().__init__(variables, target, Statistics())
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
@@ -101,7 +104,7 @@ class DatasetSource(RequestSource):
         # Without a reference to this object, which would keep the files of the cache.
         self._read = partial(_encoded_runs, dataset, columns_of, encoded, rows)
         self._cached: EncodedRows | None = None
-        if dataset.cache is not False:
+        if is_kept and dataset.cache is not False:
             described = [columns_of([v]) for v in self._all], n_rows, encoded.described
             self._cached = EncodedRows(dataset, self._all, described, self._read)
 

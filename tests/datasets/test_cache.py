@@ -4,6 +4,8 @@ import gc
 import json
 import os
 import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -313,3 +315,22 @@ def test_what_is_no_place_is_refused(files, tmp_path):
         learned(files, cache=tmp_path / "file" / "kept")
     with pytest.raises(DataError, match="sample_rows="):
         bg.open_dataset(files, sample_rows=0)
+
+
+def test_intervals_of_many_rows_leave_a_kept_cache_to_the_model(files, tmp_path, reads):
+    opened = bg.open_dataset(files, cache=tmp_path / "kept", sample_rows=100)
+    make = MODELS["intervals"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BayesGraphWarning)
+        make().fit(opened, "y")
+        before = len(reads)
+        make().fit(opened, "y")
+    # The second fit finds states and intervals, and counts what the first one wrote.
+    assert len(reads) - before < before
+
+
+def test_a_cache_of_a_dataset_with_an_executor_is_refused(files):
+    with ThreadPoolExecutor(1) as pool:
+        opened = bg.open_dataset(files, executor=pool)
+        with pytest.raises(DataTypeError, match="leave out executor="):
+            bg.open_dataset(opened, cache=True)

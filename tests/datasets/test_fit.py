@@ -198,3 +198,16 @@ def test_a_sample_of_many_rows_is_told(files):
     data = bg.open_dataset(files["one"], sample_rows=100)
     with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 331 rows.*sample_rows="):
         bg.DecisionTreeNetworkClassifier().fit(data, "class")
+
+
+def test_a_dataset_without_features_is_refused(tmp_path):
+    pq.write_table(pa.table({"y": ["a", "b"]}), tmp_path / "d.parquet")
+    with pytest.raises(DataError, match="no column besides 'y'"):
+        bg.NaiveBayesClassifier().fit(tmp_path / "d.parquet", "y")
+
+
+def test_weights_of_zero_alone_make_no_network(tmp_path):
+    table = pa.table({"x": ["a", "b"], "y": ["c", "d"], "w": [0.0, 0.0]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(DataError, match="zero for every row"):
+        bg.BayesianNetwork.fit([("x", "y")], tmp_path / "d.parquet", sample_weight="w")
