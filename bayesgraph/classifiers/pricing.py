@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.base import clone
 
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.datasets import Dataset
+from bayesgraph.datasets.dataset import arrow
 from bayesgraph.datasets.engines import Batches
+from bayesgraph.datasets.schemas import as_schema, is_text
 from bayesgraph.datasets.source import RUNS_HELD, copies_of
 from bayesgraph.encoding import Table
 from bayesgraph.inference.memory import default_memory_limit
@@ -51,7 +54,7 @@ def price_of_fit(
         reading, n_before = 0.0, 0
     else:
         begin, n_before = time.perf_counter(), 1
-        head = _first_rows(data)
+        head = _first_rows(data, (y, sample_weight))
         reading = time.perf_counter() - begin
         source, _ = dataset_source(copy, head, y, sample_weight, copy._discretizer())
         n_rows = sum(len(run) for run in data.runs([y])) if data.n_rows is None else data.n_rows
@@ -80,14 +83,28 @@ def price_of_fit(
     )
 
 
-def _first_rows(data: Dataset) -> Dataset:
-    """Return the first rows of a dataset, held in memory, as a dataset."""
+def _first_rows(data: Dataset, special: Collection[Any]) -> Dataset:
+    """Return the first rows of a dataset, held in memory, as a dataset.
+
+    `special` has the names of the columns that are no features.
+    """
     n_rows = max(1, min(_FIRST_BLOCKS * blocks.BLOCK, _CELLS // len(data.names)))
     with closing(data.runs(data.names, n_rows=n_rows)) as runs:  # type: ignore[type-var]
-        first = next(runs, None)
-    found = Batches(lambda columns: [] if first is None else [first], data.schema, data.source)
+        first = [_with_values(run, special) for run in islice(runs, 1)]
+    found = Batches(lambda columns: first, data.schema, data.source)
     found.max_categories = data.max_categories
     return found
+
+
+def _with_values(rows: Any, special: Collection[Any]) -> Any:
+    """Return rows in which features without a value have one, as other rows may have values."""
+    for i, field in enumerate(rows.schema):
+        is_known = rows.column(i).null_count < len(rows) or arrow().types.is_null(field.type)
+        if not is_known and field.name not in special:
+            value = "" if is_text(field.type) else 0
+            one = arrow().table({field.name: arrow().repeat(value, len(rows))})
+            rows = rows.set_column(i, field, as_schema(one, arrow().schema([field])).column(0))
+    return rows
 
 
 def _row_bytes(table: Table) -> float:

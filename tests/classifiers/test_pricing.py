@@ -137,3 +137,11 @@ def test_an_unregistered_learner_is_refused(file):
     classifier = bg.BayesianNetworkClassifier(lambda source, smoothing: bg.star(source))
     with pytest.raises(DataError, match="fit_price takes the numbers alone"):
         classifier.fit(file, "class", dry_run=True)
+
+
+def test_columns_whose_first_rows_lack_values_have_a_price(tmp_path, monkeypatch):
+    late = {"k": [None, None, "a"], "x": [1.0, 2.0, 3.0], "sound": [None, None, True]}
+    pq.write_table(pa.table({**late, "y": ["b", "c", "c"]}), tmp_path / "rows.parquet")
+    monkeypatch.setattr(pricing, "_CELLS", 8)
+    price = bg.TANClassifier().fit(tmp_path / "rows.parquet", "y", dry_run=True)
+    assert "3 columns" in price.title
