@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from bayesgraph.classifiers.labels import class_weights, joined_classes
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.datasets.counting import RowsEncoding, variables_of
-from bayesgraph.datasets.domains import Domain, find_domains
+from bayesgraph.datasets.domains import Domain, Domains, find_domains
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.schemas import decoded
 from bayesgraph.datasets.source import sample_of
@@ -99,24 +100,21 @@ def dataset_source(
         for name in features
         if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
     ]
-    found = find_domains(data, [*coded, y], Rows(data.source, y, weight))
-    domains, n_rows = found.columns, found.n_rows
-    if not n_rows:
-        raise DataError(f"{data.source} has no rows (of positive weight).")
-    if missing := found.labels.n_missing:
-        raise DataError(
-            f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
-            "Leave these rows out, such as by where=."
-        )
     # Of the type that the labels have in memory: objects if they are text.
     column: Any = types[y]
-    states: list[Any] = domains[y].states
-    labels = np.array(states, dtype=column.to_numpy().dtype)
-    check_classification_targets(labels)
-    known = joined_classes(None if model is None else model.classes_, labels, classes)
+    kind = column.to_numpy().dtype
+
+    def classes_in_rows(found: Domains) -> NDArray[Any]:
+        states: list[Any] = found.columns[y].states
+        labels = np.array(states, dtype=kind)
+        check_classification_targets(labels)
+        return joined_classes(None if model is None else model.classes_, labels, classes)
+
+    unweighed = Rows(data.source, y, weight)
+    rows, found = _weighed(data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight)
+    known = classes_in_rows(found)
+    domains, n_rows = found.columns, found.n_rows
     target = Discrete(target_name(y, ()), known.tolist())
-    by_class = _weights_of_classes(estimator.class_weight, found.labels, known)
-    rows = Rows(data.source, y, weight, known, by_class)
 
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
@@ -144,6 +142,38 @@ def dataset_source(
         columns = _columns_by_class(source, target, partial(source_of, is_kept=False))
         source = source_of(estimator._discretized(discretizer, columns))
     return source, target
+
+
+def _weighed(
+    data: Dataset,
+    names: Sequence[str],
+    rows: Rows,
+    classes_in_rows: Callable[[Domains], NDArray[Any]],
+    class_weight: Any,
+) -> tuple[Rows, Domains]:
+    """Return the rows with weights of their classes, and the domains of columns in those rows.
+
+    Rows of a class without weight do not count, so that there are no states that others lack.
+    """
+    found = _domains(data, names, rows)
+    if missing := found.labels.n_missing:
+        raise DataError(
+            f"{missing:,} labels in the column {rows.y!r} of {data.source} are missing. "
+            "Leave these rows out, such as by where=."
+        )
+    classes = classes_in_rows(found)
+    by_class = _weights_of_classes(class_weight, found.labels, classes)
+    weighed = replace(rows, classes=classes, by_class=by_class)
+    if by_class is None or by_class.all():
+        return weighed, found
+    return weighed, _domains(data, names, weighed)
+
+
+def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+    found = find_domains(data, names, rows)
+    if not found.n_rows:
+        raise DataError(f"{data.source} has no rows (of positive weight).")
+    return found
 
 
 def _columns_by_class(
@@ -219,8 +249,9 @@ def _weights_of_classes(class_weight: Any, labels: Domain, classes: NDArray[Any]
     if isinstance(class_weight, Mapping):
         return class_weights(class_weight, classes)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        counts = np.array([labels.count_of(c) for c in classes.tolist()], dtype=np.float64)
-        return np.asarray(labels.counts.total() / (len(labels.counts) * counts))
+        # A class without rows weighs none.
+        counts = [max(labels.count_of(c), 1.0) for c in classes.tolist()]
+        return labels.counts.total() / (len(labels.counts) * np.array(counts))
     raise DataError(
         f"class_weight= is a mapping from class to weight or 'balanced'; got {class_weight!r}."
     )

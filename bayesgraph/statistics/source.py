@@ -363,7 +363,8 @@ class TableSource(RequestSource):
         """Return a source of about `n_rows` of the rows; see `RowSource`."""
         share = n_rows / max(self.table.n_rows, 1)
         if share >= 1.0:
-            return self
+            # Its statistics are its own, as those of a dataset's sample are.
+            return TableSource(self.table, self.target, self.weights if len(self.weights) else None)
         chosen = sampled(0, self.table.n_rows, share)
         weights = self.weights[chosen] if len(self.weights) else None
         return TableSource(self.table.rows(chosen), self.target, weights)

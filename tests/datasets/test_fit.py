@@ -20,6 +20,7 @@ MODELS = {
     "tan": bg.TANClassifier,
     "kdb2": partial(bg.KDBClassifier, 2),
     "aode": bg.AODEClassifier,
+    "candidates": partial(bg.TANClassifier, candidates=2),
 }
 N_ROWS = 331
 
@@ -211,3 +212,14 @@ def test_weights_of_zero_alone_make_no_network(tmp_path):
     pq.write_table(table, tmp_path / "d.parquet")
     with pytest.raises(DataError, match="zero for every row"):
         bg.BayesianNetwork.fit([("x", "y")], tmp_path / "d.parquet", sample_weight="w")
+
+
+def test_a_class_without_weight_is_none(tmp_path):
+    table = pa.table({"x": ["a", "b", "c"] * 9, "y": ["n", "y", "z"] * 9})
+    pq.write_table(table, tmp_path / "d.parquet")
+    make = partial(bg.NaiveBayesClassifier, class_weight={"z": 0.0, "y": 0.3})
+    memory = make().fit(table.select(["x"]), table.select(["y"]))
+    found = make().fit(tmp_path / "d.parquet", "y")
+    assert found.classes_.tolist() == memory.classes_.tolist() == ["n", "y"]
+    assert found.features_ == memory.features_
+    assert saved(found, tmp_path / "a.bayesgraph") == saved(memory, tmp_path / "b.bayesgraph")
