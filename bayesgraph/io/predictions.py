@@ -178,7 +178,13 @@ def _writer(path: PathLike, stream: Any, schema: Any) -> Any:
         return arrow(".parquet").ParquetWriter(stream, schema)
     csv = arrow(".csv")
     options = csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
-    return csv.CSVWriter(stream, schema, write_options=options)
+    try:
+        return csv.CSVWriter(stream, schema, write_options=options)
+    except arrow().ArrowInvalid as error:
+        raise DataTypeError(
+            f"{str(path)!r}: CSV files do not hold every column of keep= ({error}). Name a "
+            ".parquet file, or leave the column out."
+        ) from error
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, FileFormatError, ImpossibleEvidenceWarning
+from bayesgraph.errors import DataError, DataTypeError, FileFormatError, ImpossibleEvidenceWarning
 from bayesgraph.io import predictions
 from bayesgraph.statistics import blocks
 
@@ -172,3 +172,11 @@ def test_numbers_are_predicted_with_their_deviation(table, tmp_path):
     assert n == len(rows)
     assert found.column_names == ["size", "std(size)"]
     assert found["size"].to_pylist() == regressor.predict(rows.select(["code"])).tolist()
+
+
+def test_columns_that_csv_files_do_not_hold_are_told(classifier, table, tmp_path):
+    nested = table.append_column("tags", pa.array([["a"]] * N_ROWS))
+    pq.write_table(nested, tmp_path / "rows.parquet")
+    with pytest.raises(DataTypeError, match=r"\.parquet file, or leave"):
+        classifier.predict_dataset(tmp_path / "rows.parquet", tmp_path / "found.csv", keep=["tags"])
+    assert not (tmp_path / "found.csv").exists()
