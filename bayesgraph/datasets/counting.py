@@ -6,14 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bayesgraph.datasets.dataset import Dataset
 from bayesgraph.datasets.domains import Domain, find_domains
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.encoding import Table, columns_of, encode_table
-from bayesgraph.encoding.columns import Column, infinite, is_discrete
+from bayesgraph.encoding.columns import Column, is_discrete
 from bayesgraph.encoding.table import categorical_names
 from bayesgraph.errors import DataError, DataTypeError
 from bayesgraph.factors.algebra import Floats
@@ -128,7 +126,6 @@ class RowsEncoding:
         if self.grouped is not None:
             columns = self.grouped(columns)
         table = encode_table(columns, variables, unseen="error")
-        _check_finite(table)
         return table, self.rows.weights(run)
 
 
@@ -139,11 +136,3 @@ def _discrete(
     types = columns_of(data.schema.empty_table())
     chosen = categorical_names(categorical, names)
     return [n for n in names if n == target or n in chosen or is_discrete(types[n], n)]
-
-
-def _check_finite(table: Table) -> None:
-    """Raise a DataError for an infinite number."""
-    wrong = np.argwhere(np.isinf(table.values))
-    if len(wrong):
-        row, column = wrong[0].tolist()
-        raise infinite(table.continuous[column].name, row)
