@@ -21,7 +21,7 @@ _COMPARED_NAMES = 5000
 _SHOWN_CHARACTERS = 200
 
 # Packages whose stack frames lie between the user's code and the place of a warning.
-_BETWEEN = ("bayesgraph", "sklearn", "joblib")
+_BETWEEN = ("bayesgraph", "sklearn", "joblib", "functools")
 
 
 class BayesGraphError(Exception):

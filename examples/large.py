@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import bayesgraph as bg
 
 N_ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 8_000_000
+if N_ROWS < 10_000:
+    raise SystemExit(f"The example takes 10,000 rows or more; got {N_ROWS:,}.")
 N_FILES = 16
 BATCH = 50_000
 CARRIERS = np.array(["air", "bike", "rail", "road", "sea"])

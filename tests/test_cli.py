@@ -753,7 +753,9 @@ def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
     ("arguments", "said"),
     [
         (("fit", "parts", "--target", "desease"), "Did you mean 'disease'"),
-        (("fit", "parts", "--target", "disease", "--drop", "x"), "'x'"),
+        (("fit", "parts", "--target", "disease", "--drop", "x"), "--drop: parts"),
+        (("fit", "part", "--target", "disease"), "There is no file or folder 'part'"),
+        (("evaluate", "parts", "--target", "disease"), "'parts' is a folder"),
         (("fit", "texts", "--target", "disease", "--encoding", "latin-1"), "--encoding"),
         (("fit", "none*", "--target", "disease"), "There is no"),
         (("fit", "one.csv", "--target", "disease", "--cache"), "--cache goes with a folder"),

@@ -210,7 +210,8 @@ def _fit_dataset(
 
 def _used(dataset: Dataset, data: Path, target: str, drop: Sequence[str]) -> Dataset:
     """Return a dataset without the columns to drop."""
-    dataset.checked((target, *drop), "the columns")
+    dataset.checked([target], "--target")
+    dataset.checked(list(dict.fromkeys(drop)), "--drop")
     used = [name for name in dataset.names if name not in drop]
     if not set(used) - {target}:
         raise DataError(f"{data} has no column besides {quoted([target, *drop])} to learn from.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from bayesgraph.datasets.executors import Executor, in_order
-from bayesgraph.errors import DataTypeError, unknown_variable
+from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.optional import optional_module
 from bayesgraph.parallel import one_blas_thread, without_threads
 from bayesgraph.statistics import blocks
@@ -327,13 +328,23 @@ class Dataset(ABC):
             yield value
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__} of {self.source} with {len(self.names)} columns"
+        return f"Dataset of {self.source} with {len(self.names)} columns"
 
     def checked(self, names: Iterable[Any], where: str) -> None:
         """Raise an error for a name that is not a column; `where` begins its message."""
+        check_list(names, where)
         for name in names:
             if name not in self.names:
                 raise unknown_variable(name, self.names, where=f"{where}: {self.source}")
+
+
+def check_list(names: Iterable[Any], where: str) -> None:
+    """Raise an error for a text in place of a list of names, or a name that occurs twice."""
+    if isinstance(names, str):
+        raise DataTypeError(f"{where} takes a list of names, such as [{names!r}]; got a text.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"{where} names {quoted(twice)} more than once.")
 
 
 def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:

@@ -55,12 +55,18 @@ def _as_table(batch: Any, source: str) -> Any:
         return nw.from_native(batch, eager_only=True).to_arrow()
     except TypeError as error:
         raise DataTypeError(
-            f"{source} is expected to be record batches or frames; got {type(batch).__name__}."
+            f"{source} is expected to be batches of rows: record batches or tables of pyarrow, or "
+            f"frames of pandas and polars; got {type(batch).__name__}."
         ) from error
 
 
 def of_engine(data: Any) -> Dataset | None:
     """Return a frame of an engine, or a function that makes batches, as a dataset; else None."""
+    if inspect.isgenerator(data):
+        raise DataTypeError(
+            "A generator gives its rows once, and they are read in several passes: give the "
+            f"function {data.__name__} in place of what it returned."
+        )
     made = _MAKERS.get((engine_of(data), type(data).__name__))
     if made is not None:
         return made(data)

@@ -13,7 +13,7 @@ from typing import Any
 
 from bayesgraph.checks import whole_number
 from bayesgraph.datasets.csv_files import CsvFiles
-from bayesgraph.datasets.dataset import Cache, Dataset, Progress, arrow
+from bayesgraph.datasets.dataset import Cache, Dataset, Progress, arrow, check_list
 from bayesgraph.datasets.engines import of_engine
 from bayesgraph.datasets.executors import as_executor
 from bayesgraph.datasets.files import is_data, is_hidden, kind_of, unreadable
@@ -121,8 +121,13 @@ def open_dataset(
             whole_number(name, what, number, 1)
     if not isinstance(cache, (bool, str, os.PathLike, NoneType)):
         raise DataTypeError(f"cache= is True, False or the path of a folder; got {cache!r}.")
-    if isinstance(columns, str):
-        raise DataTypeError(f"columns= is a list of names; got {columns!r}.")
+    if columns is not None:
+        check_list(columns, "columns=")
+    if progress is not None and not callable(progress):
+        raise DataTypeError(
+            "progress= is a function of the number of rows read so far and of all rows; "
+            f"got {progress!r}."
+        )
     found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
     if found is None:
         raise DataTypeError(
@@ -130,6 +135,11 @@ def open_dataset(
             "frame of polars, Dask or Spark, a relation of DuckDB, or a function that returns "
             f"batches; got {type(data).__name__}. Tables in memory go to fit and predict as they "
             "are."
+        )
+    if where is not None and not isinstance(where, arrow(".dataset").Expression):
+        raise DataTypeError(
+            "where= is an expression of pyarrow, such as pyarrow.dataset.field('year') > 2020; "
+            f"got {where!r}."
         )
     options = {
         "max_categories": max_categories,
@@ -201,7 +211,8 @@ def _of_paths(
         return Fragments(objects_of(texts, source), source, where, columns)
     found = [file for path in texts for file in _files(path)]
     if not found:
-        raise FileNotFoundError(f"There is no Parquet or CSV file {source}.")
+        where = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
+        raise FileNotFoundError(f"There is no Parquet or CSV file {where}{source}.")
     kinds = {kind_of(file) for file in found}
     if kinds <= {"parquet", "pq"}:
         try:

@@ -94,8 +94,9 @@ def _unobserved(name: Name) -> DataError:
 def _unusable(name: Name, dtype: str) -> DataTypeError:
     return DataTypeError(
         f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
-        "boolean or a number. Convert it (dates in files by read_table(..., dates='parts') or "
-        "'days', and by --dates) or leave it out."
+        "boolean or a number. Convert it (dates in a file by read_table(..., dates='parts') or "
+        "'days', and by --dates) or leave it out (of a folder by open_dataset(..., columns=), and "
+        "by --drop)."
     )
 
 

@@ -137,7 +137,8 @@ def _table(kept: Any, columns: dict[str, Any]) -> Any:
 def _check_apart(keep: Sequence[str], columns: dict[str, Any]) -> None:
     if twice := [name for name in columns if name in keep]:
         raise DataError(
-            f"keep= names {quoted(twice)}, which is what the column with predictions is called."
+            f"keep= names {quoted(twice)}, which is what the column with predictions is called. "
+            "Probabilities alone are written by what='predict_proba'."
         )
 
 

@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -160,10 +161,24 @@ def read_table(
 def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
     """Return name, suffix and bytes of a file."""
     if isinstance(path, (str, os.PathLike)):
+        _check_is_file(Path(path))
         return path_text(path), _suffix(path, _READ), read_bytes(path)
     data = path.read()
     suffix = ".parquet" if data.startswith(_PARQUET_MAGIC) else ".csv"
     return str(getattr(path, "name", "the stream")), suffix, data
+
+
+def _check_is_file(path: Path) -> None:
+    """Raise an error for a path without a suffix that is a folder, or that does not exist."""
+    if path.suffix:
+        return
+    if path.is_dir():
+        raise FileFormatError(
+            f"'{path}' is a folder, and a table is one file here. Folders are what classifiers "
+            "take in fit and predict_dataset."
+        )
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder '{path}'.")
 
 
 def _check_names(names: Sequence[str], source: str) -> None:

@@ -283,6 +283,34 @@ def test_what_is_no_dataset_is_refused(tmp_path):
     folder = write(tmp_path / "d", a={"x": [1]}, b="x\n1\n")
     with pytest.raises(FileFormatError, match="of one kind"):
         bg.open_dataset(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="in the folder .*empty"):
+        bg.open_dataset(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"columns": "x"}, r"columns= takes a list of names, such as \['x'\]"),
+        ({"columns": ["x", "y", "x"]}, "'x' more than once"),
+        ({"where": "x > 1"}, "where= is an expression of pyarrow"),
+        ({"progress": True}, "progress= is a function"),
+    ],
+)
+def test_options_of_another_kind_are_refused_when_a_dataset_is_opened(tmp_path, options, said):
+    folder = write(tmp_path / "d", a={"x": [1, 2], "y": ["a", "b"]})
+    with pytest.raises(BayesGraphError, match=said):
+        bg.open_dataset(folder, **options)
+
+
+def test_what_a_function_returns_is_told_from_the_function():
+    def made():
+        yield {"x": [1]}
+
+    with pytest.raises(DataTypeError, match="give the function made"):
+        bg.NaiveBayesClassifier().fit(made(), "x")
+    with pytest.raises(DataTypeError, match="Batches of rows are .* got dict"):
+        bg.open_dataset(made)
 
 
 def test_progress_counts_the_rows_of_each_pass(tmp_path):
