@@ -113,6 +113,8 @@ def _row_bytes(table: Table) -> float:
 
 def _rates(source: RowSource, reading: float) -> Rates:
     """Return the rates of this machine; `reading` is the time to read the source's rows."""
+    # The first times include those of loading libraries and kernels.
+    source.sample(16)
     begin = time.perf_counter()
     table = source.table
     n_cells = max(table.n_rows * len(table.variables), 1)
@@ -120,7 +122,6 @@ def _rates(source: RowSource, reading: float) -> Rates:
     wanted = [v for v in source.features if isinstance(v, (Discrete, Continuous))]
     columns = tuple(wanted[:: -(-len(wanted) // _COLUMNS) or 1])
     request = Pairs(columns, source.target)
-    # The first time includes that of loading the kernels.
     Statistics.collect(table.rows(slice(16)), [request], np.empty(0))
     rows = table.rows(slice(_ROWS))
     begin = time.perf_counter()
