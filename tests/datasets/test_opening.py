@@ -284,7 +284,7 @@ def test_what_is_no_dataset_is_refused(tmp_path):
     with pytest.raises(FileFormatError, match="of one kind"):
         bg.open_dataset(folder)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="in the folder .*empty"):
+    with pytest.raises(FileNotFoundError, match=r"in the folder .*empty"):
         bg.open_dataset(tmp_path / "empty")
 
 
@@ -309,7 +309,7 @@ def test_what_a_function_returns_is_told_from_the_function():
 
     with pytest.raises(DataTypeError, match="give the function made"):
         bg.NaiveBayesClassifier().fit(made(), "x")
-    with pytest.raises(DataTypeError, match="Batches of rows are .* got dict"):
+    with pytest.raises(DataTypeError, match=r"Batches of rows are .* got dict"):
         bg.open_dataset(made)
 
 
