@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 from bayesgraph.checks import whole_number
@@ -113,21 +112,15 @@ def open_dataset(
     ['rain', 'sun']
     >>> folder.cleanup()
     """
-    for name, what, number in (
-        ("max_categories=", "states", max_categories),
-        ("sample_rows=", "rows", sample_rows),
-    ):
-        if number is not None:
-            whole_number(name, what, number, 1)
-    if not isinstance(cache, (bool, str, os.PathLike, NoneType)):
-        raise DataTypeError(f"cache= is True, False or the path of a folder; got {cache!r}.")
-    if columns is not None:
-        check_list(columns, "columns=")
-    if progress is not None and not callable(progress):
-        raise DataTypeError(
-            "progress= is a function of the number of rows read so far and of all rows; "
-            f"got {progress!r}."
-        )
+    given = {
+        "max_categories": max_categories,
+        "sample_rows": sample_rows,
+        "progress": progress,
+        "executor": as_executor(executor),
+        "cache": cache,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    _check_options(columns, where, options)
     found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
     if found is None:
         raise DataTypeError(
@@ -136,25 +129,34 @@ def open_dataset(
             f"batches; got {type(data).__name__}. Tables in memory go to fit and predict as they "
             "are."
         )
+    for name, value in options.items():
+        setattr(found, name, value)
+    is_elsewhere = found.executor is not None and not (found.is_lazy and executor is None)
+    if is_elsewhere and found.cache is not False:
+        raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
+    return found
+
+
+def _check_options(columns: Any, where: Any, options: Mapping[str, Any]) -> None:
+    """Raise an error for an option of `open_dataset` that is of a wrong kind."""
+    for name, what in (("max_categories", "states"), ("sample_rows", "rows")):
+        if name in options:
+            whole_number(f"{name}=", what, options[name], 1)
+    cache = options.get("cache", False)
+    if not isinstance(cache, (bool, str, os.PathLike)):
+        raise DataTypeError(f"cache= is True, False or the path of a folder; got {cache!r}.")
+    if columns is not None:
+        check_list(columns, "columns=")
+    if "progress" in options and not callable(options["progress"]):
+        raise DataTypeError(
+            "progress= is a function of the number of rows read so far and of all rows; "
+            f"got {options['progress']!r}."
+        )
     if where is not None and not isinstance(where, arrow(".dataset").Expression):
         raise DataTypeError(
             "where= is an expression of pyarrow, such as pyarrow.dataset.field('year') > 2020; "
             f"got {where!r}."
         )
-    options = {
-        "max_categories": max_categories,
-        "progress": progress,
-        "executor": as_executor(executor),
-        "sample_rows": sample_rows,
-        "cache": cache,
-    }
-    for name, value in options.items():
-        if value is not None:
-            setattr(found, name, value)
-    is_elsewhere = found.executor is not None and not (found.is_lazy and executor is None)
-    if is_elsewhere and found.cache is not False:
-        raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
-    return found
 
 
 def as_dataset(data: Any) -> Dataset | None:
