@@ -366,5 +366,5 @@ def test_batches_that_differ_are_refused(last, said):
 
 @pytest.mark.parametrize("returned", [None, 3, [3]])
 def test_functions_that_return_no_batches_are_refused(returned):
-    with pytest.raises(DataTypeError, match="is expected to be (record batches|batches of rows)"):
+    with pytest.raises(DataTypeError, match=r"is expected to be (record batches|batches of rows)"):
         bg.open_dataset(lambda: returned)
