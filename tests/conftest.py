@@ -2,7 +2,12 @@
 
 import collections
 import gc
+import os
 import zlib
+
+# Kernels are compiled at their first call, here and in processes that tests start. The tier that
+# interprets is tested with BAYESGRAPH_COMPILE=never, and by tests/compilation.
+os.environ.setdefault("BAYESGRAPH_COMPILE", "inline")
 
 import cases
 import pytest

@@ -18,7 +18,16 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # Bottom to top; rooms on one line may import each other.
 LAYERS = [
-    {"checks", "display", "errors", "late_methods", "optional", "parallel", "special"},
+    {
+        "checks",
+        "compilation",
+        "display",
+        "errors",
+        "late_methods",
+        "optional",
+        "parallel",
+        "special",
+    },
     {"variables"},
     {"typing"},
     {"graph", "ancestors", "factors"},
@@ -41,7 +50,7 @@ HOMES = {
     "sklearn": lambda path: (
         room(path) in {"classifiers", "discretize"} or path == ROOT / "plots" / "evaluation.py"
     ),
-    "numba": lambda path: path.name.endswith("kernels.py"),
+    "numba": lambda path: path == ROOT / "compilation" / "compiler.py",
     "networkx": lambda path: True,
     "typer": lambda path: room(path) in {"cli", "io"},
     "rich": lambda path: room(path) in {"cli", "io"},
@@ -195,9 +204,17 @@ def test_no_import_inside_a_function():
     assert not wrong, told(wrong)
 
 
-# `optional` loads what an extra provides, `late_methods` the function of a method, `io` its codecs.
+# `compilation` loads the compiler when something is compiled, `optional` what an extra provides,
+# `late_methods` the function of a method, `io` its codecs.
 REGISTRIES = {
-    *("optional.py", "late_methods.py", "__init__.py", "io/__init__.py", "io/native.py"),
+    *(
+        "compilation/dispatch.py",
+        "optional.py",
+        "late_methods.py",
+        "__init__.py",
+        "io/__init__.py",
+        "io/native.py",
+    ),
     "cli/models.py",  # the lists that its help reads
 }
 

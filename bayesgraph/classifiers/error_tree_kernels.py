@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def best_split(
     columns: Floats,
     order: NDArray[np.intp],
@@ -88,7 +88,7 @@ def best_split(
     return wrong, feature, threshold, missing_left
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def divide(
     columns: Floats,
     order: NDArray[np.intp],

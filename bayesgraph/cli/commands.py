@@ -17,6 +17,7 @@ from bayesgraph import cli, late_methods
 from bayesgraph.cli import models
 from bayesgraph.cli.evidence import evidence_of, named
 from bayesgraph.cli.reading import Reading, is_many, reads_table
+from bayesgraph.compilation import tiers
 from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
 from bayesgraph.io import tables
 from bayesgraph.variables import Continuous, Name, has_text_states
@@ -462,6 +463,20 @@ def render(
     typer.echo(f"Drawn to {output}")
 
 
+@app.command(name="warm-up", epilog="Example: bayesgraph warm-up")
+def warm_up(
+    background: Annotated[
+        bool, typer.Option(help="Without a bar, until the end of standard input.", hidden=True)
+    ] = False,
+) -> None:
+    """Compile everything that is compiled, for images and machines that must answer at once."""
+    if background:
+        cli.warm_up.in_background()
+    else:
+        cli.warm_up.with_progress()
+        typer.echo("All kernels are compiled.")
+
+
 @app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.bayesgraph")
 def convert(
     source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
@@ -480,6 +495,8 @@ def convert(
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
+    # A command ends before another process would have compiled anything.
+    tiers.background.allowed = False
     if version:
         typer.echo(bg.__version__)
         raise typer.Exit

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.parallel import by_rows
 
@@ -98,7 +98,17 @@ def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> N
     )
 
 
-@numba.njit(cache=True, nogil=True)
+def _cells_of_rows(out: Floats, values: NDArray[Any], *others: Any) -> int:
+    """Return the number of products of values and cells in a range of rows."""
+    return len(out) * values.shape[1] * int(others[-1] - others[-2])
+
+
+def _paths(out: Floats, columns: Floats, tree: TreeArrays, depth: int, *_: Any) -> int:
+    """Return the maximum number of splits and amounts that the rows of a tree meet."""
+    return columns.shape[1] * (depth + out.shape[0])
+
+
+@kernel()
 def add_tables(
     out: Floats,
     columns: NDArray[np.integer],
@@ -142,7 +152,7 @@ def add_tables(
                         target[i] += row[index[i]]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def add_linear(
     out: Floats,
     columns: Floats,
@@ -193,7 +203,7 @@ def add_linear(
                         target[i] += added if added == added else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=_cells_of_rows)
 def _add_gaussians(
     out: Floats,
     values: Floats,
@@ -233,7 +243,7 @@ def _add_gaussians(
                             target[i] += added if added == added else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=_cells_of_rows)
 def _add_states(
     out: Floats,
     codes: NDArray[np.integer],
@@ -266,7 +276,7 @@ def _add_states(
 
 
 # Sums may be reordered for vector instructions, but NaN and infinity must keep their meaning.
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
 def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int) -> None:
     n_cells, n_columns = table.shape
     for first in range(begin, end, 4):
@@ -292,7 +302,7 @@ def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int)
             out[cell, first + 3] += d
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
 def _add_centred(
     out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
 ) -> None:
@@ -322,7 +332,7 @@ def _add_centred(
                 target[first + 3] += d
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_four(
     out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
 ) -> None:
@@ -336,7 +346,7 @@ def _add_four(
         out[k + 3, i] += d
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda out, indptr, *_: len(out) * int(indptr[-1]))
 def add_sparse(
     out: Floats,
     indptr: NDArray[np.integer],
@@ -414,7 +424,7 @@ def add_sparse(
 _REACH = 8.6
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda out, values, points, *_: len(values) * len(points))
 def add_kernel_densities(
     out: Floats,
     values: Floats,
@@ -479,7 +489,7 @@ def add_kernel_densities(
                 out[cell, i] += constant + math.log(total) - 0.5 * gap * gap
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def add_histogram(
     out: Floats, x: Floats, edges: Floats, log_density: Floats, exponent: float
 ) -> None:
@@ -533,7 +543,7 @@ TreeArrays: TypeAlias = tuple[
 ]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _next_leaf(
     columns: Floats,
     i: int,
@@ -573,7 +583,7 @@ def _next_leaf(
     return node, weight, top
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=_paths)
 def add_tree(
     out: Floats,
     columns: Floats,
@@ -630,7 +640,7 @@ def add_tree(
             out[0, i] += np.log(total[0]) if branched else log_values[node, child[i]]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=_paths)
 def spread_over_nodes(
     out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
 ) -> None:
@@ -657,7 +667,7 @@ def spread_over_nodes(
                 out[node, k] += weight * amounts[i, k]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
     """Return the index of the leaf that each row reaches, shape (n_rows,); no value is missing."""
     out = np.empty(columns.shape[1], dtype=np.int64)
@@ -668,7 +678,7 @@ def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def same_split_above(
     feature: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -697,7 +707,7 @@ def same_split_above(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda out, values, *_: out.size * values.shape[1] ** 2)
 def add_marginal_gaussians(
     out: Floats,
     values: Floats,

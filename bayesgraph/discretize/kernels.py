@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 # Tolerance of costs: smaller differences are ties, which go to fewer intervals.
@@ -16,7 +16,7 @@ _TIE = 1e-6
 _ROUNDING = 1e-12
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def elementary_bins(
     values: Floats, classes: NDArray[np.signedinteger], weights: Floats, n_classes: int
 ) -> tuple[NDArray[np.int64], Floats]:
@@ -66,7 +66,7 @@ def elementary_bins(
 # ------------------------------------------------------------------------- Fayyad and Irani
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
     """Return weight, weight times class entropy (bits) and number of classes of bins a to b - 1.
 
@@ -84,7 +84,7 @@ def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
     return total, total * math.log2(total) - logs, present
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def split_recursively(sums: Floats) -> NDArray[np.bool_]:
     """Return a mask of the bins that begin an interval, by the method of Fayyad and Irani.
 
@@ -136,12 +136,12 @@ def split_recursively(sums: Floats) -> NDArray[np.bool_]:
 # ------------------------------------------------------------------------------------ Boulle
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def log_factorial(x: float, table: Floats) -> float:
     return table[int(x)] if len(table) else math.lgamma(x + 1.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
     """Return the MODL cost in nats of a part with the class counts ``one + sign * other``.
 
@@ -161,13 +161,13 @@ def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
     """Return the cost of bins a to b - 1 as one interval; see `joined_cost`."""
     return joined_cost(sums[b], sums[a], -1.0, table)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
     """Update a tournament tree of minima after ``delta[leaf]`` has changed.
 
@@ -181,7 +181,7 @@ def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> No
         node //= 2
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.bool_]:
     """Return a mask of the bins that begin an interval, by greedy merging of neighbours.
 
@@ -250,7 +250,7 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
     return begins
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
     """Return the minimum cost of bins a to b - 1 as two intervals, and the second's first bin.
 
@@ -272,7 +272,7 @@ def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int
     return minimum - 2 * log_factorial(n_classes - 1.0, table), at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_]) -> None:
     """Improve a partition in place by the best of four moves until none lowers the cost.
 
@@ -367,7 +367,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
 # --------------------------------------------------------------------------- groups of values
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
     """Return the group of each value in the best grouping found by greedy merging.
 
@@ -440,7 +440,7 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
     return group
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.int64]) -> None:
     """Move single values to other groups, or to a new group, as long as that lowers the cost.
 
@@ -495,7 +495,7 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
 # --------------------------------------------------------------------- cells of a stream's summary
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
     """Mark in `begins` the first cells of `bins` intervals of about equal weight."""
     n_cells = len(begins)
@@ -510,7 +510,7 @@ def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
             interval = int(middle * bins / total) + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def class_sums(counts: Floats) -> Floats:
     """Return cumulative class weights of the cells, shape (n_cells + 1, n_classes)."""
     sums = np.zeros((len(counts) + 1, counts.shape[1]))
@@ -520,7 +520,7 @@ def class_sums(counts: Floats) -> Floats:
     return sums
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
     """Mark in `begins` the first cells of the intervals of minimum MODL cost that the search finds.
 
@@ -551,7 +551,7 @@ def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_
 # begins, bool, shape (n_cells,): receives the marks.
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def width_cells(
     counts: Floats,
     low: Floats,
@@ -574,7 +574,7 @@ def width_cells(
         begins[b] = b == 0 or interval > before
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def frequency_cells(
     counts: Floats,
     low: Floats,
@@ -587,7 +587,7 @@ def frequency_cells(
     _equal_weights(class_sums(counts), bins, begins)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def kmeans_cells(
     counts: Floats,
     low: Floats,
@@ -629,7 +629,7 @@ def kmeans_cells(
             break
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def mdlp_cells(
     counts: Floats,
     low: Floats,
@@ -645,7 +645,7 @@ def mdlp_cells(
         begins[:] = split_recursively(sums)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def modl_cells(
     counts: Floats,
     low: Floats,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 STEADY, WARNING, DRIFT = 0, 1, 2
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
     """Return the increase of the sum of squared deviations when two groups are joined.
 
@@ -22,7 +22,7 @@ def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
     return n * n2 / (n + n2) * (total / n - total2 / n2) ** 2
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _push(
     x: float, counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
@@ -54,7 +54,7 @@ def _push(
         level += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _drop_oldest(
     counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
@@ -74,7 +74,7 @@ def _drop_oldest(
         window[1], window[2] = 0.0, 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _cut(
     delta: float, min_length: int, counts: NDArray[np.int64], totals: Floats, window: Floats
 ) -> int:
@@ -106,7 +106,7 @@ def _cut(
     return 0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def update_adwin(
     values: Floats,
     delta: float,
@@ -156,7 +156,7 @@ def update_adwin(
             _drop_oldest(counts, totals, squares, window)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def update_page_hinkley(
     values: Floats,
     min_instances: int,
@@ -190,7 +190,7 @@ def update_page_hinkley(
             state[:] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def update_ddm(
     values: Floats,
     warm_start: int,

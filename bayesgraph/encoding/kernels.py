@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 
@@ -13,7 +13,7 @@ from bayesgraph.parallel import over_rows
 _THREAD = 1 << 18
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def column_ranges(
     matrix: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> None:
@@ -28,7 +28,7 @@ def column_ranges(
             high[j] = max(high[j], value)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def mark_present(
     matrix: NDArray[np.int64],
     low: NDArray[np.int64],
@@ -52,7 +52,7 @@ def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
     return negative, infinite, missing
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
     negative, infinite, missing = 0, 0, 0
     for i in range(len(values)):  # over `values` itself the loop is not vectorised
@@ -78,7 +78,7 @@ def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.i
     return np.max(largest, axis=0), np.sum(missing, axis=0)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def look_up(
     matrix: NDArray[np.int64],
     low: NDArray[np.int64],
@@ -119,7 +119,7 @@ def look_up(
                 column[i] = table[at] if at < size else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def find_intervals(
     matrix: NDArray[np.float64],
     cuts: NDArray[np.float64],
@@ -173,7 +173,7 @@ def find_intervals(
                 column[first + i] = codes[i] if values[i] == values[i] else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def find_states(
     matrix: NDArray[np.float64],
     states: NDArray[np.float64],
@@ -217,7 +217,7 @@ def find_states(
                 column[i] = code_of[at] if at < len(own) and own[at] == value else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _scan(
     matrix: NDArray[np.float64],
     largest: NDArray[np.float64],
@@ -233,7 +233,7 @@ def _scan(
             missing[j] += value != value
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np.bool_]:
     """Return for each column whether a few rows leave it open that it determines the class.
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesgraph import parallel
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.contract import Case
@@ -317,7 +318,7 @@ def execute(
         worst, total = max(worst, int(status)), total + float(log_mass)
         if stop is not None:
             second = partial(run, begin, stop, own, 2, False)
-            other = _helper(os.getpid()).submit(second) if kernels.N_THREADS > 1 else None
+            other = _helper(os.getpid()).submit(second) if parallel.N_THREADS > 1 else None
             run(begin, stop, space, 1, False)
             if other is None:
                 second()

@@ -11,10 +11,10 @@ eliminated first outermost, so that messages are read and written contiguously.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.inference.junction import (
     Floats,
     Ints,
@@ -32,9 +32,6 @@ from bayesgraph.inference.planning_kernels import (
     with_intermediates,
 )
 from bayesgraph.parallel import by_rows
-
-# Maximum number of threads.
-N_THREADS = numba.config.NUMBA_NUM_THREADS
 
 # Operations. An instruction consists of: operation, length, target, source, kind of source, number
 # of dimensions, number of loop dimensions, then (count, target step, source step) for each
@@ -66,7 +63,7 @@ MINIMUM_LOG2 = -1000.0
 OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _emit(
     code: Ints,
     size: int,
@@ -117,7 +114,7 @@ def _emit(
     return at
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: int) -> int:
     """Append an instruction without loops, with arguments a, b, c and d; return the code size."""
     code[size], code[size + 1], code[size + 2], code[size + 3] = operation, SHORT, a, b
@@ -125,7 +122,7 @@ def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: in
     return size + SHORT
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Ints) -> None:
     """Write the stride of a table along each axis of a clique, 0 for axes that the table lacks.
 
@@ -137,7 +134,7 @@ def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Int
         out[place[axis[at]]] = stride[at]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def compile_tree(
     tables: TableArrays,
     tree: Tree,
@@ -453,7 +450,7 @@ def compile_tree(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(work=lambda tables, question, *_: 10 * len(question.cards) ** 2, error_model="numpy")
 def compile_query(
     tables: TableArrays,
     question: Restricted,
@@ -493,7 +490,7 @@ TOO_MANY = 3
 _SAFE_MASS = 1e-250
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def enumerate_joint(
     cards: Ints,
     start: Ints,
@@ -619,7 +616,7 @@ def enumerate_joint(
 
 
 # Sums may be reordered, so that a sum along a row uses vector instructions.
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+@kernel(error_model="numpy", fastmath={"reassoc", "nsz"})
 def _linear(
     operation: int,
     target: Floats,
@@ -715,7 +712,7 @@ def _linear(
             return
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _logarithmic(
     operation: int,
     target: Floats,
@@ -762,7 +759,7 @@ def _logarithmic(
             return
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def run(
     code: Ints,
     tables: Floats,
@@ -936,7 +933,7 @@ def run(
     return status, log_mass
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
     """Add the partial sums of the second of two threads that shared a loop to those of the first.
 
@@ -950,7 +947,24 @@ def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
         at += SHORT
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _blocks_of_rows(
+    code: Ints,
+    tables: Floats,
+    offsets: Ints,
+    minima: Floats,
+    work: Floats,
+    result: Floats,
+    codes: Ints,
+    likelihood_at: Ints,
+    cards: Ints,
+    n_together: int,
+    logs: Floats,
+) -> int:
+    """Return the work of `run_rows`: that of `run` for each block."""
+    return (len(code) + len(tables) + len(work)) * -(-logs.shape[1] // n_together)
+
+
+@kernel(work=_blocks_of_rows, error_model="numpy")
 def run_rows(
     code: Ints,
     tables: Floats,
@@ -1019,7 +1033,7 @@ def run_rows(
 # ------------------------------------------------------------------------- one clique at a time
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
     """Return the factors and incoming messages of each clique as linked lists; see `linked`.
 
@@ -1037,7 +1051,7 @@ def operand_lists(home: Ints, parent: Ints, up: Ints) -> tuple[Ints, Ints]:
     return linked(owner, n_cliques, False)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(work=lambda c, assigned, *_: 4 * len(assigned), error_model="numpy")
 def local_values(
     c: int,
     assigned: Ints,
@@ -1125,7 +1139,21 @@ def local_values(
 _ROWS_TOGETHER = 64
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _choices(
+    assigned: Ints,
+    uniform: Floats,
+    chosen: Ints,
+    program: Program,
+    tables: Floats,
+    offsets: Ints,
+    work: Floats,
+    linear: bool,
+) -> int:
+    """Return the work of `decode`."""
+    return 20 * assigned.size + len(tables) + len(work)
+
+
+@kernel(work=_choices, error_model="numpy")
 def decode(
     assigned: Ints,
     uniform: Floats,
@@ -1213,7 +1241,7 @@ def largest(scores: Floats) -> NDArray[np.intp]:
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _largest(scores: Floats, best: NDArray[np.intp], begin: int, end: int) -> None:
     # Blocks of rows stay in the cache; in a block, scores are read class by class, as stored.
     maximum = np.empty(512)

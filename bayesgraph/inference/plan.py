@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.compilation import tiers
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.inference import planning_kernels as kernels
 from bayesgraph.inference.junction import Tree
@@ -78,6 +79,11 @@ class Plan(Displayed):
     parts: tuple[Plan, ...] = ()
 
     @property
+    def tier(self) -> str:
+        """How a computation of this size would run now: ``"interpreted"`` or ``"compiled"``."""
+        return tiers.tier(self.workspace)
+
+    @property
     def order(self) -> tuple[Name, ...]:
         """Names of the eliminated variables, in order of elimination."""
         gone = [step.variable for step in self.steps]
@@ -144,6 +150,7 @@ class Plan(Displayed):
             ("workspace", self.workspace > 0, _size(self.workspace)),
             ("multiplications", True, f"{format_count(self.multiplications)} (about {seconds})"),
             ("components", self.components > 1, f"{format_count(self.components)} Gaussians"),
+            ("tier", self.tier == "interpreted", "interpreted, until compiled kernels pay"),
         ]
         notes = [f"joint states of {_names(self.joint)}, one after the other"] if self.joint else []
         for number, step in enumerate(self.steps, start=1):

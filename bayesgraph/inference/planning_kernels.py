@@ -8,10 +8,10 @@ time.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.inference.junction import (
     Cliques,
     Floats,
@@ -31,7 +31,7 @@ _SCORES = 4
 _MAXIMUM_SIMPLICIAL = 40
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def filled(n: int, value: int) -> Ints:
     """Return an array of n integers equal to `value`."""
     out = np.empty(n, np.int64)
@@ -40,7 +40,7 @@ def filled(n: int, value: int) -> Ints:
     return out
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def grown(pool: Ints, size: int, more: int) -> Ints:
     """Return `pool`, or a larger copy if `more` entries do not fit after the first `size` ones."""
     if size + more <= len(pool):
@@ -51,7 +51,7 @@ def grown(pool: Ints, size: int, more: int) -> Ints:
     return larger
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
     """Group items by owner: return a linked list of the items of each of n owners.
 
@@ -69,7 +69,7 @@ def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
     return first, following
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def table_layout(
     cards: Ints, start: Ints, item: Ints, sums_to_one: bool
 ) -> tuple[Ints, Ints, Ints]:
@@ -95,7 +95,7 @@ def table_layout(
     return step, base, child
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evidence_offsets(
     start: Ints, item: Ints, step: Ints, base: Ints, n_variables: int, observed: Ints, states: Ints
 ) -> Ints:
@@ -117,7 +117,7 @@ def evidence_offsets(
     return offsets
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _root(part: Ints, v: int) -> int:
     """Return the representative of variable v's connected component (union-find in `part`)."""
     while part[v] != v:
@@ -126,7 +126,7 @@ def _root(part: Ints, v: int) -> int:
     return v
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def restrict(
     tables: TableArrays,
     start: Ints,
@@ -271,7 +271,7 @@ def restrict(
 # ------------------------------------------------------------------------------- elimination orders
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     """Return the neighbours of each variable in the interaction graph, ascending.
 
@@ -312,7 +312,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     return near_start, near
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _sort(values: Ints, start: int, end: int) -> None:
     """Sort ``values[start:end]`` in place by Shell sort (gaps of Knuth 1973); ranges are short."""
     gap = 1
@@ -329,7 +329,7 @@ def _sort(values: Ints, start: int, end: int) -> None:
         gap //= 3
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
     low, high = near_start[a], near_start[a + 1]
     while low < high:
@@ -341,7 +341,7 @@ def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
     return low < near_start[a + 1] and near[low] == b
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, gone: Ints) -> int:
     """Eliminate simplicial variables of the first stage (0), and return their number.
 
@@ -398,7 +398,7 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _ones(x: np.uint64) -> np.int64:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -406,13 +406,13 @@ def _ones(x: np.uint64) -> np.int64:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _lowest(x: np.uint64) -> np.int64:
     """Return the position of the lowest bit that is set."""
     return _ones((x & (~x + np.uint64(1))) - np.uint64(1))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _first_fill(near: Bits, weight: Floats) -> Floats:
     """Return the fill-in of each variable: the weight of edges that its elimination would add.
 
@@ -439,7 +439,7 @@ def _first_fill(near: Bits, weight: Floats) -> Floats:
     return fill
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def _greedy(
     start_near: Bits,
     start_fill: Floats,
@@ -572,7 +572,7 @@ def _greedy(
     return cost, work
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _random(state: Bits) -> float:
     """Return a random number in [0, 1) and advance the state (xorshift64*, Vigna 2016)."""
     x = state[0]
@@ -583,7 +583,7 @@ def _random(state: Bits) -> float:
     return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(work=lambda cards, *_: 10 * len(cards) ** 2, error_model="numpy")
 def elimination_order(
     cards: Ints,
     start: Ints,
@@ -677,7 +677,7 @@ def elimination_order(
 # ----------------------------------------------------------------------------------- junction trees
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the maximal cliques of an elimination order, joined to a junction forest.
 
@@ -773,7 +773,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
     return out_start, member[:to].copy(), parent
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, size: int) -> int:
     """Append to `pool` the variables of ``source[begin:end]`` that variable v's product lacks.
 
@@ -789,7 +789,7 @@ def _unite(source: Ints, begin: int, end: int, v: int, mark: Ints, pool: Ints, s
     return size
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, float, float]:
     """Assign every factor to the clique closest to the root that contains its scope.
 
@@ -834,7 +834,7 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
     return home, unit, total, largest
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def rooted(
     cards: Ints,
     c_start: Ints,
@@ -941,7 +941,7 @@ def rooted(
     return Cliques(out_start, out, residual, out_parent)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -> Ints:
     """Return the root clique of each tree for which the fewest table entries must be summed.
 
@@ -1027,7 +1027,7 @@ MAXIMUM_WORK = 1e8
 _SMALL = 3000
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(work=lambda question, *_: 10 * len(question.cards) ** 2, error_model="numpy")
 def junction_tree(question: Restricted, stages: Ints) -> Tree:
     """Return a junction tree of the relevant factors, with its elimination order and roots.
 
@@ -1088,7 +1088,7 @@ _SHARE = 6
 _FACTOR, _MESSAGE, _LEAVING, _NODE = 0, 1, 2, 3
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def with_intermediates(tree: Tree, everything: bool) -> Tree:
     """Return the tree with intermediate tables between large cliques and their operands.
 
@@ -1255,7 +1255,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
     """Return the variables ``item[begin:end]`` as a bit mask of their positions in a clique.
 
@@ -1267,7 +1267,7 @@ def _bits(item: Ints, begin: int, end: int, place: Ints) -> np.uint64:
     return bits
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
     """Return the number of entries of a table over a subset of a clique's variables.
 
@@ -1283,7 +1283,7 @@ def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
     return entries
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _attach(
     what: int, which: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
 ) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def expect_normal(
     values: Floats,
     group: NDArray[np.integer],
@@ -133,7 +133,7 @@ def expect_normal(
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def add_losses(
     joint: Floats, labels: NDArray[np.signedinteger], weights: Floats, kind: int
 ) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def pair_information(
     cells: Floats,
     cards: NDArray[np.int64],
@@ -53,7 +53,7 @@ def pair_information(
             at += size
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def listed_information(
     cells: Floats,
     shapes: NDArray[np.int64],
@@ -80,7 +80,7 @@ def listed_information(
         at += size
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def table_information(
     cells: Floats, n_groups: int, r: int, s: int, of_y: Floats
 ) -> tuple[float, float]:
@@ -114,7 +114,7 @@ def table_information(
     return (max(found / total, 0.0) if total > 0.0 else 0.0), total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def spanning_forest(weights: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the edges i < j of a maximum spanning forest of a complete graph (Prim 1957).
 

@@ -4,10 +4,10 @@ Counts are float64, which is exact for sums of integer weights up to 2**53."""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 # Number of rows of a block, which is counted for all columns while its codes are in the cache.
@@ -17,7 +17,7 @@ _BLOCK = 4096
 _JOINT_BLOCK, _JOINT_CELLS, _ROWS_A_CELL = 32768, 8192, 4
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def count_singles(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -50,7 +50,7 @@ def count_singles(
                 out[group[i], first + column[i]] += weights[i] if weighted else 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda codes, *_: codes.size * len(codes))
 def count_pairs(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -103,7 +103,7 @@ def count_pairs(
                     _count_some(base[:n], block[j], cards[j], heavy, table)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def joint_columns(
     codes: NDArray[np.signedinteger], cards: NDArray[np.int64], n_groups: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -120,7 +120,7 @@ def joint_columns(
     return _twos(widths, int(np.sqrt(n_cells / (n_groups + 1)))), widths
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda codes, *_: codes.size * len(codes))
 def count_joint(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -174,7 +174,7 @@ def count_joint(
                 _add_between(table, twos[p], twos[q], n_groups, cards, widths, start, out)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _twos(widths: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     """Return columns two by two, shape (n_twos, 2), with at most `limit` joint states each."""
     order = np.argsort(widths, kind="mergesort")
@@ -189,7 +189,7 @@ def _twos(widths: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     return twos[:n_twos]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _count_cells(
     base: NDArray[np.int32], right: NDArray[np.int32], size: int, table: NDArray[np.int32]
 ) -> None:
@@ -198,7 +198,7 @@ def _count_cells(
         table[base[row] * size + right[row]] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_within(
     table: NDArray[np.int32],
     two: NDArray[np.int64],
@@ -218,7 +218,7 @@ def _add_within(
                 out[to + (g * cards[left] + a) * cards[right] + b] += found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_between(
     table: NDArray[np.int32],
     two: NDArray[np.int64],
@@ -252,7 +252,7 @@ def _add_between(
                             out[first + state * step] += sums[c]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _place(
     i: int, j: int, g: int, a: int, cards: NDArray[np.int64], start: NDArray[np.int64]
 ) -> tuple[int, int]:
@@ -264,13 +264,13 @@ def _place(
     return start[pair] + g * cards[j] * cards[i] + a, cards[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _pair_number(i: int, j: int, n_columns: int) -> int:
     """Return the number of the pair i < j in lexicographic order."""
     return i * n_columns - i * (i + 1) // 2 + j - i - 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda codes, columns, *_: codes.shape[1] * len(columns))
 def count_beside(
     codes: NDArray[np.signedinteger],
     columns: NDArray[np.intp],
@@ -311,7 +311,7 @@ def count_beside(
                     table[at] += weights[row] if weighted else 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _row_keys(
     left: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -333,7 +333,7 @@ def _row_keys(
     return complete
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _count_all(
     base: NDArray[np.int64], right: NDArray[np.signedinteger], card: int, table: Floats
 ) -> None:
@@ -341,7 +341,7 @@ def _count_all(
         table[base[row] * card + right[row]] += 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _count_some(
     base: NDArray[np.int64],
     right: NDArray[np.signedinteger],
@@ -355,7 +355,7 @@ def _count_some(
             table[base[row] * card + right[row]] += weights[row] if weighted else 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _first_observed(values: Floats) -> Floats:
     """Return the first value of each column that is not NaN, or 0 for a column of NaN."""
     first = np.zeros(values.shape[1])
@@ -367,7 +367,7 @@ def _first_observed(values: Floats) -> Floats:
     return first
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def group_moments(
     values: Floats,
     group: NDArray[np.signedinteger],
@@ -425,7 +425,7 @@ def group_moments(
 _MOMENTS_BLOCK = 2048
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda values, codes, *_: 3 * values.size * len(codes))
 def mixed_moments(
     values: Floats,
     codes: NDArray[np.signedinteger],
@@ -504,7 +504,7 @@ def mixed_moments(
                         count[to, k] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_deviations(
     keys: NDArray[np.int64],
     weights: Floats,
@@ -534,7 +534,7 @@ def _add_deviations(
                 count[cell, k] = count[cell, 0]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_squares(
     keys: NDArray[np.int64],
     weights: Floats,
@@ -558,7 +558,7 @@ def _add_squares(
                 square[cell, k] += w * x * x if x == x else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def sum_sparse(
     indptr: NDArray[np.signedinteger],
     indices: NDArray[np.signedinteger],
@@ -604,7 +604,7 @@ def sum_sparse(
         totals[i] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def sum_dense(
     values: Floats,
     group: NDArray[np.signedinteger],
@@ -649,7 +649,7 @@ _NODE = 64
 _PLACED = 64
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _search_tree(edges: Floats) -> Floats:
     """Return a balanced tree of ascending edges, a level a row: the last edge of each node below.
 
@@ -667,7 +667,7 @@ def _search_tree(edges: Floats) -> Floats:
     return tree
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def count_bins(
     values: Floats,
     group: NDArray[np.signedinteger],

@@ -9,6 +9,7 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
+from bayesgraph import parallel
 from bayesgraph.errors import MemoryLimitError
 from bayesgraph.inference import compiled
 from bayesgraph.inference import execution_kernels as execution
@@ -294,7 +295,7 @@ def test_a_table_that_is_made_in_tiles(large):
 def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
     answers = []
     for count in (1, 2):
-        monkeypatch.setattr(execution, "N_THREADS", count)
+        monkeypatch.setattr(parallel, "N_THREADS", count)
         answers.append(large.marginals().log_evidence)
         answers.append(large.marginals()[7].probabilities.tolist())
     assert answers[:2] == answers[2:]

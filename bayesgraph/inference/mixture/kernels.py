@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesgraph.compilation import kernel
 
 # Number of rows of a block, whose sums stay in the cache while all tables of a network are added.
 _BLOCK = 128
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda codes, child, first, column, *_: 4 * codes.shape[1] * len(column))
 def add_network(
     codes: NDArray[np.int32],
     child: NDArray[np.int64],
@@ -106,7 +107,7 @@ def add_network(
                     _add_exponential(share[i, k], maximum, total, k, start + i)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _places(
     codes: NDArray[np.int32],
     column: NDArray[np.int64],
@@ -138,7 +139,7 @@ def _places(
             at[i] += step * values[start + i]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_exponential(
     value: float, maximum: NDArray[np.float64], total: NDArray[np.float64], k: int, i: int
 ) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 # Lower bound of factors and running products: the product of two such values is a normal float.
@@ -24,7 +24,7 @@ _TINY = 1e-300
 _NARROW = 600.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def write_posteriors(scores: Floats, posterior: Floats) -> None:
     """Write the class posterior of each row, given the log joint `scores`, shape (n_rows, K)."""
     n_rows, k = scores.shape
@@ -42,7 +42,7 @@ def write_posteriors(scores: Floats, posterior: Floats) -> None:
             posterior[n, c] *= share
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> float:
     """Write the factors by which a step of one exponent multiplies joint probabilities.
 
@@ -66,7 +66,7 @@ def _factors(table: Floats, counts: Floats, step: float, factor: Floats) -> floa
     return gain
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _log_sum(
     column: NDArray[np.int32], weights: Floats, unit: bool, posterior: Floats, factor: Floats
 ) -> float:
@@ -98,7 +98,7 @@ def _log_sum(
     return total + math.log(product)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _smoothed_loss(
     column: NDArray[np.int32],
     labels: NDArray[np.intp],
@@ -141,7 +141,7 @@ def _smoothed_loss(
     return total - (math.log(above) - math.log(below))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _accept(
     column: NDArray[np.int32],
     table: Floats,
@@ -176,7 +176,7 @@ def _accept(
         write_posteriors(scores, posterior)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def sweep(
     columns: NDArray[np.int32],
     labels: NDArray[np.intp],

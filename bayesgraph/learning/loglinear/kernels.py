@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesgraph.compilation import kernel
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, out: Array) -> None:
     """Write the scores of rows begin to end: the bias plus the effects of the row's table cells."""
     n_classes = len(bias)
@@ -36,7 +37,7 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
                     score[k] += effect[k]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) -> float:
     """Return the weighted sum of -log P(label); overwrite scores by weighted residuals.
 
@@ -63,7 +64,7 @@ def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) 
     return loss
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
     """Add the residuals of each row to its cells in `out`: the gradient of the loss by effects."""
     n_classes = residuals.shape[1]
@@ -86,7 +87,7 @@ def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
                     total[k] += residual[k]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def pair_gains(
     first: int,
     last: int,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 # Modes: which exponents are learned.
@@ -49,7 +49,7 @@ class Steps(NamedTuple):
     mean_bias: Floats
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _posterior(scores: Floats) -> None:
     """Replace log scores by normalised probabilities, in place."""
     maximum = scores.max()
@@ -61,7 +61,7 @@ def _posterior(scores: Floats) -> None:
         scores[k] /= total
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(interpreted=False, fastmath={"reassoc", "contract", "nsz"})
 def add_scores(logs: Floats, shared: Floats, own: Floats, out: Floats) -> None:
     """Add ``sum_f (shared_f + own_kf) logs_kf`` of one row to the score of each class.
 
@@ -80,7 +80,7 @@ def add_scores(logs: Floats, shared: Floats, own: Floats, out: Floats) -> None:
 
 # No operation may be reordered or fused here: files store these sums, and a compiler would decide
 # depending on inlining, which can differ between installations.
-@numba.njit(cache=True, nogil=True, fastmath={"nsz"})
+@kernel(interpreted=False, fastmath={"nsz"})
 def _add_ranges(
     logs: Floats,
     centre: Floats,
@@ -119,7 +119,7 @@ def _add_ranges(
 
 # `error_model="numpy"` omits checks for zero divisors, which prevent vectorised divisions and
 # roots.
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(interpreted=False, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _move(
     logs: Floats,
     error: Floats,
@@ -189,7 +189,7 @@ def _move(
             bias[k] -= step * error[k]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def learn_rows(
     logs: Floats,
     classes: NDArray[np.int64],
@@ -288,7 +288,7 @@ def learn_rows(
                     mean_own[k, f] += share * (own[k, f] - mean_own[k, f])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def score_rows(logs: Floats, prior: Floats, shared: Floats, own: Floats, out: Floats) -> None:
     """Write the log scores (unnormalised log posterior) of the classes for rows, (n, n_classes).
 

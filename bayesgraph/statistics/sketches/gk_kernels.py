@@ -7,10 +7,10 @@ may be higher (delta); and the weight of each class, whose sum is g.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.kernels import faded
 
@@ -18,14 +18,14 @@ from bayesgraph.statistics.sketches.kernels import faded
 VALUE, LOW, OWN, DELTA, GAPS = 0, 1, 2, 3, 4
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _put(into: Floats, at: int, source: Floats, i: int) -> None:
     """Copy tuple i of `source` to index `at` of `into`."""
     for c in range(into.shape[1]):
         into[at, c] = source[i, c]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _weight(tuples: Floats, at: int) -> float:
     """Return g, the weight of tuple `at` summed over the classes."""
     weight = 0.0
@@ -34,7 +34,7 @@ def _weight(tuples: Floats, at: int) -> float:
     return weight
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _merge_in(
     column: Floats,
     order: NDArray[np.int64],
@@ -90,7 +90,7 @@ def _merge_in(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> int:
     """Return the number of tuples that remain if `count` tuples are compressed.
 
@@ -111,7 +111,7 @@ def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> in
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
     """Merge neighbouring tuples up to the bound `maximum`; return the number of tuples that remain.
 
@@ -135,7 +135,7 @@ def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Fl
     return room - at
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def absorb_quantiles(
     columns: Floats,
     order: NDArray[np.int64],
@@ -183,7 +183,7 @@ def absorb_quantiles(
         size[f] = _compress(new, total, count, maximum, tuples[f])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: float) -> float:
     """Return the approximately smallest bound that leaves at most `room` of `count` tuples.
 
@@ -210,7 +210,7 @@ def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: f
     return maximum
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def fade_quantiles(
     factor: float, light: float, nothing: float, size: NDArray[np.int64], tuples: Floats
 ) -> None:
@@ -240,7 +240,7 @@ def fade_quantiles(
             size[f] = _join_light(size[f], light * weight, tuples[f])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _join_light(n: int, minimum: float, tuples: Floats) -> int:
     """Join tuples of weight below `minimum` to the next tuple; return the number that remain.
 
@@ -264,7 +264,7 @@ def _join_light(n: int, minimum: float, tuples: Floats) -> int:
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def unite_quantiles(
     used: NDArray[np.int64],
     summaries: Floats,
@@ -326,7 +326,7 @@ def unite_quantiles(
         size[f] = _join_neighbours(n, share * total, out[f]) if n * share > 2.0 else n
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _join_neighbours(n: int, maximum: float, tuples: Floats) -> int:
     """Join each of n tuples to the tuple before it while their joint weight is at most `maximum`.
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 # Exponent of the smallest positive float, as `frexp` returns it.
 FIRST_EXPONENT = -1073
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def faded(weight: float, factor: float, nothing: float) -> float:
     """Return a weight times a factor, or 0 if the product is below `nothing`."""
     left = weight * factor
     return left if left >= nothing else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def round_midpoints(below: Floats, above: Floats, up: Floats, down: Floats, out: Floats) -> None:
     """Write midpoints of pairs of numbers, rounded to few decimals.
 

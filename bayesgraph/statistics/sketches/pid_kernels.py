@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.kernels import faded
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _bin_of(edge: Floats, size: int, x: float) -> int:
     """Return the index of the bin that contains `x`; bins include their upper edge.
 
@@ -26,7 +26,7 @@ def _bin_of(edge: Floats, size: int, x: float) -> int:
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
     """Split the bin `at` and its counts in halves; return False if no float lies inside the bin.
 
@@ -46,7 +46,7 @@ def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
     """Merge the two neighbouring bins with the smallest sum of weights; there are `size` bins."""
     minimum, at = np.inf, 0
@@ -69,7 +69,7 @@ def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
                 count[i, k] = count[i + 1, k]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def absorb_histograms(
     columns: Floats,
     classes: NDArray[np.signedinteger],
@@ -131,7 +131,7 @@ def absorb_histograms(
                     _merge_smallest(edge[f], count[f], size[f] + 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def fade_histograms(
     factor: float,
     light: float,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.discretize.kernels import class_sums, most_probable_cuts
 from bayesgraph.factors.algebra import Floats
 
@@ -29,7 +29,7 @@ PRICE = 2.0
 _DEVIATIONS = 3.0
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def _normal_quantile(u: float) -> float:
     """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
     if min(u, 1.0 - u) < 0.02425:
@@ -51,7 +51,7 @@ def _normal_quantile(u: float) -> float:
     return top * q / low
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     """Write orthonormal polynomials evaluated at points; return the number of polynomials.
 
@@ -78,7 +78,7 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     return out.shape[0]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
     """Write the distribution ``p_j exp(b . T_j) / Z`` in which the statistics T have given means.
 
@@ -155,7 +155,7 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
     return value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats) -> float:
     """Write class totals, shares of cells, and normal scores of their ranks; return total weight.
 
@@ -177,7 +177,7 @@ def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats)
     return weight
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def first_gains(
     start: NDArray[np.int64], counts: Floats, out: Floats, first: int, last: int
 ) -> None:
@@ -205,7 +205,7 @@ def first_gains(
                     out[f, d] += 0.5 * total * total / totals[k]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def smooth_cells(
     start: NDArray[np.int64],
     counts: Floats,
@@ -301,7 +301,7 @@ def smooth_cells(
             shares[a:b] = counts[a:b]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
     """Return the gain in log likelihood by class-specific instead of pooled probabilities.
 
@@ -326,7 +326,7 @@ def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
     return gain
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy")
 def _mark_intervals(
     tilted: Floats, share: Floats, totals: Floats, width: float, begins: NDArray[np.bool_]
 ) -> None:
@@ -371,7 +371,7 @@ def _mark_intervals(
 _TOGETHER = 8
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def log_intervals(
     columns: Floats,
     start: NDArray[np.int64],
@@ -416,7 +416,7 @@ def log_intervals(
                     out[row, k, f] = logs[at, k] if there else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def log_gaussians(
     columns: Floats, mean: Floats, variance: Floats, out: Floats, first: int, last: int
 ) -> None:
@@ -445,7 +445,7 @@ def log_gaussians(
                     out[row, k, f] = max(found, _MIN_LOG)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(interpreted=False)
 def log_states(
     codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats, first: int
 ) -> None:
