@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 from contextlib import suppress
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
@@ -122,13 +122,19 @@ def cache_folder() -> Path | None:
     return None
 
 
+def _compiler() -> list[Path]:
+    """Return files that change with the version of the compiler, without importing it."""
+    found = [find_spec("numba"), find_spec("llvmlite")]
+    return [Path(each.origin) for each in found if each is not None and each.origin is not None]
+
+
 def _stamp() -> str:
     """Return what the compiled kernels depend on: sources, compiler and processor."""
     state = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*kernels.py")):
+    for path in [*sorted(PACKAGE.rglob("*kernels.py")), *_compiler()]:
         status = path.stat()
         state.update(f"{path} {status.st_mtime_ns} {status.st_size} ".encode())
-    state.update(f"{version('numba')} {sys.version} {platform.processor()}".encode())
+    state.update(f"{sys.version} {platform.processor()}".encode())
     return state.hexdigest()[:16]
 
 
