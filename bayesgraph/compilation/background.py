@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import platform
@@ -43,6 +44,13 @@ class Background:
                 self._owner = os.getpid()
                 with suppress(OSError):
                     self._process = _started()
+                    atexit.register(self._end)
+
+    def _end(self) -> None:
+        """End the process; where this one is killed, the end of its input does it."""
+        if self._process is not None and self._owner == os.getpid():
+            self._process.kill()
+            self._process.communicate()  # waits, and closes the pipe
 
     def is_ready(self) -> bool:
         """Tell whether waiting longer for compiled kernels brings nothing.

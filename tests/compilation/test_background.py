@@ -141,6 +141,7 @@ def run(code, folder, mode="background"):
         text=True,
         check=True,
     )
+    assert done.stderr == ""
     return done.stdout.split()
 
 
@@ -152,6 +153,18 @@ X, y = X.drop_columns("disease"), X["disease"]
 bg.TANClassifier().fit(X, y).predict_proba(X)
 print("numba" in sys.modules)
 """
+
+
+def test_it_ends_with_a_program_that_ends(cache, tmp_path):
+    code = (
+        "from bayesgraph.compilation import background\n"
+        f"background._command = lambda: {background._command()!r}\n"
+        "one = background.Background(); one.start(); print(one._process.pid)"
+    )
+    assert len(run(code, cache)) == 1
+    lock = background._lock()
+    assert lock is not None
+    os.close(lock)
 
 
 @pytest.mark.parametrize("mode", ["background", "never"])
