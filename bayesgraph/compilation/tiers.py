@@ -1,10 +1,9 @@
 """The two tiers of kernels: when a call is interpreted and when it is compiled.
 
-Compiled kernels have to be imported with their compiler, and loaded from a cache or compiled, which
-takes from one second to a minute. The interpreted tier runs the same statements in Python at once,
-some hundred times slower. Small work is therefore
-interpreted, until the time spent on it would have paid for the compiled kernels; large work is
-compiled from its first call.
+Compiled kernels need their compiler imported, and are loaded from a cache or compiled, which takes
+from one second to a minute. The interpreted tier runs the same statements in Python at once, some
+hundred times slower. Small work is therefore interpreted, until the time spent on it would have
+paid for the compiled kernels; large work is compiled from its first call.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ MODES = ("background", "inline", "never")
 # Maximum work of an interpreted call, in units that take a microsecond or two.
 LARGE = 60_000
 # Seconds of interpreted calls after which a process changes to compiled kernels, once they are
-# cached: about the time that it takes to import the compiler and to load them.
-ENOUGH = 0.7
+# cached: about the time that it takes to import the compiler and to load them. While they are not,
+# it looks for them again after some more seconds of interpreted calls.
+ENOUGH, AGAIN = 0.7, 0.2
 
 
 class Tiers:
@@ -43,6 +43,7 @@ class Tiers:
         self.compiled = mode == "inline"
         self.background = background
         self.spent = 0.0
+        self._look_at = ENOUGH
         self._lock = Lock()
 
     def tier(self, work: int) -> str:
@@ -69,7 +70,10 @@ class Tiers:
         """Count the time of an interpreted call; after `ENOUGH` calls are compiled."""
         with self._lock:
             self.spent += seconds
-        if self.spent > ENOUGH and self.mode == "background" and self.background.is_ready():
+            looks = self.spent > self._look_at
+            if looks:
+                self._look_at = self.spent + AGAIN
+        if looks and self.mode == "background" and self.background.is_ready():
             self.compiled = True
 
 
