@@ -9,7 +9,6 @@ import zlib
 # interprets is tested with BAYESGRAPH_COMPILE=never, and by tests/compilation.
 os.environ.setdefault("BAYESGRAPH_COMPILE", "inline")
 
-import cases
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from threadpoolctl import threadpool_limits
@@ -31,6 +30,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000)  # most of what a test makes is in no cycle
         gc.enable()
 
 
@@ -56,6 +56,8 @@ def pytest_collection_modifyitems(config, items):
     a test marked `one_in(n)`. Tests begin with different ones, so that several tests of the same
     values do not leave out the same. One at least of each test is not slow.
     """
+    import cases  # here, as the process that starts workers collects nothing and needs no library
+
     repeated = collections.defaultdict(list)
     more = config.option.markexpr == "slow"
     for item in items:

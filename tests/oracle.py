@@ -130,6 +130,11 @@ class Oracle:
 
         A value is a state, a number, None (not observed) or a list of likelihoods.
         """
+        numbers, agreeing = self._agreeing(evidence)
+        return [self._conditioned(world, weight, numbers) for world, weight in agreeing]
+
+    def _agreeing(self, evidence):
+        """Return the observed numbers, and each world with its weight given the states."""
         hard, soft, numbers = {}, {}, {}
         for name, value in (evidence or {}).items():
             variable = self.by_name[name]
@@ -148,23 +153,31 @@ class Oracle:
             weight = world.weight
             for variable, likelihood in soft.items():
                 weight *= likelihood[world.codes[variable]]
-            result.append(self._conditioned(world, weight, numbers))
-        return result
+            result.append((world, weight))
+        return numbers, result
 
     def _conditioned(self, world, weight, numbers):
+        if not numbers:
+            return World(world.codes, weight, world.free, world.mean, world.covariance)
         seen = list(numbers)
         free = [i for i in range(len(self.continuous)) if i not in numbers]
-        mean, covariance = world.mean[free], world.covariance[np.ix_(free, free)]
-        if seen:
-            gap = np.array(list(numbers.values())) - world.mean[seen]
-            inner = world.covariance[np.ix_(seen, seen)]
-            cross = world.covariance[np.ix_(free, seen)]
-            gain = np.linalg.solve(inner, cross.T).T
-            weight *= normal_density(gap, inner)
-            mean = mean + gain @ gap
-            covariance = covariance - gain @ cross.T
+        mean, covariance = world.mean[free], world.covariance[free][:, free]
+        gap = np.array(list(numbers.values())) - world.mean[seen]
+        inner = world.covariance[seen][:, seen]
+        cross = world.covariance[free][:, seen]
+        gain = np.linalg.solve(inner, cross.T).T
+        weight *= self._density(world, numbers)
+        mean = mean + gain @ gap
+        covariance = covariance - gain @ cross.T
         names = [self.continuous[i] for i in free]
         return World(world.codes, weight, names, mean, covariance)
+
+    @staticmethod
+    def _density(world, numbers):
+        """Return the density of the observed numbers in a world."""
+        seen = list(numbers)
+        gap = np.array(list(numbers.values())) - world.mean[seen]
+        return normal_density(gap, world.covariance[seen][:, seen])
 
     def partition(self):
         """Return the sum (integral) over everything: 1 for a Bayesian network."""
@@ -183,8 +196,11 @@ class Oracle:
         """Return P(targets, evidence) up to the partition, one axis for each discrete target."""
         variables = [self.by_name[name] for name in targets]
         table = np.zeros([v.cardinality for v in variables])
-        for world in self.worlds(evidence):
-            table[tuple(world.codes[v] for v in variables)] += world.weight
+        numbers, agreeing = self._agreeing(evidence)
+        for world, weight in agreeing:
+            if numbers:
+                weight *= self._density(world, numbers)
+            table[tuple(world.codes[v] for v in variables)] += weight
         return table
 
     def posterior(self, targets, evidence=None):

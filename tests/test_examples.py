@@ -4,6 +4,7 @@ import os
 import runpy
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 every = pytest.mark.parametrize("name", EXAMPLES)
 # The first is what the README tells a newcomer to run, the second takes little but its start.
 FIRST, SHORT = "quickstart.py", "by_hand.py"
+# Of the standard library, modules on each topic of text.py.
+FEW_MODULES = [
+    *("asyncio/streams.py", "asyncio/tasks.py", "email/message.py", "mailbox.py", "shutil.py"),
+    *("tempfile.py", "pkgutil.py", "importlib/util.py", "logging/__init__.py", "statistics.py"),
+    *("random.py", "subprocess.py", "concurrent/futures/_base.py", "unittest/case.py"),
+    *("urllib/request.py", "http/client.py"),
+]
 # Arguments by which an example takes seconds.
 ARGUMENTS = {"large.py": ["20000"]}
 
@@ -34,9 +42,20 @@ def run(name, folder):
     assert not done.stderr
 
 
+@pytest.fixture
+def small_library(tmp_path, monkeypatch):
+    """Let the standard library have few modules, for the example that reads their documentation."""
+    paths, folder = sysconfig.get_paths(), tmp_path / "library"
+    for name in FEW_MODULES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(Path(paths["stdlib"]) / name)
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: paths | {"stdlib": str(folder)})
+
+
 # In this process, which has imported the library and loaded its kernels once, and with two folds
 # of every third row where an example compares models, and with the first rows of a stream: the
 # numbers are not checked.
+@pytest.mark.usefixtures("small_library")
 @every
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)

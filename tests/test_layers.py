@@ -112,8 +112,13 @@ def nodes(path):
     return found
 
 
+@functools.cache
 def imports(path):
-    """Yield (full name of what is imported, line, whether inside a function)."""
+    """Return (full name of what is imported, line, whether inside a function) of all imports."""
+    return list(found_imports(path))
+
+
+def found_imports(path):
     package = ".".join(["bayesgraph", *path.relative_to(ROOT).parts[:-1]])
     for node, inside in nodes(path):
         if isinstance(node, ast.Import):

@@ -176,14 +176,10 @@ class TemperedOracle:
         self.model = model
         self.oracle = Oracle.of(model.network)
 
-    def _given_class(self, evidence):
-        """Return P(evidence | c) of the untempered network for every class."""
-        target = self.model.target.name
-        return self.oracle.joint([target], evidence) / self.oracle.joint([target])
-
     def class_posterior(self, evidence):
         model = self.model
-        found = self.oracle.joint([model.target.name]) ** model.prior_exponent
+        target = [model.target.name]
+        found = self.oracle.joint(target) ** model.prior_exponent
         found = found * np.exp(model.bias)
         for cpd in model.network.cpds:
             name = cpd.variable.name
@@ -194,7 +190,9 @@ class TemperedOracle:
                 for p in cpd.parents
                 if p != model.target and p.name in evidence
             }
-            term = self._given_class({**above, name: evidence[name]}) / self._given_class(above)
+            # P(c, parents, feature) / P(c, parents), both of the untempered network
+            together = self.oracle.joint(target, {**above, name: evidence[name]})
+            term = together / self.oracle.joint(target, above)
             found = found * term ** model.exponents[name]
         return found / found.sum()
 

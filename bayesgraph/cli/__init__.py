@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -32,11 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The commands and the parsing of options take longer to import than typer.
         typer.echo(__version__)
         sys.exit(0)
-    command = typer.main.get_command(__getattr__("commands").app)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            code = command.main(args, prog_name="bayesgraph", standalone_mode=False)
+            code = _command().main(args, prog_name="bayesgraph", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
@@ -49,6 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say(_message(error))
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@functools.cache
+def _command() -> Any:
+    """Return all commands with their options, which typer derives from their signatures."""
+    return typer.main.get_command(__getattr__("commands").app)
 
 
 def _message(error: Exception) -> str:

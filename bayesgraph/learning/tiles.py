@@ -154,8 +154,9 @@ def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
     """
     group = _groups(n, order)
     for line in _parallels(order):
-        for shift in range(order):
-            places = np.flatnonzero(line[group] == shift)
+        line_of = line[group]
+        ends = np.cumsum(np.bincount(line_of, minlength=order))
+        for places in np.split(np.argsort(line_of, kind="stable"), ends[:-1]):
             if len(places) > 1:
                 yield places
 

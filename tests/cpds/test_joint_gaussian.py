@@ -63,13 +63,15 @@ def test_rows_equal_scipy_whatever_is_missing(kind, share):
     rows[random.random(rows.shape) < share] = np.nan
     frame = {v.name: column for v, column in zip(X, rows.T, strict=True)}
     joint_density = np.zeros((700, 3, 2))
-    for (b, a), i in itertools.product(np.ndindex(3, 2), range(700)):
-        seen = np.flatnonzero(~np.isnan(rows[i]))
+    known = ~np.isnan(rows)
+    for (b, a), pattern in itertools.product(np.ndindex(3, 2), np.unique(known, axis=0)):
+        alike, seen = (known == pattern).all(axis=1), np.flatnonzero(pattern)
         density = 1.0
         if len(seen):
             inner = covariance_of(joint, (b, a))[np.ix_(seen, seen)]
-            density = multivariate_normal.pdf(rows[i, seen], joint.mean[b, a, seen], inner)
-        joint_density[i, b, a] = density * (0.2, 0.3, 0.5)[b] * (0.3, 0.7)[a]
+            values = rows[np.ix_(alike, seen)]
+            density = multivariate_normal.pdf(values, joint.mean[b, a, seen], inner)
+        joint_density[alike, b, a] = density * (0.2, 0.3, 0.5)[b] * (0.3, 0.7)[a]
     total = joint_density.sum(axis=(1, 2))
     expected = joint_density.sum(axis=2) / total[:, None]
     np.testing.assert_allclose(net.query_rows("b", frame), expected, rtol=1e-9, atol=1e-14)

@@ -239,7 +239,7 @@ def test_the_target_may_be_observed_in_some_rows_or_in_all():
                     assert table[row, state] == -np.inf
 
 
-@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("partial", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_memory_of_a_batch_with_hidden_variables_is_bounded(partial):
     """Tables over variables that no row observes: fewer rows at a time, not more memory."""
     n = 13

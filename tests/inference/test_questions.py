@@ -187,7 +187,7 @@ def wide_joint(seed, n_binary):
     return graph, Joint.of(graph)
 
 
-@pytest.mark.parametrize("n_binary", [12, 15, 17])
+@pytest.mark.parametrize("n_binary", [12, 15, pytest.param(17, marks=pytest.mark.slow)])
 def test_cliques_larger_than_a_tile(n_binary):
     graph, joint = wide_joint(n_binary, n_binary)
     soft = {"three": {"u": 0.5, "v": 0.0, "w": 2.0}, "b5": np.array([0.3, 0.9])}

@@ -36,7 +36,7 @@ def many():
 
 def test_patterns_in_turn_do_not_disturb_each_other(many):
     network, patterns, expected = many
-    for _ in range(3):
+    for _ in range(2):
         for evidence, answers in zip(patterns, expected, strict=True):
             assert bits(network, evidence) == answers
 
@@ -82,7 +82,7 @@ def test_threads_get_the_answers_of_one(many):
     sys.setswitchinterval(1e-5)
     try:
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            for _ in range(3):
+            for _ in range(2):
                 found = list(pool.map(lambda evidence: bits(fresh, evidence), patterns * 2))
                 assert found == expected * 2
     finally:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.mixture import GaussianMixture
@@ -189,7 +189,6 @@ def test_a_tiny_network_against_direct_maximisation(alpha):
     np.testing.assert_allclose(network["b"].values[:, 1], q, atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 1000),
     alpha=st.sampled_from([0.0, 0.3, 1.0]),

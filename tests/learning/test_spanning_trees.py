@@ -65,7 +65,7 @@ def test_draws_follow_the_distribution(scale):
     random = np.random.default_rng(7)
     weights = random_weights(random, 5, scale)
     _, shares = shares_of(all_trees(weights))
-    trees, n = SpanningTrees(weights), 8000
+    trees, n = SpanningTrees(weights), 4000
     drawn = Counter(tuple(trees.draw(random)) for _ in range(n))
     assert set(drawn) <= set(shares)
     often = {edges: share for edges, share in shares.items() if share * n > 5}
