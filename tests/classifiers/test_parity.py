@@ -252,6 +252,7 @@ def sample(seed, kind="normal", n=120, k=3, weighted=True):
     return X.astype(float), y, random.uniform(0.2, 3, n) if weighted else np.ones(n)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("bandwidth", [0.3, 2.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_kernel_densities_of_a_given_bandwidth(seed, bandwidth):

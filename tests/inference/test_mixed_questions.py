@@ -27,6 +27,7 @@ def mixed_case(seed):
     return net, {name: value for name, value in row.items() if random.random() < 0.35}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_k_best_assignments_of_the_discrete_variables(seed):
     net, evidence = mixed_case(seed)
@@ -61,6 +62,7 @@ def test_marginal_map_of_discrete_variables(seed):
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_draws_have_the_moments_of_the_posterior(seed):
     net, evidence = mixed_case(seed)

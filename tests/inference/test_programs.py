@@ -308,15 +308,9 @@ def test_questions_to_a_table_that_is_made_in_tiles(n):
 def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
     answers = []
     for count in (1, 2):
-<<<<<<< HEAD
         monkeypatch.setattr(parallel, "N_THREADS", count)
-        answers.append(large.marginals().log_evidence)
-        answers.append(large.marginals()[7].probabilities.tolist())
-=======
-        monkeypatch.setattr(execution, "N_THREADS", count)
         found = large.marginals()
         answers += [found.log_evidence, found[7].probabilities.tolist()]
->>>>>>> 86fd81a (Take less time for the default tests)
     assert answers[:2] == answers[2:]
     assert len(large.compiled.program((), both=True).halves) > 0
 

@@ -136,6 +136,7 @@ def test_a_restored_star_goes_on(options):
         np.testing.assert_array_equal(again.arrays()[name], array, err_msg=name)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("rows", [699, 853])
 def test_a_saved_model_goes_on(options, rows, tmp_path):
