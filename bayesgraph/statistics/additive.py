@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.statistics.requests import Families, Family
 from bayesgraph.variables import Discrete, Variable
 
 # Tolerance of sums after rows were removed, relative to the largest sum before.
@@ -89,6 +90,12 @@ _Request = TypeVar("_Request")
 
 def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _Request:
     """Return the request with variables replaced; `renamed` maps old variables to new ones."""
+    if isinstance(request, Families):
+        families = (
+            Family.of(*(renamed.get(v, v) for v in f.discrete), *f.continuous)
+            for f in request.families
+        )
+        return Families(tuple(families))  # type: ignore[return-value]
     found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
     if hasattr(request, "columns"):
         found["columns"] = tuple(renamed.get(v, v) for v in request.columns)

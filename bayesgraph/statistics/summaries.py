@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -355,25 +354,20 @@ class PairsSummary(Additive):
         singles = self.singles.grown(renamed)
         at = state_positions(self.request.given, request.given)
         n_groups = len(singles.totals)
-        pair_counts = self.pair_counts
-        new = singles.at
-        if at is not None or new.start[-1] != self.at.start[-1]:
-            tables = []
-            for i, j in combinations(range(len(new.discrete)), 2):
-                table = grown_axis(self.pair_table(i, j), 0, at, n_groups)
-                for axis, k in ((1, i), (2, j)):
-                    moved = state_positions(self.at.discrete[k], new.discrete[k])
-                    table = grown_axis(table, axis, moved, int(new.cards[k]))
-                tables.append(table.reshape(-1))
-            pair_counts = np.concatenate([np.empty(0), *tables])
-        mixed = self.mixed
+        pair_counts, mixed, new = self.pair_counts, self.mixed, singles.at
         places = new.places_of(self.at, renamed)
-        if self.at.continuous and self.at.discrete and (at is not None or places is not None):
-            old_size, new_size = int(self.at.start[-1]), int(new.start[-1])
-            groups = np.arange(len(self.singles.totals)) if at is None else at
-            states = np.arange(old_size) if places is None else places[0]
-            where = (groups[:, None] * new_size + states).reshape(-1)
-            mixed = mixed.grown(where, n_groups * new_size)
+        groups = np.arange(len(self.singles.totals)) if at is None else at
+        states = np.arange(int(self.at.start[-1])) if places is None else places[0]
+        if at is not None or places is not None:
+            starts = _pair_starts(new.cards, n_groups)
+            pair_counts = np.zeros(starts[-1])
+            within = states - np.repeat(new.start[:-1], self.at.cards)
+            old = self.pair_counts, self.at.cards
+            kernels.move_pairs(*old, groups, within, new.cards, starts, pair_counts)
+            if self.at.continuous and self.at.discrete:
+                n_states = int(new.start[-1])
+                where = (groups[:, None] * n_states + states).reshape(-1)
+                mixed = mixed.grown(where, n_groups * n_states)
         return PairsSummary(
             request, singles, pair_counts, self.pair_moments.grown(at, n_groups), mixed
         )
@@ -561,11 +555,7 @@ class FamiliesSummary(Additive):
         `renamed` maps each old variable to the variable that replaces it.
         """
         families = self.request.families
-        request = Families(
-            tuple(
-                Family.of(*(renamed.get(v, v) for v in f.discrete), *f.continuous) for f in families
-            )
-        )
+        request = grown_request(self.request, renamed)
         pairs = zip(families, self.found, strict=True)
         return FamiliesSummary(request, tuple(found.grown(f, renamed) for f, found in pairs))
 

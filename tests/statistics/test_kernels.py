@@ -165,3 +165,20 @@ def test_merging_groups():
 def test_safe_divide():
     found = safe_divide(np.array([1.0, 3.0, 0.0]), np.array([[2.0], [0.0]]))
     np.testing.assert_array_equal(found, [[0.5, 1.5, 0.0], [0.0, 0.0, 0.0]])
+
+
+def test_move_pairs():
+    random = np.random.default_rng(0)
+    new_cards, places = np.array([3, 5, 2, 4]), np.array([0, 2, 4, 1, 0, 3, 2, 1, 3, 0, 1])
+    cards, groups = np.array([2, 5, 1, 3]), np.array([2, 0])
+    codes = np.array([random.integers(r, size=500) for r in cards])
+    group = random.integers(2, size=500)
+    states = np.split(places, np.cumsum(cards)[:-1])
+    moved = np.array([to[c] for to, c in zip(states, codes, strict=True)])
+    no_weights = np.empty(0)
+    counts = summaries._pair_counts(codes, group, 2, no_weights, cards)
+    expected = summaries._pair_counts(moved, groups[group], K, no_weights, new_cards)
+    found = np.zeros(len(expected))
+    starts = summaries._pair_starts(new_cards, K)
+    kernels.move_pairs(counts, cards, groups, places, new_cards, starts, found)
+    np.testing.assert_array_equal(found, expected)
