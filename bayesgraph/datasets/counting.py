@@ -125,7 +125,7 @@ class RowsEncoding:
         columns = columns_of(run)
         if self.grouped is not None:
             columns = self.grouped(columns)
-        table = encode_table(columns, variables, unseen="error")
+        table = encode_table(columns, variables, unseen="error", order="C")
         return table, self.rows.weights(run)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -325,7 +325,11 @@ def check_unseen(unseen: str) -> None:
 
 
 def encode_table(
-    columns: Mapping[Name, Column], variables: Sequence[Variable], *, unseen: str = "missing"
+    columns: Mapping[Name, Column],
+    variables: Sequence[Variable],
+    *,
+    unseen: str = "missing",
+    order: Literal["C", "F"] = "F",
 ) -> Table:
     """Return the encoded table of columns of known variables.
 
@@ -335,25 +339,35 @@ def encode_table(
     ----------
     unseen : {"missing", "error"}
         Whether a value that is not a state becomes missing or an error.
+    order : {"F", "C"}
+        Of the numbers; see `assembled`.
     """
     check_unseen(unseen)
     there = [v for v in variables if v.name in columns]
     n_rows = length(next(iter(columns.values())))
     encoded = [encode_column(v, columns[v.name], unseen=unseen) for v in there]
-    return assembled(there, encoded, n_rows, fitting=False)
+    return assembled(there, encoded, n_rows, fitting=False, order=order)
 
 
 def assembled(
-    variables: Sequence[Variable], encoded: Sequence[Any], n_rows: int, *, fitting: bool
+    variables: Sequence[Variable],
+    encoded: Sequence[Any],
+    n_rows: int,
+    *,
+    fitting: bool,
+    order: Literal["C", "F"] = "F",
 ) -> Table:
-    """Return the table of the encoded column of each variable; see `_checked_table`."""
+    """Return the table of the encoded column of each variable; see `_checked_table`.
+
+    `order` is that of the numbers: "C" for a block of rows whose moments are summed.
+    """
     discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
     numbers = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Continuous)]
     counts = {v: a for v, a in zip(variables, encoded, strict=True) if isinstance(v, CountVector)}
     codes = np.empty((n_rows, len(discrete)), dtype=code_type(variables), order="F")
     for j, column in enumerate(discrete):
         codes[:, j] = column
-    values = np.empty((n_rows, len(numbers)), order="F")
+    values = np.empty((n_rows, len(numbers)), order=order)
     for j, column in enumerate(numbers):
         values[:, j] = column
     table = _checked_table(variables, codes, values, fitting=fitting)

@@ -23,6 +23,8 @@ _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
 _HARMLESS = 100.0
 # Number of rows of a block, whose values stay in the cache between passes.
 _BLOCK = 2048
+# Number of values of which moments of pairs are computed together: they stay in the cache.
+_TOGETHER = 1 << 16
 
 
 def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -242,12 +244,19 @@ class PairMoments(_Grouped):
     def _of_block(
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
+        values, d = np.ascontiguousarray(values), values.shape[1]
+        n_rows = max(_TOGETHER // max(d, 1), 1)
+        room = np.empty((min(n_rows, len(values)), d))
+
+        def of(rows: NDArray[np.intp]) -> PairMoments:
+            chosen = np.take(values, rows, axis=0, out=room[: len(rows)], mode="clip")
+            return _pair_moments(chosen, weights[rows] if len(weights) else np.ones(len(rows)))
+
         parts = []
         for g in range(n_groups):
-            rows = np.flatnonzero(group == g)
-            weight = weights[rows] if len(weights) else np.ones(len(rows))
-            parts.append(_pair_moments(values[rows], weight))
-        d = values.shape[1]
+            members = np.flatnonzero(group == g)
+            starts = range(0, max(len(members), 1), n_rows)
+            parts.append(tree_sum(of(members[first : first + n_rows]) for first in starts))
         same = all(part.mean.shape == parts[0].mean.shape for part in parts)
         whole = []
         for field in fields(cls):
@@ -318,15 +327,20 @@ def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats)
 
 
 def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
-    """Return the pair moments of one group of rows, computed by matrix products."""
+    """Return the pair moments of one group of rows, computed by matrix products.
+
+    `values` is overwritten: to allocate such arrays anew would take as long as the products.
+    """
     d = values.shape[1]
     total = float(weight.sum())
     gaps = np.flatnonzero(np.isnan(values.sum(axis=0)))
     if not len(gaps):
         # Differences from the first row, so that deviations of a constant column are exactly zero.
-        first = values[0] if total > 0 else np.zeros(d)
-        mean = first + weight @ (values - first) / total if total > 0 else first
-        comoment = _products(values - mean, weight)
+        first = values[0].copy() if total > 0 else np.zeros(d)
+        values -= first
+        shift = weight @ values / total if total > 0 else np.zeros(d)
+        values -= shift
+        comoment, mean = _products(values, weight), first + shift
         square = np.diagonal(comoment)
         return PairMoments(
             np.full((1, 1, 1), total), mean[None, :, None], square[None, :, None], comoment[None]
@@ -337,7 +351,7 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     first[gaps] = np.take_along_axis(values[:, gaps], missing.argmin(axis=0)[None], 0)[0]
     first[np.isnan(first)] = 0.0
     # Centring keeps the following sums small, whatever the distance of the values from zero.
-    deviation = values - first
+    deviation = np.subtract(values, first, out=values)
     deviation[:, gaps] = np.where(missing, 0.0, deviation[:, gaps])
     weighted = there * weight[:, None]
     observed = np.full(d, total)
@@ -353,7 +367,7 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     total_i[:] = (deviation.T @ weight)[:, None]
     total_i[:, gaps] = deviation.T @ weighted
     square[:] = np.diagonal(comoment)[:, None]
-    square[:, gaps] = (deviation * deviation).T @ weighted
+    square[:, gaps] = np.square(deviation, out=deviation).T @ weighted
     offset = safe_divide(total_i, count)
     square -= total_i * offset
     comoment -= total_i * offset.T
