@@ -15,7 +15,7 @@ from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.labels import joined_classes
 from bayesgraph.datasets.domains import Domain
 from bayesgraph.encoding import columns_of
-from bayesgraph.encoding.columns import Column, as_numbers, encode_column, is_discrete
+from bayesgraph.encoding.columns import Column, as_numbers, encode_column, factorise, is_discrete
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics import Pairs, PairsSummary, Singles, SinglesSummary, Statistics
@@ -43,7 +43,7 @@ def counted(
     domains: dict[Name, Domain] = {}
     for counts in found:
         for name in (target, *counts.names):
-            here = Domain.of(counts.columns[name], name)
+            here = Domain.of(factorise(counts.columns[name], name))
             domains[name] = domains.get(name, Domain()) + here
     for name, domain in domains.items():
         if not domain.counts:

@@ -52,7 +52,7 @@ from bayesgraph.families import FAMILIES
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import LEARNERS, card_of, counts_ahead
-from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
+from bayesgraph.statistics import CountSource, Request, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -279,6 +279,23 @@ class NetworkClassifier(GraphClassifier):
             table = discretized(table, self._discretized(discretizer, columns))
         return TableSource(table.with_column(target, codes), target, weights), target
 
+    def _asked(self, X: Any, y: Any) -> tuple[tuple[Variable, ...], tuple[Request, ...]]:
+        """Return the variables of some rows, the target last, and the requests that a fit makes.
+
+        Of a classifier that counts the same of all rows; it does not change.
+        """
+        trial = self._without_states()
+        trial._fit(X, y, None, None)
+        return (*trial.features_, trial.target_), tuple(trial.statistics_.summaries)
+
+    def _without_states(self) -> Any:
+        """Return an unfitted classifier for rows that may lack some states and classes.
+
+        Priors and pseudo-counts may be of these; what is estimated is not used.
+        """
+        smoothing = as_smoothing(self.smoothing).set_params(alpha=1.0)
+        return clone(self).set_params(priors=None, smoothing=smoothing)
+
     def _forget_all(self) -> None:
         for name in ("network_", "statistics_"):
             self.__dict__.pop(name, None)
@@ -488,10 +505,7 @@ class NetworkClassifier(GraphClassifier):
         self._check_updatable()
         with self._lock:
             model = copy(self) if hasattr(self, "network_") else None
-        # What is estimated here is thrown away, and priors and pseudo-counts may be of states that
-        # these rows lack.
-        smoothing = as_smoothing(self.smoothing).set_params(alpha=1.0)
-        site: Any = clone(self).set_params(priors=None, smoothing=smoothing)
+        site = self._without_states()
         if (data := dataset_of(X, y)) is not None:
             site._fit_dataset(data, y, sample_weight, classes, model)
         elif model is None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
+from bayesgraph.classifiers.from_datasets import bytes_ahead, dataset_of, dataset_source
 from bayesgraph.datasets import Dataset
-from bayesgraph.datasets.dataset import arrow
+from bayesgraph.datasets.ahead import first_rows
 from bayesgraph.datasets.engines import Batches
-from bayesgraph.datasets.schemas import as_schema, is_text
 from bayesgraph.datasets.source import RUNS_HELD, copies_of
 from bayesgraph.encoding import Table
 from bayesgraph.inference.memory import default_memory_limit
@@ -68,6 +65,7 @@ def price_of_fit(
         n_rows,
         counts,
         before=n_before + (data is not None and copy._discretizer() is not None),
+        at_once=0 if data is None else bytes_ahead(copy, data, y, sample_weight),
         row_bytes=row_bytes,
         copies=1 if data is None else copies_of(n_rows),
         runs=0 if data is None else RUNS_HELD,
@@ -83,28 +81,16 @@ def price_of_fit(
     )
 
 
-def _first_rows(data: Dataset, special: Collection[Any]) -> Dataset:
+def _first_rows(data: Dataset, special: Sequence[Any]) -> Dataset:
     """Return the first rows of a dataset, held in memory, as a dataset.
 
     `special` has the names of the columns that are no features.
     """
     n_rows = max(1, min(_FIRST_BLOCKS * blocks.BLOCK, _CELLS // len(data.names)))
-    with closing(data.runs(data.names, n_rows=n_rows)) as runs:  # type: ignore[type-var]
-        first = [_with_values(run, special) for run in islice(runs, 1)]
+    first = [first_rows(data, n_rows, special)]
     found = Batches(lambda columns: first, data.schema, data.source)
     found.max_categories = data.max_categories
     return found
-
-
-def _with_values(rows: Any, special: Collection[Any]) -> Any:
-    """Return rows in which features without a value have one, as other rows may have values."""
-    for i, field in enumerate(rows.schema):
-        is_known = rows.column(i).null_count < len(rows) or arrow().types.is_null(field.type)
-        if not is_known and field.name not in special:
-            value = "" if is_text(field.type) else 0
-            one = arrow().table({field.name: arrow().repeat(value, len(rows))})
-            rows = rows.set_column(i, field, as_schema(one, arrow().schema([field])).column(0))
-    return rows
 
 
 def _row_bytes(table: Table) -> float:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
+from bayesgraph.datasets.ahead import Ahead, Counted
 from bayesgraph.datasets.dataset import Dataset
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.encoding import columns_of
-from bayesgraph.encoding.columns import factorise, naturally_ordered
+from bayesgraph.encoding.columns import Factorised, factorise, naturally_ordered
 from bayesgraph.errors import DataError
 from bayesgraph.variables import Name, State
 
@@ -32,10 +31,9 @@ class Domain:
     n_missing: int = 0
 
     @classmethod
-    def of(cls, column: Any, name: Name) -> Domain:
+    def of(cls, found: Factorised) -> Domain:
         """Return the domain of a column in memory."""
-        found = factorise(column, name)
-        counts = np.bincount(found.codes.astype(np.int64) + 1, minlength=len(found.states) + 1)
+        counts = found.counts()
         occurs = zip(found.states, counts[1:].tolist(), strict=True)
         by_state = Counter({(type(state), state): count for state, count in occurs if count})
         return cls(by_state, int(counts[0]))
@@ -69,12 +67,15 @@ class Domains:
         The classes in all rows, also in those that do not count.
     maximum : int
         Maximum number of states of a column.
+    counted : Counted or None
+        The statistics that were counted in the same pass.
     """
 
     columns: dict[Name, Domain]
     n_rows: int
     labels: Domain
     maximum: int
+    counted: Counted | None = None
 
     def __post_init__(self) -> None:
         for name, domain in self.columns.items():
@@ -88,7 +89,8 @@ class Domains:
     def __add__(self, other: Domains) -> Domains:
         columns = {name: domain + other.columns[name] for name, domain in self.columns.items()}
         n_rows, labels = self.n_rows + other.n_rows, self.labels + other.labels
-        return Domains(columns, n_rows, labels, self.maximum)
+        counted = None if self.counted is None else self.counted.joined(other.counted)
+        return Domains(columns, n_rows, labels, self.maximum, counted)
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,27 @@ class _Finding:
     names: tuple[Name, ...]
     rows: Rows
     maximum: int
+    ahead: Ahead | None = None
 
     def __call__(self, first: int, run: Any) -> Domains:
         y, labels = self.rows.y, Domain()
-        if y is not None:
-            labels = Domain.of(columns_of(run.select([y]))[y], y)
         kept = self.rows.kept(run)
         columns = columns_of(kept) if self.names else {}
-        found = {name: Domain.of(columns[name], name) for name in self.names}
-        return Domains(found, len(kept), labels, self.maximum)
+        coded = {name: factorise(columns[name], name) for name in self.names}
+        domains = {name: Domain.of(column) for name, column in coded.items()}
+        if y is not None:
+            is_all = kept is run and y in domains
+            labels = domains[y] if is_all else Domain.of(factorise(columns_of(run)[y], y))
+        found = Domains(domains, len(kept), labels, self.maximum)
+        if self.ahead is None or not len(kept):
+            return found
+        states = {name: domain.states for name, domain in domains.items()}
+        return replace(found, counted=self.ahead.counted(columns, coded, states))
 
 
-def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+def find_domains(
+    data: Dataset, names: Sequence[str], rows: Rows, ahead: Ahead | None = None
+) -> Domains:
     """Return the domains of columns of a dataset, in one pass.
 
     Parameters
@@ -118,6 +129,8 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     names : sequence of str
     rows : Rows
         The rows that count.
+    ahead : Ahead, optional
+        What is counted in the same pass, which then reads all columns.
 
     Raises
     ------
@@ -126,7 +139,9 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     """
     chosen = tuple(dict.fromkeys(names))
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
-    finding = _Finding(chosen, rows, data.max_categories)
+    if ahead is not None:
+        read = list(data.names)
+    finding = _Finding(chosen, rows, data.max_categories, ahead)
     found = data.reduce(finding, rows.with_weights(read))
     if found is None:
         return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)

@@ -72,6 +72,8 @@ class DatasetSource(RequestSource):
         The rows that count.
     is_kept : bool, default True
         Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
+    statistics : Statistics, optional
+        What was counted already.
 
     Attributes
     ----------
@@ -95,8 +97,9 @@ class DatasetSource(RequestSource):
         n_rows: int,
         rows: Filter = EVERY,
         is_kept: bool = True,
+        statistics: Statistics | None = None,
     ) -> None:
-        super().__init__(variables, target, Statistics())
+        super().__init__(variables, target, statistics or Statistics())
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
         self._rows, self.n_rows = rows, n_rows
         self._all = self._order

@@ -271,3 +271,21 @@ def may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np
                 for k in range(i):
                     found[j] |= values[i] == values[k]
     return found
+
+
+@numba.njit(cache=True, nogil=True)
+def count_codes(codes: NDArray[np.signedinteger], counts: NDArray[np.int64]) -> None:
+    """Add the number of rows with each code to ``counts[code + 1]``; -1 is missing."""
+    for code in codes:
+        counts[np.uint64(code + 1)] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def recode(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.signedinteger],
+    out: NDArray[np.signedinteger],
+) -> None:
+    """Write ``places[code + 1]`` of each row to `out`."""
+    for row in range(len(codes)):
+        out[row] = places[np.uint64(codes[row] + 1)]

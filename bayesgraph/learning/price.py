@@ -156,6 +156,9 @@ class Work:
         Whether the learner has this option.
     before : int
         Number of passes before the statistics, which find states and take a sample.
+    at_once : int
+        Maximum number of bytes of statistics of pairs that are counted in the pass that finds
+        states; 0 if none are.
     after : int
         Number of passes that count chosen families after a structure is known.
     most_after : int
@@ -178,6 +181,7 @@ class Work:
     candidates: int | None = None
     offers_candidates: bool = True
     before: int = 1
+    at_once: int = 0
     after: int = 0
     most_after: int = 0
     row_bytes: float | None = None
@@ -267,21 +271,22 @@ class Work:
 
     def _singles(self) -> Way:
         d = len(self.columns)
-        passes = self.before + 1
+        passes = self.before + (self.at_once == 0)
         size = _singles_bytes(self.columns, self.given)
         return self._way("single columns", size, columns_read=d * passes, pairs=d, passes=passes)
 
     def _families(self) -> Way:
         d = len(self.columns)
-        passes, size = self.before + 1, d * self._pair_bytes
+        passes, size = self.before + (self.at_once == 0), d * self._pair_bytes
         return self._way("families", size, columns_read=d * passes, pairs=d, passes=passes)
 
     def _pairs(self) -> Way:
         d = len(self.columns)
-        passes, more = self.before + 1 + self.after, self.most_after
+        size = pairs_bytes(self.columns, self.given)
+        passes, more = self.before + (size > self.at_once) + self.after, self.most_after
         return self._way(
             "all pairs",
-            pairs_bytes(self.columns, self.given),
+            size,
             columns_read=d * (passes + more),
             pairs=self._n_pairs + d * (self.after + more),
             passes=passes,

@@ -176,11 +176,10 @@ class Killing:
 def test_a_worker_that_is_killed_in_a_pass(client, rows, folder, kind, tmp_path):
     expected = bits(TAN.fit(rows[NAMES], rows[["class"]]), tmp_path)
     used = [*NAMES, "class"]
+    killing = Killing(client, 3)
     if kind == "files":
-        killing = Killing(client, 14)  # the first of the second pass
         data = bg.open_dataset(folder, columns=used, executor=client, progress=killing)
     else:
-        killing = Killing(client, 3)
         data = bg.open_dataset(frame(rows, PARTITIONS["many"])[used], progress=killing)
     assert bits(TAN.fit(data, "class"), tmp_path) == expected
     assert len(killing.killed) == 1

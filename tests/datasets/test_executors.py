@@ -242,7 +242,7 @@ def test_progress_of_parts_ends_at_the_number_of_rows(files, monkeypatch):
     )
     bg.NaiveBayesClassifier().fit(opened, "class")
     done = [rows for rows, _ in seen]
-    assert done[: len(done) // 2] == sorted(set(done))
+    assert done == sorted(set(done))  # one pass
     assert seen[-1] == (N_ROWS, N_ROWS)
 
 
