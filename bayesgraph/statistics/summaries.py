@@ -15,7 +15,7 @@ from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import default_memory_limit, format_bytes
 from bayesgraph.parallel import over_pairs
-from bayesgraph.statistics import kernels
+from bayesgraph.statistics import bit_kernels, kernels
 from bayesgraph.statistics.additive import (
     Additive,
     grown_axis,
@@ -121,6 +121,8 @@ def _of_moments(
     )
 
 
+# Maximum number of rows of a table whose pairs are counted by sets of rows, which are in the cache.
+_FEW_ROWS = 32768
 # Maximum number of entries of joint moments from which the moments of several families are taken.
 _MAX_JOINT = 1 << 24
 
@@ -493,6 +495,8 @@ def _pair_counts(
     cards: NDArray[np.int64],
 ) -> Floats:
     """Return the counts of all pairs of discrete columns; see `kernels.count_pairs`."""
+    if not len(weights) and _has_few_rows(group, n_groups, cards):
+        return _counted_bits(codes, group, n_groups, cards)
     start = _pair_starts(cards, n_groups)
     out = np.zeros(start[-1])
     n_columns, n_rows = codes.shape
@@ -508,10 +512,52 @@ def _pair_counts(
     return out
 
 
+def _has_few_rows(
+    group: NDArray[np.signedinteger], n_groups: int, cards: NDArray[np.int64]
+) -> bool:
+    """Return whether intersections of sets of rows take less time than to count row by row."""
+    if len(cards) < 2 or len(group) > _FEW_ROWS:
+        return False
+    return bool(_bit_operations(len(group), n_groups, cards) <= len(cards) ** 2 * len(group))
+
+
+def _bit_operations(n_rows: int, n_groups: int, cards: NDArray[np.int64]) -> int:
+    """Return the number of words that are intersected to count all pairs, at most and twice."""
+    return int(cards.sum()) ** 2 * (n_rows // 64 + n_groups)
+
+
+def _counted_bits(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    n_groups: int,
+    cards: NDArray[np.int64],
+) -> Floats:
+    """Return the counts of all pairs of discrete columns of few rows; see `bit_kernels`."""
+    n_rows = np.bincount(group[group >= 0], minlength=n_groups)
+    word = np.concatenate([[0], np.cumsum(-(-n_rows // 64))]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
+    bits = np.zeros((word[-1], start[-1]), dtype=np.uint64)
+    bit_kernels.pack_states(codes, group, word, start, bits)
+    # Of each column with all those behind it.
+    n_cells = np.cumsum(n_groups * cards * (start[-1] - start[1:]))
+    to = np.concatenate([[0], n_cells[:-1]]).astype(np.int64)
+    out = np.empty(n_cells[-1])
+    few = bits, word, start, to, out
+    work = len(out) + _bit_operations(len(group), n_groups, cards) // 8
+    over_pairs(lambda i, j: bit_kernels.count_bits(*few, i, j), len(cards), work)
+    return out
+
+
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
-    i, j = np.triu_indices(len(cards), k=1)
-    sizes = n_groups * cards[i] * cards[j]
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    n = len(cards)
+    ends = np.cumsum(cards)
+    starts = np.zeros(n * (n - 1) // 2 + 1, dtype=np.int64)
+    at = 0
+    for i in range(n - 1):
+        to = at + n - 1 - i
+        starts[at + 1 : to + 1] = starts[at] + n_groups * cards[i] * (ends[i + 1 :] - ends[i])
+        at = to
+    return starts
 
 
 @dataclass(frozen=True, eq=False)

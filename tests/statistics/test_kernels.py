@@ -60,7 +60,9 @@ def test_count_singles(n, dtype, weighted, missing):
 @with_weights
 @with_missing
 @pytest.mark.parametrize("labels", [True, False])
-def test_count_pairs(n, dtype, weighted, missing, labels):
+@pytest.mark.parametrize("few", [True, False])
+def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, few):
+    monkeypatch.setattr(summaries, "_has_few_rows", lambda *_: few)
     codes, group, weights = rows(n, dtype=dtype, weighted=weighted, missing=missing, labels=labels)
     pairs = list(itertools.combinations(range(4), 2))
     start = np.concatenate([[0], np.cumsum([K * CARDS[i] * CARDS[j] for i, j in pairs])])
