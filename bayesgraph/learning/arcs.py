@@ -208,6 +208,9 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     """
     at, columns = summary.at, summary.request.columns
     k, d = len(summary.singles.totals), len(columns)
+    free = at.cards - 1.0
+    if len(at.discrete) == d:
+        return ArcScores(*discrete_scores(summary), np.outer(k * free, free))
     scores = ArcScores(*(np.zeros((d, d)) for _ in range(3)))
     place = {v: i for i, v in enumerate(columns)}
     discrete = [place[v] for v in at.discrete]
@@ -218,13 +221,13 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
             whole[np.ix_(parents, children)] = part
 
     if discrete:
-        put(discrete, discrete, *discrete_scores(summary), k * np.outer(at.cards - 1, at.cards - 1))
+        put(discrete, discrete, *discrete_scores(summary), np.outer(k * free, free))
     if continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
         put(continuous, continuous, *gaussian_scores(summary, smoothing, ridge), k)
         if discrete:
             mixed = mixed_scores(summary, smoothing, ridge, source.target)
-            put(discrete, continuous, *mixed, 2.0 * k * (at.cards - 1)[:, None])
+            put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
     return scores
 
 

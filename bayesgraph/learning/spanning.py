@@ -295,15 +295,20 @@ def _tree_edges(
     GraphError
         If a required edge is not in the tree.
     """
-    either = ArcRules(rules.required, (*rules.forbidden, *((b, a) for a, b in rules.forbidden)))
-    forced = either.forced(columns)
-    forced |= forced.T
-    undirected = ArcRules(forbidden=either.forbidden).admissible(columns)
-    allowed = undirected & ((np.round(weights, TIE_DECIMALS) > 0) | forced if pays else True)
+    required, forbidden = (
+        (*arcs, *((b, a) for a, b in arcs)) for arcs in (rules.required, rules.forbidden)
+    )
+    forced = ArcRules(required).forced(columns)
+    allowed = ArcRules(forbidden=forbidden).admissible(columns)
+    if pays:
+        allowed &= (np.round(weights, TIE_DECIMALS) > 0) | forced
     discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
     continuous = [i for i, v in enumerate(columns) if isinstance(v, Continuous)]
-    part = np.ix_(discrete, discrete)
-    chosen = spanning_edges(weights[part], allowed[part], forced[part])
+    if len(discrete) == len(columns):
+        chosen = spanning_edges(weights, allowed, forced)
+    else:
+        part = np.ix_(discrete, discrete)
+        chosen = spanning_edges(weights[part], allowed[part], forced[part])
     edges = [(discrete[i], discrete[j]) for i, j in chosen]
     if continuous:
         edges += _joined(weights, allowed, forced, discrete, continuous)
