@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.checks import is_sparse
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.encoding import Table, columns_of, encode_table
-from bayesgraph.encoding.columns import Column, as_counts
+from bayesgraph.encoding.columns import Column, as_counts, sparse_rows
 from bayesgraph.encoding.table import check_unseen, length
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.factors.algebra import Floats
@@ -42,6 +43,8 @@ class Columns:
     def take(self, rows: slice | NDArray[np.intp]) -> Columns:
         """Return the Columns of the rows in a slice or with the given indices."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
+        if self.columns is None and isinstance(rows, slice) and is_sparse(self.matrix):
+            return Columns(self.names, n_rows, None, sparse_rows(self.matrix, rows))
         if self.columns is None:
             return Columns(self.names, n_rows, None, self.matrix[rows])
         columns = {name: column[rows] for name, column in self.columns.items()}

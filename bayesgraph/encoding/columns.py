@@ -271,6 +271,15 @@ def sparse_view(
     return view
 
 
+def sparse_rows(matrix: Any, rows: slice) -> Any:
+    """Return successive rows of a CSR matrix, which share its entries; SciPy's slices copy them."""
+    start, stop, _ = rows.indices(matrix.shape[0])
+    indptr = matrix.indptr[start : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    shape = (stop - start, matrix.shape[1])
+    return sparse_view(matrix.data[entries], matrix.indices[entries], indptr - indptr[0], shape)
+
+
 def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
     """Return a matrix of floats (CSR if sparse), and a flat array of its stored values."""
     if is_sparse(column):

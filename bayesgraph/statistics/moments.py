@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.parallel import one_blas_thread
+from bayesgraph.parallel import one_blas_thread, over_rows
 from bayesgraph.statistics import kernels
 from bayesgraph.statistics.additive import grown_axis, not_fitted, removed
 from bayesgraph.statistics.blocks import blocks, tree_sum
@@ -21,10 +21,10 @@ _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
 # Maximum ratio of a group's sum of squares before a removal to the column's sum after it at which
 # the group's rounding errors are harmless: they are far below the smoothing of variances.
 _HARMLESS = 100.0
-# Number of rows of a block, whose values stay in the cache between passes.
-_BLOCK = 2048
 # Number of values of which moments of pairs are computed together: they stay in the cache.
 _TOGETHER = 1 << 16
+# Minimum number of values for each thread.
+_THREAD = 1 << 18
 
 
 def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -99,26 +99,34 @@ class GroupMoments(_Grouped):
         n_groups : int
         weights : ndarray, shape (n_rows,) or (0,)
         """
-        return tree_sum(  # type: ignore[no-any-return]
-            cls._of_block(values[rows], group[rows], n_groups, weights[rows])
-            for rows in blocks(len(values))
-        )
+        grid = list(blocks(len(values)))
+        parts = [cls._zeros(n_groups, values.shape[1]) for _ in grid]
+
+        def work(first: int, last: int) -> None:
+            for rows, part in zip(grid[first:last], parts[first:last], strict=True):
+                part._add_block(values[rows], group[rows], weights[rows])
+
+        over_rows(work, len(grid), 1 + _THREAD * len(grid) // max(1, values.size), together=1)
+        return tree_sum(parts)  # type: ignore[no-any-return]
 
     @classmethod
-    def _of_block(
-        cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
-    ) -> GroupMoments:
-        shape = (n_groups, values.shape[1])
-        total = cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-        for first in range(0, len(values), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            part = cls(np.empty(shape), np.empty(shape), np.empty(shape))
-            block = np.ascontiguousarray(values[rows])
-            kernels.group_moments(
-                block, group[rows], weights[rows], part.count, part.mean, part.square
+    def _zeros(cls, n_groups: int, n_columns: int) -> GroupMoments:
+        return cls(*(np.zeros((n_groups, n_columns)) for _ in range(3)))
+
+    def _add_block(self, values: Floats, group: NDArray[np.signedinteger], weights: Floats) -> None:
+        """Add a block of rows to these moments, in place."""
+        # Rows that have to be copied are copied while they are in the cache.
+        step = max(1, len(values)) if values.flags.c_contiguous else kernels.MOMENTS_BLOCK
+        for first in range(0, len(values), step):
+            rows = slice(first, first + step)
+            kernels.add_group_moments(
+                np.ascontiguousarray(values[rows]),
+                group[rows],
+                weights[rows],
+                self.count,
+                self.mean,
+                self.square,
             )
-            total = total + part
-        return total
 
     @classmethod
     def collect_mixed(
@@ -140,7 +148,7 @@ class GroupMoments(_Grouped):
         shape = (n_groups * int(start[-1]) if n_columns else 0, n_columns)
 
         def of_block(rows: slice) -> GroupMoments:
-            found = cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+            found = cls._zeros(*shape)
             if shape[0]:
                 kernels.mixed_moments(
                     np.ascontiguousarray(values[rows]),

@@ -9,9 +9,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 
 import bayesgraph as bg
 from bayesgraph.encoding import columns_of, encode_table, infer_variables
+from bayesgraph.encoding.columns import sparse_rows
+from bayesgraph.encoding.kernels import scan
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError
 from bayesgraph.variables import is_missing
 
@@ -422,3 +425,24 @@ def test_columns_of_known_variables_that_observe_nothing():
     ):
         assert codes_of(column) == [-1, -1]
         assert np.isnan(codes_of(column, bg.Continuous("v"))).all()
+
+
+@pytest.mark.parametrize("rows", [slice(0, 3), slice(3, 9), slice(5, 5), slice(0, 20)])
+def test_rows_of_a_sparse_matrix_share_its_entries(rows):
+    random = np.random.default_rng(0)
+    matrix = sp.csr_array(random.poisson(0.4, size=(9, 6)).astype(float))
+    found = sparse_rows(matrix, rows)
+    np.testing.assert_array_equal(found.toarray(), matrix[rows].toarray())
+    assert found.nnz == 0 or np.shares_memory(found.data, matrix.data)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (7, 0), (1, 5), (400, 3), (90, 300)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_largest_magnitudes_and_missing_values(shape, order):
+    random = np.random.default_rng(1)
+    values = np.asarray(random.normal(size=shape), order=order)
+    values[random.random(shape) < 0.1] = np.nan
+    largest, missing = scan(values)
+    expected = np.max(np.nan_to_num(np.abs(values)), axis=0, initial=0.0)
+    np.testing.assert_array_equal(largest, expected)
+    np.testing.assert_array_equal(missing, np.isnan(values).sum(axis=0))

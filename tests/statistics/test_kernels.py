@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bayesgraph.statistics import kernels, summaries
+from bayesgraph.statistics.blocks import blocks, tree_sum
 from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
 
 shapes = pytest.mark.parametrize("n", [0, 1, 7, 2048, 2049, 9001])
@@ -169,18 +170,25 @@ def test_safe_divide():
     np.testing.assert_array_equal(found, [[0.5, 1.5, 0.0], [0.0, 0.0, 0.0]])
 
 
-def test_move_pairs():
-    random = np.random.default_rng(0)
-    new_cards, places = np.array([3, 5, 2, 4]), np.array([0, 2, 4, 1, 0, 3, 2, 1, 3, 0, 1])
-    cards, groups = np.array([2, 5, 1, 3]), np.array([2, 0])
-    codes = np.array([random.integers(r, size=500) for r in cards])
-    group = random.integers(2, size=500)
-    states = np.split(places, np.cumsum(cards)[:-1])
-    moved = np.array([to[c] for to, c in zip(states, codes, strict=True)])
-    no_weights = np.empty(0)
-    counts = summaries._pair_counts(codes, group, 2, no_weights, cards)
-    expected = summaries._pair_counts(moved, groups[group], K, no_weights, new_cards)
-    found = np.zeros(len(expected))
-    starts = summaries._pair_starts(new_cards, K)
-    kernels.move_pairs(counts, cards, groups, places, new_cards, starts, found)
-    np.testing.assert_array_equal(found, expected)
+@pytest.mark.parametrize("n", [0, 1, 2049, 40_000, 100_001])
+@pytest.mark.parametrize("order", ["C", "F"])
+@with_weights
+@with_missing
+def test_group_moments_of_blocks_have_the_bits_of_one_at_a_time(n, order, weighted, missing):
+    _, group, weights = rows(n, weighted=weighted, labels=False)
+    values = np.asarray(values_of(n, missing / 1000, offset=3.0), order=order)
+
+    def of_block(at):
+        total = GroupMoments._zeros(K, 3)
+        for first in range(at.start, at.stop, kernels.MOMENTS_BLOCK):
+            part = slice(first, min(first + kernels.MOMENTS_BLOCK, at.stop))
+            found = GroupMoments._zeros(K, 3)
+            block = np.ascontiguousarray(values[part]), group[part], weights[part]
+            kernels.group_moments(*block, found.count, found.mean, found.square)
+            total = total + found
+        return total
+
+    expected = tree_sum(map(of_block, blocks(n)))
+    found = GroupMoments.collect(values, group, K, weights)
+    for name in ("count", "mean", "square"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
