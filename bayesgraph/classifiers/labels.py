@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
-from bayesgraph.encoding.columns import factorise, kind_of
+from bayesgraph.encoding.columns import codes_of, factorise, kind_of
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.smoothing import one_of
@@ -56,20 +56,28 @@ def joined_classes(
         "y": labels,
         "classes=": classes,
     }
-    sources = {
-        whose: part if hasattr(part, "dtype") else list(part)
-        for whose, part in given.items()
-        if part is not None
-    }
+    sources = {whose: _few(part) for whose, part in given.items() if part is not None}
     check_one_type(sources)
     parts = [np.asarray(part) for part in sources.values()]
     if any(part.dtype.kind == "O" for part in parts):
-        values = {value for part in parts for value in part.tolist()}
+        values = set().union(*(part.tolist() for part in parts))
         joined = np.empty(len(values), dtype=object)
         joined[:] = sorted(values)
         return joined
     found = [_distinct(part) for part in parts]
     return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+
+
+def _few(labels: Any) -> Any:
+    """Return labels with a type as an array, of objects the distinct ones; others as a list."""
+    if not hasattr(labels, "dtype"):
+        return list(labels)
+    if labels.dtype != object:
+        return labels
+    values = list(dict.fromkeys(labels.tolist()))
+    distinct = np.empty(len(values), dtype=object)
+    distinct[:] = values
+    return distinct
 
 
 def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
@@ -114,8 +122,7 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
         # Differences of classes may overflow a narrow integer type.
         classes, labels = classes.astype(np.int64), labels.astype(np.int64)
     if classes.dtype.kind == "O":
-        place = {value: i for i, value in enumerate(classes.tolist())}
-        return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
+        return codes_of(classes.tolist(), labels.tolist())
     if classes.dtype.kind in "iu" and int(classes[-1]) - int(classes[0]) < _LOOKUP_RANGE:
         table = np.empty(int(classes[-1]) - int(classes[0]) + 1, dtype=np.int32)
         table[classes - classes[0]] = np.arange(len(classes))

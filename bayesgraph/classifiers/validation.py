@@ -30,6 +30,7 @@ from bayesgraph.datasets import Dataset
 from bayesgraph.encoding import Table, columns_of, infer_variables
 from bayesgraph.encoding.columns import (
     Column,
+    factorise,
     with_states,
     without_duplicates,
 )
@@ -60,6 +61,8 @@ from bayesgraph.variables import (
 # Maximum number of rows of a frame that is encoded as one array: splitting a small frame into
 # columns would take most of the time.
 _FEW_ROWS = 32
+# Share of the rows up to which there are few classes: scikit-learn warns of more than a half.
+_FEW_CLASSES = 0.25
 # Maximum weight of a row of a stream, with which squares of weights are finite.
 MAX_WEIGHT = 1e100
 
@@ -302,8 +305,10 @@ def _matching(
     return columns
 
 
-def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
-    """Return the values and the name of y; the values are None unless y is a series or one column.
+def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None, bool]:
+    """Return values and name of y, and whether they are known to be texts, few of them distinct.
+
+    The values are None unless y is a series or has one column.
 
     `kind` ("classifier") and `item` ("label") are words for the error if y is None.
     """
@@ -321,8 +326,35 @@ def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])
     if isinstance(series, nw.Series):
-        return np.asarray(series.to_numpy()), series.name or None
-    return None, getattr(y, "name", None)
+        values, are_texts = _values_of(series)
+        return values, series.name or None, are_texts
+    return None, getattr(y, "name", None), False
+
+
+def _values_of(series: nw.Series[Any]) -> tuple[NDArray[Any], bool]:
+    """Return a series as an array, and whether it has texts only, few of them distinct.
+
+    Equal texts are one object then: each takes long to make.
+    """
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        found = factorise(series, series.name)
+        if {type(state) for state in found.states} == {str} and found.codes.min(initial=0) >= 0:
+            few = len(found.states) <= _FEW_CLASSES * len(found.codes)
+            return np.array(found.states, dtype=object)[found.codes], few
+    return np.asarray(series.to_numpy()), False
+
+
+def _are_few_texts(labels: NDArray[Any]) -> bool:
+    """Return whether all labels are text, of which few are distinct."""
+    if labels.dtype.kind != "O":
+        return False
+    try:
+        distinct = set(labels.tolist())
+    except TypeError:
+        return False
+    return {type(label) for label in distinct} == {str} and (
+        len(distinct) <= _FEW_CLASSES * len(labels)
+    )
 
 
 def target_column(y: Any) -> tuple[Any, Name | None]:
@@ -337,7 +369,7 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
     """
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuUS":
         return y, None  # never missing, always classes
-    values, name = _single_column(y, "classifier", "label")
+    values, name, are_texts = _single_column(y, "classifier", "label")
     if values is None:
         labels = column_or_1d(y, warn=True)
         if np.ma.is_masked(y):
@@ -345,8 +377,20 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             labels[np.ma.getmaskarray(y).ravel()] = None
     else:
         labels = values
-    if labels.dtype.kind in "biuUS":
+    if are_texts or labels.dtype.kind in "biuUS" or _are_few_texts(labels):
         return labels, name  # never missing, always classes
+    _refuse_missing(labels)
+    try:
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        if labels.dtype.kind != "O":
+            raise
+        raise unusable_labels(labels, error) from error
+    return labels, name
+
+
+def _refuse_missing(labels: NDArray[Any]) -> None:
+    """Raise a DataError if a label is missing or infinite."""
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise DataError("Input y contains infinity; labels must be finite.")
     if labels.dtype.kind == "f":
@@ -360,13 +404,6 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             "Drop these rows, or fit without them: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
-    try:
-        check_classification_targets(labels)
-    except (TypeError, ValueError) as error:
-        if labels.dtype.kind != "O":
-            raise
-        raise unusable_labels(labels, error) from error
-    return labels, name
 
 
 def number_column(y: Any) -> tuple[Floats, Name | None]:
@@ -379,7 +416,7 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     ValueError
         As raised by scikit-learn: a missing or infinite number, several columns, text.
     """
-    values, name = _single_column(y, "regressor", "number")
+    values, name, _ = _single_column(y, "regressor", "number")
     y = y if values is None else values
     if np.ma.is_masked(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)

@@ -115,6 +115,8 @@ def _unusable(name: Name, dtype: str) -> DataTypeError:
 
 
 def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
+    if set(map(type, column.tolist())) == {str}:
+        return True
     kinds = {kind_of(value) for value in column if not is_missing(value)}
     if not kinds:
         raise _unobserved(name)
@@ -347,6 +349,8 @@ def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
 
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
     native = column.to_native()
+    if states is None and _is_in_arrow(native):
+        return _sorted(*_arrow_codes(column.to_arrow().dictionary_encode()))
     if states is None and nw.dependencies.is_pandas_like_series(native):
         # pandas hashes the values once, the general way below three times.
         codes, values = native.factorize()
@@ -358,6 +362,25 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
         [*found, None], [*range(len(found)), -1], return_dtype=nw.Int32, default=-1
     )
     return Factorised(list(found), codes.fill_null(-1).to_numpy())
+
+
+def _is_in_arrow(native: Any) -> bool:
+    """Return whether a native column of text is kept in Arrow's memory, by pandas too."""
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        return True
+    dtype = getattr(native, "dtype", None)
+    return getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype")
+
+
+def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
+    """Return the states and codes of a dictionary-encoded array of Arrow, of one chunk or more."""
+    if hasattr(array, "unify_dictionaries"):
+        array = array.unify_dictionaries().combine_chunks()
+    indices = array.indices
+    if str(indices.type) != "int32":  # it may be unsigned, without -1
+        indices = indices.cast("int64")
+    codes = indices.fill_null(-1) if indices.null_count else indices
+    return array.dictionary.to_pylist(), codes.to_numpy()
 
 
 def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
@@ -374,12 +397,7 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
         return Factorised(native.cat.categories.tolist(), native.cat.codes.to_numpy())
     if nw.dependencies.is_pyarrow_chunked_array(native):
         # Categories may be of any type: a cast to text would change integer states.
-        array = native.unify_dictionaries().combine_chunks()
-        indices = array.indices
-        if str(indices.type) != "int32":  # it may be unsigned, without -1
-            indices = indices.cast("int64")
-        codes = indices.fill_null(-1) if indices.null_count else indices
-        return Factorised(array.dictionary.to_pylist(), codes.to_numpy())
+        return Factorised(*_arrow_codes(native))
     text = column.cast(nw.String)
     if isinstance(column.dtype, nw.Enum):
         return _factorise_text(text, column.dtype.categories)
@@ -408,6 +426,10 @@ def _factorise_by_sorting(column: NDArray[Any]) -> Factorised:
 
 def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
     """Return a column of Python objects as states and codes, distinguished by type and value."""
+    values = column.tolist()
+    if set(map(type, values)) == {str}:
+        found = sorted(set(values))
+        return Factorised(found, codes_of(found, values))
     first: dict[Any, int] = {}
     codes = np.empty(len(column), dtype=np.int64)
     for row, item in enumerate(column):
@@ -425,6 +447,12 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
     position = {(type(state), state): code for code, state in enumerate(states)}
     rank = np.array([*(position[key] for key in first), -1])
     return Factorised(states, rank[codes])
+
+
+def codes_of(states: Sequence[State], values: Sequence[State]) -> NDArray[np.int64]:
+    """Return the index of each value among the states."""
+    place = {state: code for code, state in enumerate(states)}
+    return np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
 
 
 def naturally_ordered(values: list[Any]) -> list[Any]:
