@@ -203,8 +203,10 @@ class DiscriminantAnalysisClassifier(
     def _linear_scores(self, evidence: Evidence) -> Floats:
         slopes, constants, centre = self._linear_terms()
         joint = np.empty((len(constants), evidence.n_rows))
-        joint[:] = constants[:, None]
-        kernels.add_centred(joint, evidence.matrix(self.features_), centre, slopes)
+        # Relative to the first class, whose scores are then 0.
+        joint[:] = (constants - constants[0])[:, None]
+        rows = evidence.matrix(self.features_)
+        kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
         return joint.T
 
     # ------------------------------------------------------------------------ what was estimated

@@ -20,6 +20,8 @@ from bayesgraph.parallel import by_rows
 # Numbers of rows and columns of a block, which stays in the first-level cache.
 _ROWS = 128
 _COLUMNS = 64
+# Maximum number of cells for which a block of rows is not transposed.
+_FEW_CELLS = 3
 # Maximum number of columns of `_add_dense`: for wider products BLAS is faster.
 _NARROW = 256
 
@@ -93,9 +95,10 @@ def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> N
     centre : ndarray, shape (m,)
     table : ndarray, shape (cells, m)
     """
-    by_rows(
-        _add_centred, (out, values, centre, np.ascontiguousarray(table)), len(values), table.size
-    )
+    cells, n_columns = table.shape
+    blocks = n_columns <= _COLUMNS and cells > _FEW_CELLS
+    kernel = _add_centred_blocks if blocks else _add_centred
+    by_rows(kernel, (out, values, centre, np.ascontiguousarray(table)), len(values), table.size)
 
 
 def _cells_of_rows(out: Floats, values: NDArray[Any], *others: Any) -> int:
@@ -332,7 +335,34 @@ def _add_centred(
                 target[first + 3] += d
 
 
-@kernel()
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_centred_blocks(
+    out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
+) -> None:
+    # The deviations of a block of rows stay in the cache, with the rows along the last axis: loops
+    # over rows need no sums across a vector. There are at most `_COLUMNS` columns.
+    n_cells, n_columns = table.shape
+    near = np.empty((n_columns, _COLUMNS))
+    whole = n_columns // 4 * 4
+    for first in range(begin, end, _COLUMNS):
+        n = min(_COLUMNS, end - first)
+        for i in range(n):
+            for j in range(n_columns):
+                near[j, i] = values[first + i, j] - centre[j]
+        for cell in range(n_cells):
+            target, weights = out[cell, first : first + n], table[cell]
+            for j in range(0, whole, 4):
+                a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+                x, y, z, w = near[j], near[j + 1], near[j + 2], near[j + 3]
+                for i in range(n):
+                    target[i] += a * x[i] + b * y[i] + c * z[i] + d * w[i]
+            for j in range(whole, n_columns):
+                a, x = weights[j], near[j]
+                for i in range(n):
+                    target[i] += a * x[i]
+
+
+@numba.njit(cache=True, nogil=True)
 def _add_four(
     out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
 ) -> None:

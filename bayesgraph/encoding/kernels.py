@@ -65,6 +65,21 @@ def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
     return negative, infinite, missing
 
 
+def are_finite(values: NDArray[np.float64]) -> bool:
+    """Return whether no value of an array is infinite or missing (NaN)."""
+    parts: list[bool] = []
+    over_rows(lambda a, b: parts.append(_are_finite(values[a:b])), len(values), _THREAD)
+    return all(parts)
+
+
+@numba.njit(cache=True, nogil=True)
+def _are_finite(values: NDArray[np.float64]) -> bool:
+    wrong = 0
+    for i in range(len(values)):
+        wrong |= not abs(values[i]) < np.inf
+    return wrong == 0
+
+
 def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the largest magnitude and the number of NaN of each column, shape (n_columns,)."""
     n_columns = matrix.shape[1]

@@ -389,7 +389,9 @@ def _checked_table(
         largest, n_missing = kernels.scan(values)
         missing, infinity = int(n_missing.sum()), largest.max(initial=0.0) == np.inf
     else:
-        _, infinity, missing = kernels.count_invalid(values.ravel(order="K"))
+        missing = infinity = 0
+        if not kernels.are_finite(flat := values.ravel(order="K")):
+            _, infinity, missing = kernels.count_invalid(flat)
     if infinity:
         wrong = np.argwhere(np.isinf(values.T))
         raise infinite(numbers[wrong[0, 0]].name, int(wrong[0, 1]))
