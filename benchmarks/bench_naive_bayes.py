@@ -2,6 +2,9 @@
 
 python benchmarks/bench_naive_bayes.py [--quick] [--json FILE] [--case TEXT]
 
+The rows of the group "targets" have their target behind the name of the peer: set OMP_NUM_THREADS
+and NUMBA_NUM_THREADS to the same number, so that both sides have as many threads.
+
 The rows called "sum" set the time of a plain numpy sum over the same array against ours: the
 share of the memory's bandwidth that is reached. The rows called "memory" hold megabytes instead of
 seconds: the peak beyond the result.
@@ -28,6 +31,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import bayesgraph as bg
+from bayesgraph.classifiers.labels import coded_labels
+from bayesgraph.classifiers.validation import target_column
 
 _CLASSES = 10
 
@@ -128,13 +133,7 @@ def counts(rows: int, columns: int) -> Iterator[Row]:
 
 def documents(rows: int, items: int, each: int) -> Iterator[Row]:
     """Yield Bernoulli, multinomial and complement on a sparse matrix of documents."""
-    random = np.random.default_rng(4)
-    y = random.integers(0, _CLASSES, rows)
-    # Frequent words and rare ones, shifted a little by the class; hardly any twice in a row.
-    drawn = (items * random.random((rows, each)) ** 2 + 17 * y[:, None]).astype(np.int64) % items
-    at = (np.repeat(np.arange(rows), each), drawn.reshape(-1))
-    X = sp.csr_array((np.ones(rows * each), at), shape=(rows, items))
-    X.sum_duplicates()
+    X, y = sparse_documents(rows, items, each)
     pairs = [
         ("bernoulli", bg.NaiveBayesClassifier("bernoulli"), BernoulliNB()),
         ("multinomial", bg.NaiveBayesClassifier("multinomial"), MultinomialNB()),
@@ -143,6 +142,18 @@ def documents(rows: int, items: int, each: int) -> Iterator[Row]:
     for name, ours, peer in pairs:
         case = f"{name}, CSR {rows:,} x {items:,}"
         yield from compared(case, ours, peer, X, y)
+
+
+def sparse_documents(rows: int, items: int, each: int) -> tuple[Any, np.ndarray]:
+    """Return a sparse matrix of documents, and their classes."""
+    random = np.random.default_rng(4)
+    y = random.integers(0, _CLASSES, rows)
+    # Frequent words and rare ones, shifted a little by the class; hardly any twice in a row.
+    drawn = (items * random.random((rows, each)) ** 2 + 17 * y[:, None]).astype(np.int64) % items
+    at = (np.repeat(np.arange(rows), each), drawn.reshape(-1))
+    X = sp.csr_array((np.ones(rows * each), at), shape=(rows, items))
+    X.sum_duplicates()
+    return X, y
 
 
 def discriminant(rows: int, columns: int) -> Iterator[Row]:
@@ -155,6 +166,79 @@ def discriminant(rows: int, columns: int) -> Iterator[Row]:
     quadratic = bg.DiscriminantAnalysisClassifier("class"), QuadraticDiscriminantAnalysis()
     yield from compared(f"LDA {rows:,} x {columns}", *linear, X, y)
     yield from compared(f"QDA {rows:,} x {columns}", *quadratic, X, y)
+
+
+def targets(rows: int) -> Iterator[Row]:
+    """Yield the cases with a target: memory speed, labels, and thousands of columns."""
+    random = np.random.default_rng(6)
+    yield bandwidth(rows * 10, 20)
+    yield from products(rows // 2, 50_000, 100)
+    for columns, classes in ((16, 10), (64, 10), (64, 2), (128, 10), (256, 10)):
+        yield linear(rows // 2, columns, classes)
+    yield from labels(rows * 3 // 2)
+    y = random.integers(0, 2, rows // 100)
+    X = random.normal(size=(len(y), 5000)) + 0.1 * y[:, None]
+    case = f"Gaussian {len(y):,} x {X.shape[1]:,}"
+    ours, peer = bg.NaiveBayesClassifier(), GaussianNB()
+    name = "sklearn.GaussianNB (target: 1)"
+    yield pair(case, "fit", lambda: ours.fit(X, y), lambda: peer.fit(X, y), name)
+
+
+def bandwidth(rows: int, columns: int) -> Row:
+    """Return the fit of Gaussians beside the sums of the columns."""
+    random = np.random.default_rng(7)
+    y = random.integers(0, _CLASSES, rows)
+    X = random.normal(size=(rows, columns))
+    ours = bg.NaiveBayesClassifier()
+    case = f"Gaussian {rows:,} x {columns}"
+    sums = "X.sum(axis=0) (target: 0.5)"
+    return pair(case, "fit", lambda: ours.fit(X, y), lambda: X.sum(axis=0), sums)
+
+
+def products(rows: int, items: int, each: int) -> Iterator[Row]:
+    """Yield predictions of sparse documents beside the product that they need."""
+    X, y = sparse_documents(rows, items, each)
+    ours = bg.NaiveBayesClassifier("multinomial").fit(X, y)
+    table = np.random.default_rng(8).normal(size=(items, _CLASSES))
+    case = f"multinomial, CSR {rows:,} x {items:,}"
+    product = "CSR product (target: 0.91)"
+    yield pair(case, "predict", lambda: ours.predict(X), lambda: X @ table, product)
+
+
+def linear(rows: int, columns: int, classes: int) -> Row:
+    """Return predictions of LDA beside scikit-learn's, or of many columns beside the product."""
+    random = np.random.default_rng(9)
+    y = random.integers(0, classes, rows)
+    X = random.normal(size=(rows, columns)) + 0.1 * y[:, None]
+    ours = bg.DiscriminantAnalysisClassifier().fit(X, y)
+    case = f"LDA {rows:,} x {columns}, {classes} classes"
+    if columns > 64:
+        table = random.normal(size=(columns, classes))
+        product = "product (target: 0.77)"
+        return pair(case, "predict", lambda: ours.predict(X), lambda: X @ table, product)
+    peer = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    name = "sklearn.LDA (target: 2)"
+    return pair(case, "predict", lambda: ours.predict(X), lambda: peer.predict(X), name)
+
+
+def labels(rows: int) -> Iterator[Row]:
+    """Yield the coding of labels of several types beside pandas; the targets are seconds."""
+    random = np.random.default_rng(10)
+    words = np.array(["alpha", "beta", "gamma", "delta", "epsilon"], dtype=object)
+    y = words[random.integers(0, len(words), rows)]
+    arrow = pd.Series(y.tolist(), dtype="string[pyarrow]")
+    for kind, given, seconds in (
+        ("str", pd.Series(y.tolist(), dtype="str"), 0.03),
+        ("Arrow", arrow, 0.03),
+        ("object", y, 0.1),
+    ):
+        yield pair(
+            f"labels of type {kind}, {rows:,}",
+            "code",
+            lambda given=given: coded_labels(target_column(given)[0]),
+            lambda given=given: pd.factorize(given),
+            f"pandas.factorize (target: {seconds * rows / 300_000:.3g} s)",
+        )
 
 
 def main() -> None:
@@ -176,6 +260,7 @@ def main() -> None:
         "counts": lambda: counts(n, 64),
         "documents": lambda: documents(n // 2, 50_000, 100),
         "discriminant": lambda: discriminant(n, 64),
+        "targets": lambda: targets(n),
     }
     rows = [row for name, run in groups.items() if chosen.case in name for row in run()]
     report(rows, chosen.json, ["scikit-learn", "numpy", "numba", "pandas"])

@@ -113,6 +113,29 @@ def tan(
             yield pair(case, "fit", lambda: ours.fit(X, y), call, name, repeats=repeats)
 
 
+def few_rows(n: int, d: int) -> Iterator[Row]:
+    """Yield the fit of TAN on few rows of thousands of columns; the peer is a target in seconds.
+
+    The matrix product of all states, which holds the counts of all pairs, is a lower bound of what
+    other ways to count take.
+    """
+    random = np.random.default_rng(4)
+    for states in (2, 3):
+        y = random.integers(0, 2, n)
+        X = random.integers(0, states, (n, d))
+        ours = bg.TANClassifier(categorical="all")
+        marks = (X[:, :, None] == np.arange(states)).reshape(n, -1).astype(np.float32)
+        parts = [np.ascontiguousarray(marks[y == k]) for k in (0, 1)]
+        yield pair(
+            f"TAN {n:,} x {d:,}, {states} states",
+            "fit",
+            lambda ours=ours, X=X, y=y: ours.fit(X, y),
+            lambda parts=parts: [part.T @ part for part in parts],
+            "product of states (target: 1 s)",
+            repeats=3,
+        )
+
+
 def memory(n: int, d: int) -> Iterator[Row]:
     """Yield the peak of memory while TAN is fitted beyond the table itself, in megabytes."""
     case = f"TAN {n:,} x {d}"
@@ -213,6 +236,7 @@ def cases(*, quick: bool) -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:
     yield "memory", lambda: memory(1_000_000 // k, 50)
     yield "rows", lambda: tan(1_000_000 // (20 if quick else 1), 50, repeats=1, classifier=False)
     yield "columns", lambda: tan(20_000 // k, 500 // min(k, 4), repeats=1, classifier=False)
+    yield "few rows", lambda: few_rows(300, 3000 // k)
     yield "missing", lambda: em(5_000 // k, 20, repeats=1)
     yield "aode", lambda: aode(20_000 // k, 30 if not quick else 15, repeats=repeats)
 
