@@ -335,7 +335,7 @@ def _add_centred(
                 target[first + 3] += d
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _add_centred_blocks(
     out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
 ) -> None:
@@ -362,7 +362,7 @@ def _add_centred_blocks(
                     target[i] += a * x[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_four(
     out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
 ) -> None:

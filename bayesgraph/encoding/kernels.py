@@ -72,7 +72,7 @@ def are_finite(values: NDArray[np.float64]) -> bool:
     return all(parts)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _are_finite(values: NDArray[np.float64]) -> bool:
     wrong = 0
     for i in range(len(values)):
@@ -292,14 +292,14 @@ def may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def count_codes(codes: NDArray[np.signedinteger], counts: NDArray[np.int64]) -> None:
     """Add the number of rows with each code to ``counts[code + 1]``; -1 is missing."""
     for code in codes:
         counts[np.uint64(code + 1)] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def recode(
     codes: NDArray[np.signedinteger],
     places: NDArray[np.signedinteger],

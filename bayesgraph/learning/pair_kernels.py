@@ -53,7 +53,7 @@ def pair_information(
             at += size
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def information_terms(
     margins: NDArray[np.int64], first: NDArray[np.int64], totals: Floats, terms: Floats
 ) -> None:
@@ -84,7 +84,7 @@ def information_terms(
                 at += own[-1] + 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def whole_information(
     cells: Floats,
     start: NDArray[np.int64],
@@ -144,7 +144,7 @@ def whole_information(
         valid[0] = False
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def listed_information(
     cells: Floats,
     shapes: NDArray[np.int64],

@@ -1,4 +1,4 @@
-"""Compiled (Numba) counts of pairs of columns of few rows, by sets of rows as bits.
+"""Counts of pairs of columns of few rows, by sets of rows as bits.
 
 The rows of each group and state are a set, a bit for each row. The joint counts of two states are
 the sizes of the intersections of their sets: 64 rows an operation.
@@ -6,10 +6,10 @@ the sizes of the intersections of their sets: 64 rows an operation.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
 # Masks of the sums of neighbouring bits; compilers know these steps and use one instruction.
@@ -19,7 +19,7 @@ _TWOS, _FOURS, _EIGHTS, _ONES = (
 _1, _2, _4, _56 = (np.uint64(shift) for shift in (1, 2, 4, 56))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def pack_states(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -54,7 +54,7 @@ def pack_states(
                 bits[at, start[j] + codes[j, row]] |= bit
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(work=lambda bits, *_: bits.size * bits.shape[1])
 def count_bits(
     bits: NDArray[np.uint64],
     word: NDArray[np.int64],
@@ -100,7 +100,7 @@ def count_bits(
                     at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _add_common(own: np.uint64, others: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
     """Add to `counts` the number of bits that `own` has in common with each of `others`."""
     for k in range(len(others)):

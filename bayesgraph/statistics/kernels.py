@@ -467,7 +467,7 @@ MOMENTS_BLOCK = 2048
 _CACHED, _LINE = 1 << 17, 8
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def add_group_moments(
     values: Floats,
     group: NDArray[np.signedinteger],
@@ -518,7 +518,7 @@ def add_group_moments(
                     count[g, j] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _is_missing_at_once(values: Floats) -> bool:
     """Return whether some of the values show that there are missing ones; look at a few only.
 
@@ -532,7 +532,7 @@ def _is_missing_at_once(values: Floats) -> bool:
     return total != total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _order_by_group(
     group: NDArray[np.signedinteger],
     weights: Floats,
@@ -564,7 +564,7 @@ def _order_by_group(
         ends[g] = (ends[g] + 3) // 4 * 4
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def _complete_moments(
     values: Floats,
     order: NDArray[np.int64],
