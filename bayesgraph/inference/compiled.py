@@ -167,21 +167,27 @@ class CompiledTables:
         """
         _check_memory(program, memory_limit)
         tables = self.tables
-        observed = np.array([*case.hard], dtype=np.int64)
-        offsets = tables.offsets(observed, np.array([*case.hard.values()], dtype=np.int64))
+        findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
+        offsets = tables.offsets(findings)
         space = borrow(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
         log_scale = tables.log_scale + case.log_scale
         if len(program.constant):  # tables whose variables are all observed
             log_scale += float(np.sum(tables.log_at(offsets[program.constant])))
-        minima = program.minima.copy()
+        minima, least = program.minima.copy(), program.least
         if case.soft:
             log_scale += _load_soft(program, case, space, minima, logarithmic=logarithmic)
+            least = minima.min(initial=0.0)
         if log_scale == -np.inf:
             return Run(program, tables.values, offsets, space, result, log_scale, logarithmic)
         if not logarithmic:
-            status, log_mass = execute(program, tables.values, offsets, minima, space, result)
-            if status != kernels.TOO_SMALL and minima.min(initial=0.0) >= kernels.MINIMUM_LOG2:
+            # The run checks what it adds to the bounds, unless a message vanishes: by underflow?
+            status, log_mass = kernels.TOO_SMALL, 0.0
+            if least >= kernels.MINIMUM_LOG2:
+                status, log_mass = execute(program, tables.values, offsets, minima, space, result)
+            if status == kernels.IMPOSSIBLE and minima.min(initial=0.0) < kernels.MINIMUM_LOG2:
+                status = kernels.TOO_SMALL
+            if status != kernels.TOO_SMALL:
                 return Run(
                     program, tables.values, offsets, space, result, log_mass + log_scale, False
                 )
@@ -197,7 +203,22 @@ class CompiledTables:
 
     # -------------------------------------------------------------------------------- enumeration
 
-    def enumerated(self, case: Case, targets: Ints, factors: Ints) -> tuple[Floats, float] | None:
+    def enumeration(self, targets: Ints, factors: Ints) -> Ints:
+        """Return the layout of an enumeration of all joint states; see `enumerate_joint`.
+
+        Parameters
+        ----------
+        targets : ndarray of int
+            Variables of the joint posterior; if empty, the result is the marginals of all free
+            variables.
+        factors : ndarray of int
+            Indices of the relevant tables.
+        """
+        tables = self.tables
+        arrays = tables.cards, tables.start, tables.item, targets, factors
+        return np.concatenate((np.array([*map(len, arrays)]), *arrays))
+
+    def enumerated(self, case: Case, layout: Ints) -> tuple[Floats, float] | None:
         """Return posterior probabilities and the log mass by enumeration of all joint states.
 
         The mass is the sum of the product of the tables over the joint states that agree with the
@@ -208,17 +229,12 @@ class CompiledTables:
         ----------
         case : Case
             Evidence on one case, without soft evidence.
-        targets : ndarray of int
-            Variables of the joint posterior; if empty, the result is the marginals of all free
-            variables.
-        factors : ndarray of int
-            Indices of the relevant tables.
+        layout : ndarray of int
+            The result of `enumeration`.
         """
         tables = self.tables
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
-        status, log_mass, result = kernels.enumerate_joint(
-            tables.cards, tables.start, tables.item, tables.values, findings, targets, factors
-        )
+        status, log_mass, result = kernels.enumerate_joint(layout, tables.values, findings)
         if status != kernels.OK:
             return None
         return result, log_mass + tables.log_scale + case.log_scale
@@ -251,6 +267,8 @@ class CompiledTables:
 def _check_memory(program: Program, memory_limit: float | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
     tree, workspace = program.tree, program.n_work + program.n_result
+    if BYTES * max(tree.largest, workspace) <= limit:
+        return
     for what, entries in (("a table", tree.largest), ("a workspace", workspace)):
         if BYTES * entries > limit:
             raise memory_error(what, entries, tree.width, limit)

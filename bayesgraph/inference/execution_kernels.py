@@ -19,17 +19,14 @@ from bayesgraph.inference.junction import (
     Floats,
     Ints,
     Program,
-    Restricted,
     TableArrays,
     Tree,
 )
 from bayesgraph.inference.planning_kernels import (
     filled,
     grown,
-    junction_tree,
     linked,
     table_layout,
-    with_intermediates,
 )
 from bayesgraph.parallel import by_rows
 
@@ -37,7 +34,12 @@ from bayesgraph.parallel import by_rows
 # of dimensions, number of loop dimensions, then (count, target step, source step) for each
 # dimension, outermost first, then (target step, source step) for each dimension of its loop.
 # (Operations are NumPy integers: Numba would compile a function again for each literal argument.)
-COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES = np.arange(1, 12)
+COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES, CONTRACT = np.arange(
+    1, 13
+)
+# CONTRACT, which adds products of two sources, consists of: operation, length, target, first
+# source, its kind, second source, its kind, number of dimensions, then (count, target step, steps
+# of the sources) for each dimension.
 # Length of an instruction up to its dimensions, and length of an instruction without dimensions.
 HEAD, SHORT = 7, 6
 # Kinds of source: the workspace, or the table of a factor, reduced to the observed states.
@@ -45,13 +47,20 @@ WORK, TABLE = np.arange(2)
 # Kind of source that makes a sum a maximum; the source itself is the workspace.
 MAXIMUM = np.int64(2)
 
-# Maximum number of entries of a tile, the part of a large table that is computed at once: two tiles
-# fit into the first-level cache.
-TILE = 8192
+# Maximum number of entries of a tile, the part of a large table that is computed at once, which
+# fits into the first-level cache.
+TILE = 4096
 # Maximum number of entries of a table that is kept between the two passes, and of all such tables
 # together, which fit into the last-level cache: computing larger ones again is faster.
 KEPT = 65536
 ALL_KEPT = 2**20
+
+# Costs for `_loops`, in the time of an entry in a long run: an entry of two sources that share
+# the innermost axes, the begin of a run, a round of the outer loops, a rearranged entry, an
+# instruction.
+_ALONE, _BROKEN, _NESTED, _MOVED, _CALL = 2.0, 12.0, 30.0, 8.0, 150.0
+# Minimum number of entries of a clique whose product is not formed, see `_sum_of_products`.
+_SMALLEST_SUM = 256
 
 # Minimum number of entries of a table that two threads share.
 LARGE = 2**21
@@ -59,6 +68,8 @@ LARGE = 2**21
 # Minimum binary logarithm of the product of the smallest entries; below it products may underflow
 # (2**-1022 is the smallest normal number).
 MINIMUM_LOG2 = -1000.0
+# The bits of infinity as an integer.
+_INFINITY = int(np.float64(np.inf).view(np.int64))
 
 OK, IMPOSSIBLE, TOO_SMALL = 0, 1, 2
 
@@ -134,7 +145,308 @@ def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Int
         out[place[axis[at]]] = stride[at]
 
 
-@kernel(error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints) -> bool:
+    """Write to `order` the axes of a sum of products as nested loops, outermost first.
+
+    `t`, `x` and `y` are the strides of the sum and of its two sources along the axes of a clique, 0
+    for axes that they lack. The innermost loop has the axes that the sum shares with one source or
+    with both, so that it uses vector instructions, and around it are the axes that are summed out
+    (as in a product of matrices). Returns whether the sum is formed in this order and rearranged
+    afterwards; otherwise its axes stay in their order.
+    """
+    width = len(counts)
+    kind = np.empty(width, np.int64)
+    size = np.ones(8)
+    # Entries of all, of the sum and of the two sources.
+    entries = np.ones(4)
+    # As it is, the innermost loop has the last axes of the sum that are of one kind.
+    first, last, run, ended = width, -1, 1, False
+    for k in range(width - 1, -1, -1):
+        g = kind[k] = (t[k] != 0) + 2 * (x[k] != 0) + 4 * (y[k] != 0)
+        size[g] *= counts[k]
+        entries[0] *= counts[k]
+        for i in range(3):
+            entries[i + 1] *= counts[k] if (g >> i) & 1 else 1
+        if counts[k] > 1 and t[k] and not ended:
+            last = g if last < 0 else last
+            if g == last:
+                first, run = k, run * counts[k]
+            else:
+                ended = True
+    best = np.inf
+    moved = False
+    trial = np.empty(width, np.int64)
+    for choice in range(5):
+        # The kinds of axes in the innermost loop: the last ones as it is, or one kind.
+        g = last if choice == 0 else 2 * choice + 1 if choice < 4 else 6
+        begin = first if choice == 0 else 0
+        length = run if choice == 0 else size[g]
+        if choice and length == 1:
+            continue
+        move = 0 < choice < 4
+        n = 0
+        for turn in range(8):
+            # First the other axes of the sum, as they are or by kind, then those summed out.
+            h = (1, 7, 3, 5, 0, 2, 4, 6)[turn]
+            for k in range(width):
+                chosen = kind[k] == g and k >= begin
+                whole = not move and turn == 0 and t[k] and not chosen
+                if whole or (kind[k] == h and not chosen and (move or not t[k])):
+                    trial[n] = k
+                    n += 1
+        for k in range(width):
+            if kind[k] == g and k >= begin:
+                trial[n] = k
+                n += 1
+        base = _ALONE if g >= 6 else 1.0
+        cost = entries[0] * (base + _BROKEN / length + _NESTED / (length * max(1.0, size[6])))
+        cost += _MOVED * entries[1] + _CALL if move else 0.0
+        cost += 0.0 if _in_order(counts, x, trial, t) else _MOVED * entries[2] + _CALL
+        cost += 0.0 if _in_order(counts, y, trial, t) else _MOVED * entries[3] + _CALL
+        if cost < best:
+            best, moved = cost, move
+            order[:] = trial
+    return moved
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _room(space: Ints, use: int, n: int) -> int:
+    """Return the offset of a scratch array of n entries, which later ones of the same use share.
+
+    ``space[0]`` is the first free entry of the workspace, followed by the offset and the size of
+    the scratch array of each use.
+    """
+    if n > space[2 * use + 2]:
+        space[2 * use + 1], space[2 * use + 2] = space[0], n
+        space[0] += n
+    return space[2 * use + 1]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _packed(counts: Ints, steps: Ints, order: Ints, out: Ints) -> int:
+    """Write to `out` the strides of an array with its axes in an order; return its entries."""
+    n = 1
+    for i in range(len(order) - 1, -1, -1):
+        k = order[i]
+        out[k] = n if steps[k] else 0
+        n *= counts[k] if steps[k] else 1
+    return n
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _in_order(counts: Ints, steps: Ints, order: Ints, t: Ints) -> bool:
+    """Tell whether a source of a sum of products can be read as it is.
+
+    Its axes in the innermost loop must be contiguous, and those that are summed out evenly spaced.
+    """
+    expected = 1
+    inside = innermost = True
+    for i in range(len(order) - 1, -1, -1):
+        k = order[i]
+        if counts[k] > 1 and not steps[k]:
+            innermost = False
+        if counts[k] == 1 or not steps[k]:
+            continue
+        if inside and not t[k]:
+            inside = False
+            expected = 1 if innermost else steps[k]
+        innermost = False
+        if not inside and t[k]:
+            return True
+        if steps[k] != expected:
+            return False
+        expected *= counts[k]
+    return True
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _contract(
+    code: Ints,
+    size: int,
+    space: Ints,
+    counts: Ints,
+    target: int,
+    t: Ints,
+    sources: Ints,
+    x: Ints,
+    y: Ints,
+) -> int:
+    """Append instructions that set a table to a sum of products of two sources; return code size.
+
+    Parameters
+    ----------
+    space
+        See `_room`.
+    counts : shape (width,)
+        Lengths of the axes of a clique.
+    target : int
+        Offset of the table in the workspace.
+    sources : shape (4,)
+        Position and kind of each source.
+    t, x, y : shape (width,)
+        Strides of the table and the sources along each axis, 0 for axes that they lack.
+    """
+    zero = np.int64(0)
+    width = len(counts)
+    order = np.empty(width, np.int64)
+    moved = _loops(counts, t, x, y, order)
+    lengths = np.empty(width, np.int64)
+    places = np.empty((3, width), np.int64)
+    there = np.empty(width, np.int64)
+    here = np.empty(width, np.int64)
+    at = sources.copy()
+    to = target
+    for i in range(3):
+        steps = t if i == 0 else x if i == 1 else y
+        pack = moved if i == 0 else not _in_order(counts, steps, order, t)
+        n = _packed(counts, steps, order, places[i])
+        if i == 0:
+            if pack:
+                to = _room(space, np.int64(i), n)
+            size = _simple(code, size, CLEAR, to, n, zero, zero)
+        elif pack:
+            place = _room(space, np.int64(i), n)
+            for j in range(width):
+                k = order[j]
+                lengths[j] = counts[k] if steps[k] else 1
+                here[j], there[j] = places[i, k], steps[k]
+            size = _emit(
+                code, size, COPY, place, at[2 * i - 2], at[2 * i - 1], zero, lengths, here, there
+            )
+            at[2 * i - 2], at[2 * i - 1] = place, WORK
+        if not pack:
+            places[i] = steps
+    code[size], code[size + 2] = CONTRACT, to
+    for i in range(4):
+        code[size + 3 + i] = at[i]
+    d = size + HEAD + 1
+    dims = 0
+    for i in range(width):
+        k = order[i]
+        c = counts[k]
+        if c == 1:
+            continue
+        merged = dims > 0
+        for j in range(3):
+            merged &= code[d - 3 + j] == places[j, k] * c
+        if merged:
+            d -= 4
+            c *= code[d]
+        else:
+            dims += 1
+        code[d] = c
+        for j in range(3):
+            code[d + 1 + j] = places[j, k]
+        d += 4
+    while dims < 2:
+        for k in range(d - 1, size + HEAD, -1):
+            code[k + 4] = code[k]
+        code[size + HEAD + 1] = 1
+        for j in range(3):
+            code[size + HEAD + 2 + j] = 0
+        d += 4
+        dims += 1
+    code[size + HEAD], code[size + 1] = dims, d - size
+    size = d
+    if moved:
+        for j in range(width):
+            lengths[j] = counts[j] if t[j] else 1
+        size = _emit(code, size, COPY, target, to, WORK, zero, lengths, t, places[0])
+    return size
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_products(
+    code: Ints,
+    size: int,
+    space: Ints,
+    counts: Ints,
+    target: int,
+    t: Ints,
+    sources: Ints,
+    steps: Ints,
+    left_out: int,
+) -> int:
+    """Append instructions that set a table to the sum of products of one to three sources.
+
+    `sources` and `steps` have a row for each source, of which ``left_out`` is not used, -1 for
+    none; for the other arguments see `_contract`.
+    """
+    zero, width = np.int64(0), len(counts)
+    used = np.empty(len(sources), np.int64)
+    n = 0
+    for i in range(len(sources)):
+        if i != left_out:
+            used[n] = i
+            n += 1
+    if n == 1:
+        a = used[0]
+        entries = 1
+        for k in range(width):
+            entries *= counts[k] if t[k] else 1
+        size = _simple(code, size, CLEAR, target, entries, zero, zero)
+        return _emit(
+            code, size, ADD, target, sources[a, 0], sources[a, 1], zero, counts, t, steps[a]
+        )
+    # Of three sources, the two with the smallest product are multiplied first, without the axes
+    # that only they have.
+    pair = np.empty(4, np.int64)
+    x, y, z = used[0], used[1], -1
+    best = np.inf
+    for i in range(3 if n == 3 else 0):
+        p, q, r = used[i], used[(i + 1) % 3], used[(i + 2) % 3]
+        product = 1.0
+        for k in range(width):
+            both = steps[p, k] or steps[q, k]
+            product *= counts[k] if both and (t[k] or steps[r, k]) else 1
+        if product < best:
+            best, x, y, z = product, p, q, r
+    pair[0], pair[1], pair[2], pair[3] = sources[x, 0], sources[x, 1], sources[y, 0], sources[y, 1]
+    now, left, right, to, out = counts.copy(), steps[x], steps[y], target, t
+    rest = counts.copy()
+    if n == 3:
+        distance = 1
+        out = np.empty(width, np.int64)
+        for k in range(width - 1, -1, -1):
+            both = left[k] or right[k]
+            kept = both and (t[k] or steps[z, k])
+            out[k] = distance if kept else 0
+            distance *= counts[k] if kept else 1
+            if not both:
+                now[k] = 1
+            elif not kept:
+                rest[k] = 1
+        to = _room(space, np.int64(3), distance)
+    for _ in range(n - 1):
+        size = _contract(code, size, space, now, to, out, pair, left, right)
+        pair[0], pair[1], pair[2], pair[3] = to, WORK, sources[z, 0], sources[z, 1]
+        now, left, right, to, out = rest, out, steps[z], target, t
+    return size
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
+    """Tell whether the scale of clique c's message counts for the probability of the evidence.
+
+    If the message of the parent clique is known to be ones, scales cancel.
+    """
+    p = parent[c]
+    while residual[p] == 0:
+        p = parent[p]
+    return 0 if unit[p] and parent[p] >= 0 else 1
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _row_of(rows: Ints, o: int) -> int:
+    """Return the row of operand o, -1 if it has none."""
+    for row in range(len(rows)):
+        if rows[row] == o:
+            return row
+    return -1
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def compile_tree(
     tables: TableArrays,
     tree: Tree,
@@ -204,6 +516,9 @@ def compile_tree(
                 if 0.0 < values[k] < smallest:
                     smallest = values[k]
             minima[home[f]] += np.log2(smallest)
+    least = 0.0
+    for c in range(n_cliques):
+        least = min(least, minima[c])
     source, kind, step = where[:n_factors].copy(), sort[:n_factors].copy(), stride[:n_items].copy()
     entries = np.empty(n_cliques, np.int64)
     separator = filled(n_cliques, 1)
@@ -246,6 +561,9 @@ def compile_tree(
         if not both:
             asked_steps[number_of[targets[k]]] = n_result
             n_result *= cards[number_of[targets[k]]]
+    table_of = filled(n_operands, -1)
+    pair = np.empty(4, np.int64)
+    space = filled(9, 0)
     down = filled(n_cliques, -1)
     table = filled(n_cliques, -1)
     kept = 0
@@ -265,6 +583,8 @@ def compile_tree(
         counts = np.empty(width, np.int64)
         own = np.empty(width, np.int64)
         other = np.empty(width, np.int64)
+        ordered = np.empty(width, np.int64)
+        lengths = np.empty(width, np.int64)
         for k in range(width):
             v = member[first_at + k]
             place[v] = k
@@ -272,6 +592,133 @@ def compile_tree(
             counts[k] = cards[v]
             own[k] = stride[n_items + first_at + k]
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
+        # Large cliques with few operands: sums of products, whose terms are not stored.
+        fold = entries[c] >= _SMALLEST_SUM and residual[c] > 0 and not maximal[c]
+        fold &= both or not root
+        n_sources = 0
+        n_children = 0
+        o = first[c] if fold else -1
+        while o >= 0:
+            n_sources += 1
+            o = following[o]
+        extra = 1 if both and not root else 0
+        silent = False
+        d = first_child[c] if fold else -1
+        while d >= 0:
+            silent |= up[d] < 0
+            n_children += 1
+            d = next_child[d]
+        most = 3 if entries[c] <= KEPT or (both and not silent) else 2
+        fold &= n_sources > 0 and n_sources + extra <= most and (not both or n_sources + extra > 1)
+        if fold:
+            code = grown(
+                code, size, 12 * (n_sources + n_children + width + 2) * (HEAD + 5 * width + 12)
+            )
+            rows = n_sources + (0 if collect else extra)
+            sources = np.empty((rows, 2), np.int64)
+            steps = np.empty((rows, width), np.int64)
+            row_of = np.empty(rows, np.int64)
+            o = first[c]
+            for row in range(n_sources):
+                row_of[row] = o
+                sources[row, 0], sources[row, 1] = where[o], sort[o]
+                _steps(axis, stride, begin[o], end[o], place, steps[row])
+                o = following[o]
+            o = n_factors + c
+            _steps(axis, stride, begin[o], end[o], place, other)
+            if rows > n_sources:
+                row_of[n_sources] = -1
+                sources[n_sources, 0], sources[n_sources, 1] = down[c], WORK
+                steps[n_sources] = other
+            space[0] = free
+            if collect:
+                size = _sum_of_products(
+                    code, size, space, counts, up[c], other, sources, steps, np.int64(-1)
+                )
+                free = space[0]
+                counted = _counted(parent, residual, unit, c)
+                size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
+                continue
+            # `table_of[o]`: the sum of the product of all but operand o, over the axes of o.
+            d = first_child[c]
+            while d >= 0:
+                down[d] = space[0]
+                space[0] += separator[d]
+                o = n_factors + d
+                row = _row_of(row_of, o)
+                _steps(axis, stride, begin[o], end[o], place, other)
+                size = _sum_of_products(
+                    code, size, space, counts, down[d], other, sources, steps, row
+                )
+                if row >= 0 and residual[d] == 0:  # intermediate tables pass on the product
+                    lengths[0], ordered[0] = separator[d], 1
+                    size = _emit(
+                        code, size, MULTIPLY, down[d], up[d], WORK, zero, lengths[:1], ordered[:1],
+                        ordered[:1],
+                    )  # fmt: skip
+                table_of[o] = down[d]
+                d = next_child[d]
+            for q in range(residual[c]):
+                v = member[first_at + q]
+                best = n_factors + n_cliques
+                least = entries[c] + 1
+                for shift in range(2):
+                    o = n_factors + first_child[c] if shift == 0 else first[c]
+                    o = -1 if shift == 0 and first_child[c] < 0 else o
+                    while o >= 0:
+                        length = 1
+                        has = False
+                        for a in range(begin[o], end[o]):
+                            length *= cards[axis[a]]
+                            has |= axis[a] == v
+                        if has and length < least:
+                            best, least = o, length
+                        if shift:
+                            o = following[o]
+                        else:
+                            o = next_child[o - n_factors]
+                            o = n_factors + o if o >= 0 else -1
+                o = best
+                _steps(axis, stride, begin[o], end[o], place, other)
+                row = _row_of(row_of, o)
+                if table_of[o] < 0:
+                    order = np.arange(width)
+                    length = _packed(counts, other, order, ordered)
+                    table_of[o] = space[0]
+                    space[0] += length
+                    size = _sum_of_products(
+                        code, size, space, counts, table_of[o], ordered, sources, steps, row
+                    )
+                elif o < n_factors:
+                    _packed(counts, other, np.arange(width), ordered)
+                else:
+                    ordered[:] = other
+                for k in range(width):
+                    lengths[k] = counts[k] if other[k] else 1
+                other[:] = 0
+                other[q] = 1
+                marginal = space[0]
+                space[0] += counts[q]
+                if o >= n_factors and (row < 0 or residual[o - n_factors] == 0):
+                    size = _simple(code, size, CLEAR, marginal, counts[q], zero, zero)
+                    size = _emit(
+                        code, size, ADD, marginal, table_of[o], WORK, zero, lengths, other, ordered
+                    )
+                else:
+                    pair[0], pair[1] = table_of[o], WORK
+                    pair[2:] = sources[row]
+                    size = _contract(
+                        code, size, space, lengths, marginal, other, pair, ordered, steps[row]
+                    )
+                counted = 1 if root and q == 0 else 0
+                size = _simple(code, size, RESULT, marginal, counts[q], result[v], counted)
+            d = first_child[c]
+            while d >= 0:
+                if residual[d]:
+                    size = _simple(code, size, DIVIDE, down[d], separator[d], np.int64(-1), d)
+                d = next_child[d]
+            free = space[0]
+            continue
         # Position of the product: an intermediate table is itself the message, small tables are
         # kept for the second pass, large tables are computed tile by tile and not kept.
         outer = zero
@@ -305,7 +752,7 @@ def compile_tree(
         while o >= 0:
             n_inputs += 1
             o = next_child[o]
-        code = grown(code, size, (2 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
+        code = grown(code, size, (4 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
         # A table whose axes are in another order than those of a much larger clique is copied into
         # the clique's order, because the clique reads it many times.
         o = first[c] if fresh else -1
@@ -318,13 +765,9 @@ def compile_tree(
                     against |= (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b])
             if against and o < n_factors and entries[c] >= 4 * length:
                 _steps(axis, stride, begin[o], end[o], place, other)
-                ordered = filled(width, 0)
-                lengths = filled(width, 1)
-                distance = 1
-                for k in range(width - 1, -1, -1):
-                    if other[k]:
-                        ordered[k], lengths[k] = distance, counts[k]
-                        distance *= counts[k]
+                _packed(counts, other, np.arange(width), ordered)
+                for k in range(width):
+                    lengths[k] = counts[k] if other[k] else 1
                 size = _emit(
                     code, size, COPY, free, where[o], sort[o], zero, lengths, ordered, other
                 )
@@ -335,14 +778,13 @@ def compile_tree(
             o = following[o]
         # Clear the entries to which sums are added.
         cleared = size
-        marginal = free
+        marginal = sums = free
         shown = filled(residual[c], -1)
         if not collect:
             d = first_child[c]
             while d >= 0:
                 down[d] = free
                 free += separator[d]
-                size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
                 for at in range(c_start[d] + residual[d], c_start[d + 1]):
                     q = place[member[at]]
                     if q < residual[c] and (shown[q] < 0 or separator[d] < separator[shown[q]]):
@@ -353,8 +795,9 @@ def compile_tree(
                 free += counts[q]
         elif root:
             free += n_result if asked else 1
+        n_sums = free - marginal
         if not collect or root:
-            size = _simple(code, size, CLEAR, marginal, free - marginal, zero, zero)
+            size = _simple(code, size, CLEAR, sums, free - sums, zero, zero)
         elif residual[c]:
             size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
         if outer:
@@ -412,15 +855,11 @@ def compile_tree(
                 n_loops += 2
         # Rescaling of messages and results after the sums.
         if collect and not root:
-            # If the message of the parent clique is known to be ones, scales cancel.
-            p = parent[c]
-            while residual[p] == 0:
-                p = parent[p]
-            counted = 0 if unit[p] and parent[p] >= 0 else 1
+            counted = _counted(parent, residual, unit, c)
             size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
         elif collect:
             operation = RESULT if asked else MASS
-            size = _simple(code, size, operation, marginal, free - marginal, zero, one)
+            size = _simple(code, size, operation, marginal, n_sums, zero, one)
         else:
             to = marginal
             for q in range(residual[c]):
@@ -429,13 +868,13 @@ def compile_tree(
                 if d >= 0:
                     o = n_factors + d
                     length = end[o] - begin[o]
-                    lengths = np.empty(length, np.int64)
+                    sizes = np.empty(length, np.int64)
                     only = filled(length, 0)
                     for k in range(length):
-                        lengths[k] = cards[axis[begin[o] + k]]
+                        sizes[k] = cards[axis[begin[o] + k]]
                         only[k] = axis[begin[o] + k] == v
                     steps = stride[begin[o] : end[o]]
-                    size = _emit(code, size, ADD, to, down[d], WORK, zero, lengths, only, steps)
+                    size = _emit(code, size, ADD, to, down[d], WORK, zero, sizes, only, steps)
                 counted = 1 if root and q == 0 else 0
                 size = _simple(code, size, RESULT, to, counts[q], result[v], counted)
                 to += counts[q]
@@ -446,39 +885,8 @@ def compile_tree(
                 d = next_child[d]
     return Program(
         tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
-        soft_at, maximal, loops[:n_loops].copy(), free, n_result,
+        least, soft_at, maximal, loops[:n_loops].copy(), free, n_result,
     )  # fmt: skip
-
-
-@kernel(work=lambda tables, question, *_: 10 * len(question.cards) ** 2, error_model="numpy")
-def compile_query(
-    tables: TableArrays,
-    question: Restricted,
-    soft_cards: Ints,
-    maximized: Ints,
-    targets: Ints,
-    both: bool,
-    maximum_largest: float,
-    maximum_total: float,
-) -> Program:
-    """Return the elimination program of a query, from its relevant factors.
-
-    Parameters
-    ----------
-    maximum_largest, maximum_total : float
-        Maximum number of entries of the largest table, and of all tables together. If the junction
-        tree exceeds one of them, the program has this tree and no code.
-
-    See `compile_tree` for the other parameters.
-    """
-    tree = junction_tree(question, maximized)
-    if tree.largest > maximum_largest or tree.total > maximum_total:
-        none = np.empty(0, np.int64)
-        return Program(
-            tree, none, none, np.empty(0), none, none, none, none, none, none, none, 0, 0
-        )
-    tree = with_intermediates(tree, both)
-    return compile_tree(tables, tree, soft_cards, maximized, targets, both)
 
 
 # -------------------------------------------------------------------------------------- enumeration
@@ -490,16 +898,8 @@ TOO_MANY = 3
 _SAFE_MASS = 1e-250
 
 
-@kernel(error_model="numpy")
-def enumerate_joint(
-    cards: Ints,
-    start: Ints,
-    item: Ints,
-    values: Floats,
-    findings: Ints,
-    targets: Ints,
-    factors: Ints,
-) -> tuple[int, float, Floats]:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
     """Sum the product of tables over all joint states of few variables, without a program.
 
     The variables are assigned one after the other; a table is multiplied in once its last variable
@@ -507,15 +907,15 @@ def enumerate_joint(
 
     Parameters
     ----------
-    cards, start, item, values
-        See `TableArrays`. The strides are computed here: a separate call would take longer.
+    layout
+        The lengths of five arrays, then these arrays: `cards`, `start` and `item` of `TableArrays`,
+        the targets and the indices of the relevant tables. (Each array of a call costs a fraction
+        of a microsecond.) The targets are the variables whose joint table is the result; without
+        any, the result is the marginals of all free variables, one after the other.
+    values
+        See `TableArrays`.
     findings : shape (2 k,)
         Indices of the observed variables, then their states.
-    targets
-        Variables whose joint table is the result; if empty, the result is the marginals of all free
-        variables, one after the other.
-    factors
-        Indices of the relevant tables.
 
     Returns
     -------
@@ -523,6 +923,9 @@ def enumerate_joint(
     log_mass : float
     result : ndarray
     """
+    a, b, c, d = 5 + layout[0], layout[1], layout[2], layout[3]
+    cards, start, item = layout[5:a], layout[a : a + b], layout[a + b : a + b + c]
+    targets, factors = layout[a + b + c : a + b + c + d], layout[a + b + c + d :]
     n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
     step, base, _ = table_layout(cards, start, item, False)
     state = filled(n_all, 0)
@@ -759,7 +1162,211 @@ def _logarithmic(
             return
 
 
-@kernel(error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _extremes(bits: Ints, t: int, n: int) -> tuple[int, int]:
+    """Return the largest of n non-negative numbers from offset t on, and the smallest positive one.
+
+    Numbers are given and returned by their bits: as integers they have the same order, and their
+    extremes are found with vector instructions. Like the functions below this one counts in
+    unsigned numbers, for which Numba needs no test of negative indices.
+    """
+    peak, lowest = 0, _INFINITY
+    at = np.uint64(t)
+    for k in range(np.uint64(n)):
+        x = bits[at + k]
+        peak = max(peak, x)
+        lowest = min(lowest, x if x > 0 else _INFINITY)
+    return peak, lowest
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _fill(work: Floats, t: int, n: int, value: float) -> None:
+    """Set n entries from offset t on to a value."""
+    at = np.uint64(t)
+    for k in range(np.uint64(n)):
+        work[at + k] = value
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _scale(work: Floats, t: int, n: int, factor: float) -> None:
+    """Multiply n entries from offset t on by a factor."""
+    at = np.uint64(t)
+    for k in range(np.uint64(n)):
+        work[at + k] *= factor
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _divide(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
+    """Divide n entries from offset t on by those from s on, where these are positive."""
+    to, by = np.uint64(t), np.uint64(s)
+    if logarithmic:
+        for k in range(np.uint64(n)):
+            y = work[by + k]
+            work[to + k] -= y if y > -np.inf else 0.0
+    else:
+        for k in range(np.uint64(n)):
+            y = work[by + k]
+            work[to + k] /= y if y > 0.0 else 1.0
+
+
+# Sums may be reordered, and products added without rounding them first.
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+def _add_products(
+    target: Floats,
+    t: int,
+    left: Floats,
+    x: int,
+    right: Floats,
+    y: int,
+    code: Ints,
+    at: int,
+    dims: int,
+    index: Ints,
+) -> None:
+    """Execute a CONTRACT instruction on probabilities.
+
+    It adds to `target` from offset `t` on the products of `left` from `x` on and `right` from `y`
+    on. The `dims` dimensions of the instruction start at ``code[at]``; `index` is a scratch array
+    for the loops.
+    """
+    inner = at + 4 * (dims - 1)
+    n, m = np.uint64(code[inner]), np.uint64(code[inner - 4])
+    dt, dx, dy = np.uint64(code[inner + 1]), np.uint64(code[inner + 2]), np.uint64(code[inner + 3])
+    et, ex, ey = np.uint64(code[inner - 3]), np.uint64(code[inner - 2]), np.uint64(code[inner - 1])
+    zero, one, two, four = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4)
+    if dy == one and dx == zero:  # the first source is the one with the innermost axes
+        left, right, x, y, dx, dy, ex, ey = right, left, y, x, dy, dx, ey, ex
+        swap = 1
+    else:
+        swap = 0
+    for k in range(dims - 2):
+        index[k] = 0
+    t0, x0, y0 = np.uint64(t), np.uint64(x), np.uint64(y)
+    while True:
+        a, b, c = t0, x0, y0
+        if dt == one and dx == one and dy == zero and et == zero:
+            j = zero
+            while j + four <= m:
+                f, g, h, e = right[c], right[c + ey], right[c + ey + ey], right[c + ey + ey + ey]
+                q, r, s = b + ex, b + ex + ex, b + ex + ex + ex
+                for i in range(n):
+                    target[a + i] += (
+                        left[b + i] * f + left[q + i] * g + left[r + i] * h + left[s + i] * e
+                    )
+                b += four * ex
+                c += four * ey
+                j += four
+            while j < m:
+                f = right[c]
+                for i in range(n):
+                    target[a + i] += left[b + i] * f
+                b += ex
+                c += ey
+                j += one
+        elif dt == one and dx == one and dy == zero:
+            for _ in range(m):
+                f = right[c]
+                for i in range(n):
+                    target[a + i] += left[b + i] * f
+                a += et
+                b += ex
+                c += ey
+        elif dt == one and dx == one and dy == one and et == zero:
+            j = zero
+            while j + two <= m:
+                q, v = b + ex, c + ey
+                for i in range(n):
+                    target[a + i] += left[b + i] * right[c + i] + left[q + i] * right[v + i]
+                b += ex + ex
+                c += ey + ey
+                j += two
+            while j < m:
+                for i in range(n):
+                    target[a + i] += left[b + i] * right[c + i]
+                b += ex
+                c += ey
+                j += one
+        elif dt == one and dx == one and dy == one:
+            for _ in range(m):
+                for i in range(n):
+                    target[a + i] += left[b + i] * right[c + i]
+                a += et
+                b += ex
+                c += ey
+        elif dt == zero and dx == one and dy == one:
+            for _ in range(m):
+                total = 0.0
+                for i in range(n):
+                    total += left[b + i] * right[c + i]
+                target[a] += total
+                a += et
+                b += ex
+                c += ey
+        else:
+            for _ in range(m):
+                for i in range(n):
+                    target[a + i * dt] += left[b + i * dx] * right[c + i * dy]
+                a += et
+                b += ex
+                c += ey
+        k = dims - 3
+        while k >= 0:
+            d = at + 4 * k
+            index[k] += 1
+            t0 += np.uint64(code[d + 1])
+            x0 += np.uint64(code[d + 2 + swap])
+            y0 += np.uint64(code[d + 3 - swap])
+            if index[k] < code[d]:
+                break
+            t0 -= np.uint64(code[d] * code[d + 1])
+            x0 -= np.uint64(code[d] * code[d + 2 + swap])
+            y0 -= np.uint64(code[d] * code[d + 3 - swap])
+            index[k] = 0
+            k -= 1
+        if k < 0:
+            return
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _add_logarithmic(
+    target: Floats,
+    t: int,
+    left: Floats,
+    x: int,
+    right: Floats,
+    y: int,
+    code: Ints,
+    at: int,
+    dims: int,
+    index: Ints,
+) -> None:
+    """Execute a CONTRACT instruction on logarithms; see `_add_products`."""
+    for k in range(dims):
+        index[k] = 0
+    while True:
+        z = left[x] + right[y]
+        if z > -np.inf:
+            high = max(target[t], z)
+            target[t] = high + np.log1p(np.exp(min(target[t], z) - high))
+        k = dims - 1
+        while k >= 0:
+            d = at + 4 * k
+            index[k] += 1
+            t += code[d + 1]
+            x += code[d + 2]
+            y += code[d + 3]
+            if index[k] < code[d]:
+                break
+            t -= code[d] * code[d + 1]
+            x -= code[d] * code[d + 2]
+            y -= code[d] * code[d + 3]
+            index[k] = 0
+            k -= 1
+        if k < 0:
+            return
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def run(
     code: Ints,
     tables: Floats,
@@ -805,6 +1412,9 @@ def run(
     log_mass = 0.0
     status = OK
     zero = -np.inf if logarithmic else 0.0
+    bits = work.view(np.int64)
+    pair = np.zeros(2, np.int64)
+    numbers = pair.view(np.float64)
     index = np.zeros(64, np.int64)
     loop = np.zeros(64, np.int64)
     n_loop = 0
@@ -831,33 +1441,43 @@ def run(
                 n = np.int64(1)
                 for k in range(dims):
                     n *= code[at + HEAD + 3 * k]
-                for k in range(t, t + n):
-                    own[k] = 0.0 if logarithmic else 1.0
+                _fill(own, t, n, 0.0 if logarithmic else 1.0)
             elif logarithmic:
                 maximum = kind == MAXIMUM
                 _logarithmic(operation, own, t, data, s, code, at + HEAD, dims, index, maximum)
             else:
                 _linear(operation, own, t, data, s, code, at + HEAD, dims, index)
             at += code[at + 1]
+        elif operation == CONTRACT:
+            s, u = code[at + 3], code[at + 5]
+            data, other = work, work
+            if code[at + 4] == TABLE:
+                s, data = offsets[s], tables
+            if code[at + 6] == TABLE:
+                u, other = offsets[u], tables
+            dims = code[at + HEAD]
+            d = at + HEAD + 1
+            if logarithmic:
+                _add_logarithmic(work, code[at + 2], data, s, other, u, code, d, dims, index)
+            else:
+                _add_products(work, code[at + 2], data, s, other, u, code, d, dims, index)
+            at += code[at + 1]
         elif operation == CLEAR:
-            for k in range(code[at + 2], code[at + 2] + code[at + 3]):
-                own[k] = zero
+            _fill(own, code[at + 2], code[at + 3], zero)
             at += SHORT
         elif operation == SCALE or operation == DIVIDE:
             t, n, s = code[at + 2], code[at + 3], code[at + 4]
             if operation == DIVIDE and s >= 0:
-                for k in range(n):
-                    if work[s + k] > zero:
-                        if logarithmic:
-                            work[t + k] -= work[s + k]
-                        else:
-                            work[t + k] /= work[s + k]
-            peak = zero
+                _divide(work, t, s, n, logarithmic)
             lowest = np.inf
-            for k in range(t, t + n):
-                x = work[k]
-                peak = max(peak, x)
-                lowest = min(lowest, x if x > zero else np.inf)
+            if logarithmic:
+                peak = zero
+                for k in range(t, t + n):
+                    peak = max(peak, work[k])
+            else:
+                largest, smallest = _extremes(bits, t, n)
+                pair[0], pair[1] = largest, smallest
+                peak, lowest = numbers[0], numbers[1]
             if peak == zero:
                 return IMPOSSIBLE, -np.inf
             if logarithmic:
@@ -869,8 +1489,7 @@ def run(
                 # Scale the maximum to one. The smallest nonzero entry then gives a lower bound of
                 # the products that read the message.
                 factor = 1.0 / peak
-                for k in range(t, t + n):
-                    work[k] *= factor
+                _scale(work, t, n, factor)
                 bound = np.log2(lowest * factor) if lowest < peak else 0.0
                 if operation == DIVIDE:
                     bound += minima[code[at + 5]]

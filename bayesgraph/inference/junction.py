@@ -152,6 +152,8 @@ class Program(NamedTuple):
         Strides of the axes of the factors.
     constant : shape (j,)
         Indices of the tables whose variables are all observed.
+    least : float
+        The smallest of `minima`, at most 0.
     soft_at : shape (n_soft,)
         Offsets of the likelihoods in the workspace.
     maximal : shape (n_cliques,)
@@ -171,6 +173,7 @@ class Program(NamedTuple):
     kind: Ints
     step: Ints
     constant: Ints
+    least: float
     soft_at: Ints
     maximal: Ints
     halves: Ints

@@ -97,20 +97,21 @@ def table_layout(
 
 @kernel(error_model="numpy")
 def evidence_offsets(
-    start: Ints, item: Ints, step: Ints, base: Ints, n_variables: int, observed: Ints, states: Ints
+    start: Ints, item: Ints, step: Ints, base: Ints, n_variables: int, findings: Ints
 ) -> Ints:
     """Return the offset of the first entry of each table that agrees with the evidence.
 
-    `observed` and `states` are the indices and states of the observed variables; for the other
-    arrays see `TableArrays`. The arrays are separate arguments, because a tuple of arrays is passed
+    `findings` are the indices of the observed variables, then their states; for the other arrays
+    see `TableArrays`. The arrays are separate arguments, because a tuple of arrays is passed
     more slowly, and each run of a program calls this function.
     """
     offsets = base.copy()
-    if len(observed) == 0:
+    n = len(findings) // 2
+    if n == 0:
         return offsets
     state = filled(n_variables, 0)
-    for k in range(len(observed)):
-        state[observed[k]] = states[k]
+    for k in range(n):
+        state[findings[k]] = findings[n + k]
     for f in range(len(offsets)):
         for at in range(start[f], start[f + 1]):
             offsets[f] += state[item[at]] * step[at]
@@ -1024,48 +1025,39 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
 EFFORT = 0.05
 MAXIMUM_WORK = 1e8
 # Minimum number of entries of a tree for which other roots and intermediate tables are tried.
-_SMALL = 3000
+SMALL = 3000
 
 
-@kernel(work=lambda question, *_: 10 * len(question.cards) ** 2, error_model="numpy")
-def junction_tree(question: Restricted, stages: Ints) -> Tree:
-    """Return a junction tree of the relevant factors, with its elimination order and roots.
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def junction_tree(
+    question: Restricted, start: Ints, item: Ints, stage: Ints, wanted: Ints, order: Ints
+) -> Tree:
+    """Return a junction tree of the relevant factors for an elimination order, with its roots.
 
-    All steps are one kernel, because arrays that pass through Python cost half a microsecond each.
+    The steps are one kernel, because arrays that pass through Python cost half a microsecond each.
 
     Parameters
     ----------
     question : Restricted
-        Relevant factors of a query; without `stages`, the wanted variables (targets) share a root.
-    stages : shape (n_variables,) or (0,)
-        Stage of each variable of the model; lower stages are eliminated first. If it is given, no
-        message is known to be all ones: a distribution sums to one, but its maximum is not one.
+        Relevant factors of a query.
+    start, item
+        Scopes of which each is in a clique: those of the factors, and that of all targets.
+    stage : shape (n,)
+        Stage of each variable; lower stages are eliminated first. If there are several, no message
+        is known to be all ones: a distribution sums to one, but its maximum is not one.
+    wanted : shape (n,)
+        1 for the variables that share a root.
+    order : shape (n,)
+        The elimination order.
     """
-    cards, start, item = question.cards, question.start, question.item
-    n, n_items, staged = len(cards), len(item), len(stages) > 0
-    wanted = filled(n, 0) if staged else question.wanted
-    stage = filled(n, 0)
-    if staged:
-        for v in range(n):
-            stage[v] = stages[question.variables[v]]
-    n_wanted = 0
-    for v in range(n):
-        n_wanted += wanted[v]
-    if n_wanted > 1:
-        # A scope of all targets makes them share a clique.
-        start, item = np.empty(len(start) + 1, np.int64), np.empty(n_items + n_wanted, np.int64)
-        start[:-1], item[:n_items] = question.start, question.item
-        to = n_items
-        for v in range(n):
-            if wanted[v]:
-                item[to] = v
-                to += 1
-        start[-1] = to
-    order = elimination_order(cards, start, item, stage, EFFORT, MAXIMUM_WORK)
+    cards = question.cards
+    staged = False
+    for v in range(len(stage)):
+        staged |= stage[v] > 0
     c_start, member, parent = cliques_of_order(start, item, stage, order)
     cliques = rooted(cards, c_start, member, parent, np.empty(0, np.int64), wanted)
     home, unit, total, largest = place_factors(question, cliques)
-    if total > _SMALL and not staged:
+    if total > SMALL and not staged:
         roots = best_roots(question, cliques, home, unit)
         cliques = rooted(cards, cliques.start, cliques.member, cliques.parent, roots, wanted)
         home, unit, total, largest = place_factors(question, cliques)
@@ -1098,10 +1090,8 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     second pass, messages to these children are sums of the intermediate table, not of the clique.
     Intermediate tables are nodes of the tree that eliminate no variable (`residual` 0). With
     `everything` (two passes), they also serve the marginals of the variables that the clique
-    eliminates. A small tree is returned as it is.
+    eliminates.
     """
-    if tree.total <= _SMALL:
-        return tree
     cards, start, item, home = tree.cards, tree.start, tree.item, tree.home
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
     n_cliques, n_factors = len(parent), len(home)

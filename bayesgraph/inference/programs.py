@@ -86,7 +86,21 @@ def plan_tree(
     MemoryLimitError
         If the largest table exceeds the limit; the message gives its size.
     """
-    tree: Tree = planning.junction_tree(question, _NOTHING if stage is None else stage)
+    wanted = question.wanted
+    start, item = question.start, question.item
+    if stage is None:
+        own = np.zeros(len(question.cards), dtype=np.int64)
+        targets = np.flatnonzero(wanted)
+        if len(targets) > 1:
+            # A scope of all targets makes them share a clique.
+            start = np.append(start, len(item) + len(targets))
+            item = np.concatenate((item, targets))
+    else:
+        own, wanted = stage[question.variables], np.zeros_like(wanted)
+    order = planning.elimination_order(
+        question.cards, start, item, own, planning.EFFORT, planning.MAXIMUM_WORK
+    )
+    tree: Tree = planning.junction_tree(question, start, item, own, wanted, order)
     if not plan_only:
         _check_size(tree, _limit(memory_limit))
     return tree
@@ -124,12 +138,18 @@ def compile_query(
     MemoryLimitError
         If the largest table exceeds the limit; the message gives its size.
     """
-    limit, arrays = _limit(memory_limit), tables.arrays
-    program: Program = execution.compile_query(
-        arrays, question, arrays.cards[_array(soft)], _NOTHING if maximized is None else maximized,
-        _array(targets), both, limit / BYTES, _MAXIMUM_ENTRIES,
-    )  # fmt: skip
-    _check_size(program.tree, limit)
+    arrays = tables.arrays
+    tree = plan_tree(question, stage=maximized, memory_limit=memory_limit)
+    if tree.total > planning.SMALL:
+        tree = planning.with_intermediates(tree, both)
+    program: Program = execution.compile_tree(
+        arrays,
+        tree,
+        arrays.cards[_array(soft)] if soft else _NOTHING,
+        _NOTHING if maximized is None else maximized,
+        _array(targets),
+        both,
+    )
     return program
 
 

@@ -24,8 +24,8 @@ from bayesgraph.inference.contract import (
     Slopes,
     Solver,
     Work,
-    nbytes_of,
 )
+from bayesgraph.inference.junction import Ints
 from bayesgraph.inference.memory import BYTES, default_memory_limit, give_back
 from bayesgraph.inference.plan import Plan, plan_of_tree
 from bayesgraph.inference.programs import Relevance, plan_tree
@@ -65,7 +65,7 @@ class _TablePosteriors(_TableWork):
     def _answer(
         self,
         found: tuple[Floats, float],
-        free: Sequence[int],
+        free: Ints,
         case: Case,
         memory_limit: float | None,
     ) -> Posterior | Marginals | None:
@@ -80,8 +80,7 @@ class _TablePosteriors(_TableWork):
             return None
         if isinstance(self.question, All):
             tables = self.compiled.tables
-            numbers = np.asarray(free, dtype=np.int64)
-            return Marginals(tables.variables, numbers, tables.cards, flat, log_mass)
+            return Marginals(tables.variables, free, tables.cards, flat, log_mass)
         if self.question.whole:
             return Posterior(self._targets, flat.reshape(self._shape), log_mass)
         model = self.model  # a strong reference: callers may drop the model before the answer
@@ -103,11 +102,13 @@ class EnumeratedPosteriors(_TablePosteriors):
         super()._begin(model)
         few = _few(model, self.question, self.pattern)
         assert few is not None  # `takes` has checked it
-        self._factors, self._free = few
-        self._wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
+        factors, free = few
+        self._free = np.array(free, dtype=np.int64)
+        wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
+        self._layout = self.compiled.enumeration(wanted, factors)
 
     def _run(self, case: Case, memory_limit: float | None) -> Any:
-        found = self.compiled.enumerated(case, self._wanted, self._factors)
+        found = self.compiled.enumerated(case, self._layout)
         if found is not None:
             return self._answer(found, self._free, case, memory_limit)
         # The mass is zero or could underflow: a compiled program can run on logarithms.
@@ -193,7 +194,8 @@ class _Program(_TableWork):
 
     @property
     def nbytes(self) -> int:
-        return nbytes_of(self.program)
+        program, tree = self.program, self.program.tree
+        return sum(part.nbytes for part in (*program, *tree) if isinstance(part, np.ndarray))
 
 
 def program_of(

@@ -19,6 +19,15 @@ _TINY = float(np.finfo(np.float64).tiny)
 _LOG_TINY = float(np.log(_TINY))
 
 
+def _joined(tables: Sequence[Floats]) -> Floats:
+    """Return the entries of all tables in one array."""
+    try:
+        # Several times faster than `concatenate` for small tables.
+        return np.frombuffer(bytearray().join([table.data for table in tables]))
+    except (TypeError, ValueError):  # a table is not contiguous
+        return np.concatenate(tables, axis=None)
+
+
 class Scopes:
     """The variables of a model and the scopes of its tables, as arrays of indices.
 
@@ -97,7 +106,7 @@ class Tables:
         self.log_scales = np.array(log_scales) if log_scales else np.zeros(len(values))
         self.log_scale = float(sum(log_scales))
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
-        self.values = np.concatenate(values, axis=None)
+        self.values = _joined(values)
         self._log_values: Floats | None = None
         if log_values is not None:
             self._log_values = np.concatenate(log_values, axis=None)
@@ -142,17 +151,17 @@ class Tables:
             return self._log_values[places]
         return log_of(self.values[places])
 
-    def offsets(self, observed: Ints, states: Ints) -> Ints:
+    def offsets(self, findings: Ints) -> Ints:
         """Return the offset of the first entry of each table that agrees with the evidence.
 
         Parameters
         ----------
-        observed, states : shape (k,)
-            Indices of the observed variables, and their state codes.
+        findings : shape (2 k,)
+            Indices of the observed variables, then their state codes.
         """
         a = self.arrays
         offsets: Ints = kernels.evidence_offsets(
-            a.start, a.item, a.step, a.base, len(a.cards), observed, states
+            a.start, a.item, a.step, a.base, len(a.cards), findings
         )
         return offsets
 

@@ -330,6 +330,63 @@ def test_intermediate_tables_change_nothing(seed):
             assert found[name].probabilities == pytest.approx(expected, abs=1e-12)
 
 
+def large_tables(seed):
+    """A product of tables over seven variables, 21,600 joint states, and the product itself."""
+    random = np.random.default_rng(seed)
+    cards = random.permutation([5, 4, 6, 3, 4, 5, 3])
+    variables = [bg.Discrete(i, range(card)) for i, card in enumerate(cards.tolist())]
+    scopes = [sorted(random.choice(7, 4, replace=False).tolist()) for _ in range(4)]
+    scopes += [[v] for v in range(7) if not any(v in scope for scope in scopes)]
+    joint = np.ones(cards)
+    factors = []
+    for scope in scopes:
+        table = random.random(cards[scope]) * (random.random(cards[scope]) < 0.8)
+        factors.append(bg.Factor([variables[v] for v in scope], table))
+        joint = joint * table.reshape([cards[v] if v in scope else 1 for v in range(7)])
+    return bg.FactorGraph(factors), [v.name for v in variables], joint
+
+
+def operations(code):
+    found, at = set(), 0
+    while at < len(code):
+        found.add(int(code[at]))
+        at += int(code[at + 1])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_of_products_of_large_cliques(seed):
+    """Their terms are not stored; probabilities and logarithms against the whole table."""
+    graph, names, joint = large_tables(seed)
+    engine = graph.compiled
+    program = engine.program((), both=True)
+    runs = [engine.run(program, Case({}), logarithmic=logs) for logs in (False, True)]
+    order = [graph.number[name] for name in names]
+    for run in runs:
+        ends = np.cumsum([len(v.states) for v in graph.variables])
+        shares = np.split(run.result, ends[:-1])
+        for axis, number in enumerate(order):
+            others = tuple(k for k in range(7) if k != axis)
+            expected = joint.sum(axis=others) / joint.sum()
+            assert shares[number] == pytest.approx(expected, abs=1e-13)
+        assert run.log_mass == pytest.approx(math.log(joint.sum()), abs=1e-12)
+    for seen in range(7):
+        rest = joint.take(1, axis=seen)
+        if rest.sum() == 0.0:
+            continue
+        found = graph.marginals({names[seen]: 1})
+        kept = [name for k, name in enumerate(names) if k != seen]
+        for axis, name in enumerate(kept):
+            others = tuple(k for k in range(6) if k != axis)
+            expected = rest.sum(axis=others) / rest.sum()
+            assert found[name].probabilities == pytest.approx(expected, abs=1e-13)
+
+
+def test_most_large_tables_are_not_stored():
+    codes = [large_tables(seed)[0].compiled.program((), both=True).code for seed in range(20)]
+    assert sum(int(execution.CONTRACT) in operations(code) for code in codes) >= 15
+
+
 def test_many_variables_of_one_state_in_a_large_clique():
     """They multiply nothing, but each of them is an axis of the loop over the tiles."""
     random = np.random.default_rng(1)
