@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
 # Types of values that are never likelihoods and need no further checks.
-_PLAIN = {str, int, bool, float}
+PLAIN = {str, int, bool, float}
 
 
 class Belief:
@@ -99,7 +99,7 @@ def read_case(model: Model, evidence: EvidenceLike) -> Case:
         if at in hard or at in soft or (beliefs and variable in beliefs):
             raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
         # A float that is not itself is NaN, which is missing.
-        if type(given) in _PLAIN and given == given and not isinstance(variable, CountVector):
+        if type(given) in PLAIN and given == given and not isinstance(variable, CountVector):
             hard[at] = variable.encode(given)
             continue
         value = scalar(given)
@@ -120,6 +120,8 @@ def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, A
 
     Items of these vectors that the evidence does not name are not observed.
     """
+    if all(name in model.number for name in evidence):
+        return evidence
     items = model.items_among(evidence)
     if not items:
         return evidence

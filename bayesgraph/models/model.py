@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.inference.solver import first_plan, first_work, refused, select, serving
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.evidence import (
+    PLAIN,
     Belief,
     as_mapping,
     check_memory_limit,
@@ -65,6 +66,38 @@ from bayesgraph.variables import (
 
 if TYPE_CHECKING:
     from bayesgraph.explain import Contributions, TopItems
+
+
+_ALL = All()
+
+
+class Route(NamedTuple):
+    """The way of a query through the model, kept for evidence on the same variables.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Indices of the observed variables in the order of the evidence.
+    codes : tuple of dict
+        Codes of their states, by type and state.
+    work : Work
+        The prepared query.
+    """
+
+    numbers: tuple[int, ...]
+    codes: tuple[Mapping[tuple[type, State], int], ...]
+    work: Work
+
+    def answer(self, evidence: Mapping[Name, Any]) -> Any:
+        """Return the answer; None if a value is not one of the states as they are written."""
+        hard = {}
+        for number, codes, value in zip(self.numbers, self.codes, evidence.values(), strict=True):
+            kind = type(value)
+            code = codes.get((kind, value)) if kind in PLAIN else None
+            if code is None:
+                return None
+            hard[number] = code
+        return self.work.run(Case(hard))
 
 
 class Model(ABC):
@@ -223,6 +256,28 @@ class Model(ABC):
             check_memory_limit(memory_limit)
         return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
 
+    def _routed(self, question: Question, evidence: EvidenceLike) -> Any:
+        """Return the answer to a query whose evidence is a dict of states, by a kept `Route`.
+
+        The result is None if the evidence is anything else, has errors or has probability zero:
+        then the query takes the way through all checks.
+        """
+        given = {} if evidence is None else evidence
+        if type(given) is not dict:
+            return None
+        route = self.memo.get(
+            ("route", question, *given), lambda: self._route(question, tuple(given))
+        )
+        return None if route is None else route.answer(given)
+
+    def _route(self, question: Question, names: tuple[Name, ...]) -> Route | None:
+        numbers = [self.number[name] for name in names if name in self.number]
+        variables = [v for v in map(self.variables.__getitem__, numbers) if isinstance(v, Discrete)]
+        if len(variables) < len(names):
+            return None
+        work = self.work(question, Pattern(tuple(sorted(numbers))))
+        return Route(tuple(numbers), tuple(v.state_codes for v in variables), work)
+
     def _possible(
         self,
         question: Question,
@@ -356,10 +411,15 @@ class Model(ABC):
         MemoryLimitError
             If the exact answers need too much memory and no fallback is allowed.
         """
+        found: Marginals | None = None
+        if method == "exact" and memory_limit is None and fallback is None and not options:
+            found = self._routed(_ALL, evidence)
+        if found is not None:
+            return found
         case = self.case(evidence)  # every model answers this
-        exact = (All(), evidence, memory_limit)
-        found: Marginals = self._exact_or_not(exact, None, case, method, fallback, options)
-        return found
+        exact = (_ALL, evidence, memory_limit)
+        checked: Marginals = self._exact_or_not(exact, None, case, method, fallback, options)
+        return checked
 
     def most_probable(
         self,
