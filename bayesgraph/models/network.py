@@ -17,9 +17,11 @@ from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
 from bayesgraph.factors import Evidence
-from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
+from bayesgraph.inference.contract import Joint, Pattern, Question, Work
 from bayesgraph.inference.elimination import Problem
-from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.inference.solver import first_work
+from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.model import Model
@@ -109,6 +111,7 @@ class BayesianNetwork(Model):
         for cpd in self.blocks:
             self._check_parents(cpd)
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
+        self._above = self._parents_of_names()
         self._order = self._parents_first()
         self.arc_scores = dict(arc_scores or {})
         if self.arc_scores:
@@ -117,12 +120,15 @@ class BayesianNetwork(Model):
                 if arc not in arcs:
                     raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
 
-    def _parents_first(self) -> list[Name]:
+    def _parents_of_names(self) -> dict[Name, list[Name]]:
         above: dict[Name, list[Name]] = {name: [] for name in self._by_name}
         for block in self.blocks:
             for parent, child in block.arcs():
                 above[child].append(parent)
-        order = parents_first(above)
+        return above
+
+    def _parents_first(self) -> list[Name]:
+        order = parents_first(self._above)
         if order is None:
             # There is a cycle: building the graph raises the error that names it.
             order = list(late_methods.call("topological_order", self.graph))
@@ -148,6 +154,9 @@ class BayesianNetwork(Model):
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
+        own = [block.variable for block in self.blocks if type(block) is TableCPD]
+        if tuple(own) == self.variables:
+            return self.blocks
         # Names are unique in a model, and are hashed faster than variables.
         single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
         return tuple([single[variable.name] for variable in self.variables])
@@ -357,13 +366,53 @@ class BayesianNetwork(Model):
     @cached_property
     def compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        variables = [v for v in self.variables if isinstance(v, Discrete)]
         tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        if len(variables) < len(self.variables) or len(tables) < len(self.cpds):
+        return compiled_tables(tables) if len(tables) == len(self.cpds) else None
+
+    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
+        """Return a prepared query; see `Model.work`.
+
+        The first posterior of some targets is prepared on the ancestors of targets and evidence
+        alone, if these are few: the tables of the whole network are not put together for it. The
+        answer is the same, because its program leaves out all other tables.
+        """
+        if type(question) is not Joint or "compiled" in self.__dict__:
+            return super().work(question, pattern, memory_limit)
+        work: Work = self.memo.get(
+            (type(question), question, pattern),
+            lambda: (
+                self._ancestral_work(question, pattern, memory_limit)
+                or first_work(self, question, pattern, memory_limit)
+            ),
+        )
+        return work
+
+    def _ancestral_work(
+        self, question: Joint, pattern: Pattern, memory_limit: float | None
+    ) -> Work | None:
+        """Return a query prepared on the ancestors; None if it is better prepared on all."""
+        waiting: list[None] = self.memo.get("first posterior", lambda: [None])
+        if not waiting:
             return None
-        # Scopes are made here, because a cached scope in every table would take longer.
-        scopes = Scopes(variables, [(*table.parents, table.variable) for table in tables])
-        return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
+        waiting.clear()
+        n = len(self.variables)
+        roots = (*question.targets, *pattern.observed, *pattern.soft)
+        if pattern.rows or n != len(self.blocks) or n - len(roots) <= FEW_VARIABLES:
+            return None
+        names = [self.variables[v].name for v in roots]
+        found = set(names)
+        while names and 2 * len(found) < n:
+            above = self._above[names.pop()]
+            names += [name for name in above if name not in found]
+            found.update(above)
+        if 2 * len(found) >= n:
+            return None
+        kept = sorted([self.number[name] for name in found])
+        tables = [self.blocks[v] for v in kept]
+        own = [table for table in tables if isinstance(table, TableCPD)]
+        if [table.variable for table in own] != [self.variables[v] for v in kept]:
+            return None
+        return AncestralWork(self, Ancestors(own), kept, question, pattern, memory_limit)
 
     def nodes(self) -> list[CPD]:
         """Return the CPDs in topological order, parents first."""
