@@ -145,7 +145,7 @@ def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Int
         out[place[axis[at]]] = stride[at]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints) -> bool:
     """Write to `order` the axes of a sum of products as nested loops, outermost first.
 
@@ -210,7 +210,7 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints) -> bool:
     return moved
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _room(space: Ints, use: int, n: int) -> int:
     """Return the offset of a scratch array of n entries, which later ones of the same use share.
 
@@ -223,7 +223,7 @@ def _room(space: Ints, use: int, n: int) -> int:
     return space[2 * use + 1]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _packed(counts: Ints, steps: Ints, order: Ints, out: Ints) -> int:
     """Write to `out` the strides of an array with its axes in an order; return its entries."""
     n = 1
@@ -234,7 +234,7 @@ def _packed(counts: Ints, steps: Ints, order: Ints, out: Ints) -> int:
     return n
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _in_order(counts: Ints, steps: Ints, order: Ints, t: Ints) -> bool:
     """Tell whether a source of a sum of products can be read as it is.
 
@@ -260,7 +260,7 @@ def _in_order(counts: Ints, steps: Ints, order: Ints, t: Ints) -> bool:
     return True
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _contract(
     code: Ints,
     size: int,
@@ -356,7 +356,7 @@ def _contract(
     return size
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _sum_of_products(
     code: Ints,
     size: int,
@@ -425,7 +425,7 @@ def _sum_of_products(
     return size
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
     """Tell whether the scale of clique c's message counts for the probability of the evidence.
 
@@ -437,7 +437,7 @@ def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
     return 0 if unit[p] and parent[p] >= 0 else 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _row_of(rows: Ints, o: int) -> int:
     """Return the row of operand o, -1 if it has none."""
     for row in range(len(rows)):
@@ -446,7 +446,7 @@ def _row_of(rows: Ints, o: int) -> int:
     return -1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def compile_tree(
     tables: TableArrays,
     tree: Tree,
@@ -898,7 +898,7 @@ TOO_MANY = 3
 _SAFE_MASS = 1e-250
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
     """Sum the product of tables over all joint states of few variables, without a program.
 
@@ -1162,7 +1162,7 @@ def _logarithmic(
             return
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _extremes(bits: Ints, t: int, n: int) -> tuple[int, int]:
     """Return the largest of n non-negative numbers from offset t on, and the smallest positive one.
 
@@ -1179,7 +1179,7 @@ def _extremes(bits: Ints, t: int, n: int) -> tuple[int, int]:
     return peak, lowest
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _fill(work: Floats, t: int, n: int, value: float) -> None:
     """Set n entries from offset t on to a value."""
     at = np.uint64(t)
@@ -1187,7 +1187,7 @@ def _fill(work: Floats, t: int, n: int, value: float) -> None:
         work[at + k] = value
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _scale(work: Floats, t: int, n: int, factor: float) -> None:
     """Multiply n entries from offset t on by a factor."""
     at = np.uint64(t)
@@ -1195,7 +1195,7 @@ def _scale(work: Floats, t: int, n: int, factor: float) -> None:
         work[at + k] *= factor
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _divide(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
     """Divide n entries from offset t on by those from s on, where these are positive."""
     to, by = np.uint64(t), np.uint64(s)
@@ -1210,7 +1210,7 @@ def _divide(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
 
 
 # Sums may be reordered, and products added without rounding them first.
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+@kernel(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
 def _add_products(
     target: Floats,
     t: int,
@@ -1327,7 +1327,7 @@ def _add_products(
             return
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_logarithmic(
     target: Floats,
     t: int,
@@ -1366,7 +1366,7 @@ def _add_logarithmic(
             return
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def run(
     code: Ints,
     tables: Floats,

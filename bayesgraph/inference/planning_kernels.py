@@ -1028,7 +1028,7 @@ MAXIMUM_WORK = 1e8
 SMALL = 3000
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def junction_tree(
     question: Restricted, start: Ints, item: Ints, stage: Ints, wanted: Ints, order: Ints
 ) -> Tree:
