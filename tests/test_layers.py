@@ -326,7 +326,9 @@ REDUCTIONS = {
     "scipy.special.softmax",
     "scipy.special.log_softmax",
 }
-KERNELS = ("bayesgraph.inference.execution_kernels", "bayesgraph.inference.planning_kernels")
+KERNELS = tuple(
+    f"bayesgraph.inference.{name}_kernels" for name in ("planning", "program", "execution")
+)
 
 
 def test_only_inference_sums_maximises_and_normalises_over_states():

@@ -7,8 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from bayesgraph.inference import execution_kernels as execution
 from bayesgraph.inference import planning_kernels as planning
+from bayesgraph.inference import program_kernels
 from bayesgraph.inference.junction import Ints, Program, Restricted, Tree
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference.tables import Tables
@@ -142,7 +142,7 @@ def compile_query(
     tree = plan_tree(question, stage=maximized, memory_limit=memory_limit)
     if tree.total > planning.SMALL:
         tree = planning.with_intermediates(tree, both)
-    program: Program = execution.compile_tree(
+    program: Program = program_kernels.compile_tree(
         arrays,
         tree,
         arrays.cards[_array(soft)] if soft else _NOTHING,

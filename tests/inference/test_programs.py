@@ -14,6 +14,7 @@ from bayesgraph.errors import MemoryLimitError
 from bayesgraph.inference import compiled
 from bayesgraph.inference import execution_kernels as execution
 from bayesgraph.inference import planning_kernels as planning
+from bayesgraph.inference import program_kernels as programs
 from bayesgraph.inference.compiled import FEW_VARIABLES
 from bayesgraph.inference.contract import All, Case, Memo
 from bayesgraph.inference.junction import Cliques
@@ -148,7 +149,7 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
     log_mass, at, loop, turns = 0.0, 0, [], []
     while at < len(code):
         op, length, t, s = code[at : at + 4]
-        if op <= execution.ADD or op == execution.ONES:
+        if op <= programs.ADD or op == programs.ONES:
             kind, dims, outer = code[at + 4 : at + 7]
             axes = [code[at + 7 + 3 * k : at + 10 + 3 * k] for k in range(dims)]
             rest = at + 7 + 3 * dims
@@ -156,49 +157,49 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
                 t += loop[k] * code[rest + 2 * k]
                 s += loop[k] * code[rest + 2 * k + 1]
             source = work
-            if kind == execution.TABLE:
+            if kind == programs.TABLE:
                 source = tables
                 s += offsets[code[at + 3]] - code[at + 3]
             for index in itertools.product(*(range(count) for count, _, _ in axes)):
                 to = t + sum(i * a[1] for i, a in zip(index, axes, strict=True))
                 of = s + sum(i * a[2] for i, a in zip(index, axes, strict=True))
-                if op == execution.COPY:
+                if op == programs.COPY:
                     work[to] = source[of]
-                elif op == execution.MULTIPLY:
+                elif op == programs.MULTIPLY:
                     work[to] *= source[of]
-                elif op == execution.ADD:
+                elif op == programs.ADD:
                     work[to] += source[of]
                 else:
                     work[to] = 1.0
             at += length
-        elif op == execution.LOOP:
+        elif op == programs.LOOP:
             counts = code[at + 3 : at + 3 + t]
             turns = list(itertools.product(*map(range, counts)))
             loop = turns.pop(0)
             at += length
-        elif op == execution.AGAIN:
+        elif op == programs.AGAIN:
             at = t if turns else at + 3
             loop = turns.pop(0) if turns else []
         else:
             n, third, last = code[at + 3 : at + 6]
             part = slice(t, t + s)
-            if op == execution.CLEAR:
+            if op == programs.CLEAR:
                 work[part] = 0.0
-            elif op in (execution.SCALE, execution.DIVIDE):
-                if op == execution.DIVIDE and third >= 0:
+            elif op in (programs.SCALE, programs.DIVIDE):
+                if op == programs.DIVIDE and third >= 0:
                     below = work[third : third + s]
                     work[part] = np.where(below > 0, work[part] / np.where(below > 0, below, 1), 0)
                 peak = work[part].max()
                 work[part] /= peak
-                if op == execution.SCALE and last:
+                if op == programs.SCALE and last:
                     log_mass += math.log(peak)
             else:
                 total = work[part].sum()
                 log_mass += math.log(total) if last else 0.0
-                if op == execution.RESULT:
+                if op == programs.RESULT:
                     out[third : third + s] = work[part] / total
             assert n == s
-            at += execution.SHORT
+            at += programs.SHORT
     return out, log_mass
 
 
@@ -384,7 +385,7 @@ def test_sums_of_products_of_large_cliques(seed):
 
 def test_most_large_tables_are_not_stored():
     codes = [large_tables(seed)[0].compiled.program((), both=True).code for seed in range(20)]
-    assert sum(int(execution.CONTRACT) in operations(code) for code in codes) >= 15
+    assert sum(int(programs.CONTRACT) in operations(code) for code in codes) >= 15
 
 
 def test_many_variables_of_one_state_in_a_large_clique():

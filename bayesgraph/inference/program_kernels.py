@@ -1,0 +1,875 @@
+"""The compiler of elimination programs: instructions for message passing on a junction tree.
+
+A program is a flat array of integers: instructions, one after the other. It reads tables, and reads
+and writes one workspace, whose layout it determines; `execution_kernels` executes it.
+
+The axes of messages and clique tables are in the order of elimination, with the variable that is
+eliminated first outermost, so that messages are read and written contiguously.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesgraph.compilation import kernel
+from bayesgraph.inference.junction import (
+    Ints,
+    Program,
+    TableArrays,
+    Tree,
+)
+from bayesgraph.inference.planning_kernels import (
+    filled,
+    grown,
+    linked,
+)
+
+# Operations. An instruction consists of: operation, length, target, source, kind of source, number
+# of dimensions, number of loop dimensions, then (count, target step, source step) for each
+# dimension, outermost first, then (target step, source step) for each dimension of its loop.
+# (Operations are NumPy integers: Numba would compile a function again for each literal argument.)
+COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES, CONTRACT = np.arange(
+    1, 13
+)
+# CONTRACT, which adds products of two sources, consists of: operation, length, target, first
+# source, its kind, second source, its kind, number of dimensions, then (count, target step, steps
+# of the sources) for each dimension.
+# Length of an instruction up to its dimensions, and length of an instruction without dimensions.
+HEAD, SHORT = 7, 6
+# Kinds of source: the workspace, or the table of a factor, reduced to the observed states.
+WORK, TABLE = np.arange(2)
+# Kind of source that makes a sum a maximum; the source itself is the workspace.
+MAXIMUM = np.int64(2)
+
+# Maximum number of entries of a tile, the part of a large table that is computed at once, which
+# fits into the first-level cache.
+TILE = 4096
+# Maximum number of entries of a table that is kept between the two passes, and of all such tables
+# together, which fit into the last-level cache: computing larger ones again is faster.
+KEPT = 65536
+ALL_KEPT = 2**20
+
+# Costs for `_loops`, in the time of an entry in a long run: an entry of two sources that share
+# the innermost axes, the begin of a run, a round of the outer loops, a rearranged entry, an
+# instruction.
+_ALONE, _BROKEN, _NESTED, _MOVED, _CALL = 2.0, 12.0, 30.0, 8.0, 150.0
+# Minimum number of entries of a clique whose product is not formed, see `_sum_of_products`.
+_SMALLEST_SUM = 256
+
+# Minimum number of entries of a table that two threads share.
+LARGE = 2**21
+
+
+@kernel(error_model="numpy")
+def _emit(
+    code: Ints,
+    size: int,
+    operation: int,
+    target: int,
+    source: int,
+    kind: int,
+    outer: int,
+    counts: Ints,
+    target_steps: Ints,
+    source_steps: Ints,
+) -> int:
+    """Append an instruction with nested loops to the code; return the new code size.
+
+    The first `size` entries of `code` are in use. `target` and `source` are offsets in the
+    workspace, or `source` is the index of a factor if `kind` is TABLE. `counts`, `target_steps` and
+    `source_steps` are the lengths of the axes and their strides in target and source. Successive
+    axes that are contiguous in both are merged. The first `outer` axes are left to the surrounding
+    loop of the program.
+    """
+    code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
+    at = size + HEAD
+    dims = 0
+    for k in range(outer, len(counts)):
+        c, t, s = counts[k], target_steps[k], source_steps[k]
+        if c == 1:
+            continue
+        if dims and code[at - 2] == t * c and code[at - 1] == s * c:
+            code[at - 3] *= c
+            at -= 3
+        else:
+            code[at] = c
+            dims += 1
+        code[at + 1], code[at + 2] = t, s
+        at += 3
+    while dims < 2:
+        # At least two dimensions, so that the executor has two loops and no special case.
+        for k in range(at - 1, size + HEAD - 1, -1):
+            code[k + 3] = code[k]
+        code[size + HEAD], code[size + HEAD + 1], code[size + HEAD + 2] = 1, 0, 0
+        at += 3
+        dims += 1
+    code[size + 5], code[size + 6] = dims, outer
+    for k in range(outer):
+        code[at], code[at + 1] = target_steps[k], source_steps[k]
+        at += 2
+    code[size + 1] = at - size
+    return at
+
+
+@kernel(error_model="numpy")
+def _simple(code: Ints, size: int, operation: int, a: int, b: int, c: int, d: int) -> int:
+    """Append an instruction without loops, with arguments a, b, c and d; return the code size."""
+    code[size], code[size + 1], code[size + 2], code[size + 3] = operation, SHORT, a, b
+    code[size + 4], code[size + 5] = c, d
+    return size + SHORT
+
+
+@kernel(error_model="numpy")
+def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Ints) -> None:
+    """Write the stride of a table along each axis of a clique, 0 for axes that the table lacks.
+
+    The table's variables and strides are ``axis[begin:end]`` and ``stride[begin:end]``;
+    ``place[v]`` is the axis of variable v in the clique. The result is written to `out`.
+    """
+    out[:] = 0
+    for at in range(begin, end):
+        out[place[axis[at]]] = stride[at]
+
+
+@kernel(error_model="numpy")
+def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints) -> bool:
+    """Write to `order` the axes of a sum of products as nested loops, outermost first.
+
+    `t`, `x` and `y` are the strides of the sum and of its two sources along the axes of a clique, 0
+    for axes that they lack. The innermost loop has the axes that the sum shares with one source or
+    with both, so that it uses vector instructions, and around it are the axes that are summed out
+    (as in a product of matrices). Returns whether the sum is formed in this order and rearranged
+    afterwards; otherwise its axes stay in their order.
+    """
+    width = len(counts)
+    kind = np.empty(width, np.int64)
+    size = np.ones(8)
+    # Entries of all, of the sum and of the two sources.
+    entries = np.ones(4)
+    # As it is, the innermost loop has the last axes of the sum that are of one kind.
+    first, last, run, ended = width, -1, 1, False
+    for k in range(width - 1, -1, -1):
+        g = kind[k] = (t[k] != 0) + 2 * (x[k] != 0) + 4 * (y[k] != 0)
+        size[g] *= counts[k]
+        entries[0] *= counts[k]
+        for i in range(3):
+            entries[i + 1] *= counts[k] if (g >> i) & 1 else 1
+        if counts[k] > 1 and t[k] and not ended:
+            last = g if last < 0 else last
+            if g == last:
+                first, run = k, run * counts[k]
+            else:
+                ended = True
+    best = np.inf
+    moved = False
+    trial = np.empty(width, np.int64)
+    for choice in range(5):
+        # The kinds of axes in the innermost loop: the last ones as it is, or one kind.
+        g = last if choice == 0 else 2 * choice + 1 if choice < 4 else 6
+        begin = first if choice == 0 else 0
+        length = run if choice == 0 else size[g]
+        if choice and length == 1:
+            continue
+        move = 0 < choice < 4
+        n = 0
+        for turn in range(8):
+            # First the other axes of the sum, as they are or by kind, then those summed out.
+            h = (1, 7, 3, 5, 0, 2, 4, 6)[turn]
+            for k in range(width):
+                chosen = kind[k] == g and k >= begin
+                whole = not move and turn == 0 and t[k] and not chosen
+                if whole or (kind[k] == h and not chosen and (move or not t[k])):
+                    trial[n] = k
+                    n += 1
+        for k in range(width):
+            if kind[k] == g and k >= begin:
+                trial[n] = k
+                n += 1
+        base = _ALONE if g >= 6 else 1.0
+        cost = entries[0] * (base + _BROKEN / length + _NESTED / (length * max(1.0, size[6])))
+        cost += _MOVED * entries[1] + _CALL if move else 0.0
+        cost += 0.0 if _in_order(counts, x, trial, t) else _MOVED * entries[2] + _CALL
+        cost += 0.0 if _in_order(counts, y, trial, t) else _MOVED * entries[3] + _CALL
+        if cost < best:
+            best, moved = cost, move
+            order[:] = trial
+    return moved
+
+
+@kernel(error_model="numpy")
+def _room(space: Ints, use: int, n: int) -> int:
+    """Return the offset of a scratch array of n entries, which later ones of the same use share.
+
+    ``space[0]`` is the first free entry of the workspace, followed by the offset and the size of
+    the scratch array of each use.
+    """
+    if n > space[2 * use + 2]:
+        space[2 * use + 1], space[2 * use + 2] = space[0], n
+        space[0] += n
+    return space[2 * use + 1]
+
+
+@kernel(error_model="numpy")
+def _packed(counts: Ints, steps: Ints, order: Ints, out: Ints) -> int:
+    """Write to `out` the strides of an array with its axes in an order; return its entries."""
+    n = 1
+    for i in range(len(order) - 1, -1, -1):
+        k = order[i]
+        out[k] = n if steps[k] else 0
+        n *= counts[k] if steps[k] else 1
+    return n
+
+
+@kernel(error_model="numpy")
+def _in_order(counts: Ints, steps: Ints, order: Ints, t: Ints) -> bool:
+    """Tell whether a source of a sum of products can be read as it is.
+
+    Its axes in the innermost loop must be contiguous, and those that are summed out evenly spaced.
+    """
+    expected = 1
+    inside = innermost = True
+    for i in range(len(order) - 1, -1, -1):
+        k = order[i]
+        if counts[k] > 1 and not steps[k]:
+            innermost = False
+        if counts[k] == 1 or not steps[k]:
+            continue
+        if inside and not t[k]:
+            inside = False
+            expected = 1 if innermost else steps[k]
+        innermost = False
+        if not inside and t[k]:
+            return True
+        if steps[k] != expected:
+            return False
+        expected *= counts[k]
+    return True
+
+
+@kernel(error_model="numpy")
+def _contract(
+    code: Ints,
+    size: int,
+    space: Ints,
+    counts: Ints,
+    target: int,
+    t: Ints,
+    sources: Ints,
+    x: Ints,
+    y: Ints,
+) -> int:
+    """Append instructions that set a table to a sum of products of two sources; return code size.
+
+    Parameters
+    ----------
+    space
+        See `_room`.
+    counts : shape (width,)
+        Lengths of the axes of a clique.
+    target : int
+        Offset of the table in the workspace.
+    sources : shape (4,)
+        Position and kind of each source.
+    t, x, y : shape (width,)
+        Strides of the table and the sources along each axis, 0 for axes that they lack.
+    """
+    zero = np.int64(0)
+    width = len(counts)
+    order = np.empty(width, np.int64)
+    moved = _loops(counts, t, x, y, order)
+    lengths = np.empty(width, np.int64)
+    places = np.empty((3, width), np.int64)
+    there = np.empty(width, np.int64)
+    here = np.empty(width, np.int64)
+    at = sources.copy()
+    to = target
+    for i in range(3):
+        steps = t if i == 0 else x if i == 1 else y
+        pack = moved if i == 0 else not _in_order(counts, steps, order, t)
+        n = _packed(counts, steps, order, places[i])
+        if i == 0:
+            if pack:
+                to = _room(space, np.int64(i), n)
+            size = _simple(code, size, CLEAR, to, n, zero, zero)
+        elif pack:
+            place = _room(space, np.int64(i), n)
+            for j in range(width):
+                k = order[j]
+                lengths[j] = counts[k] if steps[k] else 1
+                here[j], there[j] = places[i, k], steps[k]
+            size = _emit(
+                code, size, COPY, place, at[2 * i - 2], at[2 * i - 1], zero, lengths, here, there
+            )
+            at[2 * i - 2], at[2 * i - 1] = place, WORK
+        if not pack:
+            places[i] = steps
+    code[size], code[size + 2] = CONTRACT, to
+    for i in range(4):
+        code[size + 3 + i] = at[i]
+    d = size + HEAD + 1
+    dims = 0
+    for i in range(width):
+        k = order[i]
+        c = counts[k]
+        if c == 1:
+            continue
+        merged = dims > 0
+        for j in range(3):
+            merged &= code[d - 3 + j] == places[j, k] * c
+        if merged:
+            d -= 4
+            c *= code[d]
+        else:
+            dims += 1
+        code[d] = c
+        for j in range(3):
+            code[d + 1 + j] = places[j, k]
+        d += 4
+    while dims < 2:
+        for k in range(d - 1, size + HEAD, -1):
+            code[k + 4] = code[k]
+        code[size + HEAD + 1] = 1
+        for j in range(3):
+            code[size + HEAD + 2 + j] = 0
+        d += 4
+        dims += 1
+    code[size + HEAD], code[size + 1] = dims, d - size
+    size = d
+    if moved:
+        for j in range(width):
+            lengths[j] = counts[j] if t[j] else 1
+        size = _emit(code, size, COPY, target, to, WORK, zero, lengths, t, places[0])
+    return size
+
+
+@kernel(error_model="numpy")
+def _sum_of_products(
+    code: Ints,
+    size: int,
+    space: Ints,
+    counts: Ints,
+    target: int,
+    t: Ints,
+    sources: Ints,
+    steps: Ints,
+    left_out: int,
+) -> int:
+    """Append instructions that set a table to the sum of products of one to three sources.
+
+    `sources` and `steps` have a row for each source, of which ``left_out`` is not used, -1 for
+    none; for the other arguments see `_contract`.
+    """
+    zero, width = np.int64(0), len(counts)
+    used = np.empty(len(sources), np.int64)
+    n = 0
+    for i in range(len(sources)):
+        if i != left_out:
+            used[n] = i
+            n += 1
+    if n == 1:
+        a = used[0]
+        entries = 1
+        for k in range(width):
+            entries *= counts[k] if t[k] else 1
+        size = _simple(code, size, CLEAR, target, entries, zero, zero)
+        return _emit(
+            code, size, ADD, target, sources[a, 0], sources[a, 1], zero, counts, t, steps[a]
+        )
+    # Of three sources, the two with the smallest product are multiplied first, without the axes
+    # that only they have.
+    pair = np.empty(4, np.int64)
+    x, y, z = used[0], used[1], -1
+    best = np.inf
+    for i in range(3 if n == 3 else 0):
+        p, q, r = used[i], used[(i + 1) % 3], used[(i + 2) % 3]
+        product = 1.0
+        for k in range(width):
+            both = steps[p, k] or steps[q, k]
+            product *= counts[k] if both and (t[k] or steps[r, k]) else 1
+        if product < best:
+            best, x, y, z = product, p, q, r
+    pair[0], pair[1], pair[2], pair[3] = sources[x, 0], sources[x, 1], sources[y, 0], sources[y, 1]
+    now, left, right, to, out = counts.copy(), steps[x], steps[y], target, t
+    rest = counts.copy()
+    if n == 3:
+        distance = 1
+        out = np.empty(width, np.int64)
+        for k in range(width - 1, -1, -1):
+            both = left[k] or right[k]
+            kept = both and (t[k] or steps[z, k])
+            out[k] = distance if kept else 0
+            distance *= counts[k] if kept else 1
+            if not both:
+                now[k] = 1
+            elif not kept:
+                rest[k] = 1
+        to = _room(space, np.int64(3), distance)
+    for _ in range(n - 1):
+        size = _contract(code, size, space, now, to, out, pair, left, right)
+        pair[0], pair[1], pair[2], pair[3] = to, WORK, sources[z, 0], sources[z, 1]
+        now, left, right, to, out = rest, out, steps[z], target, t
+    return size
+
+
+@kernel(error_model="numpy")
+def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
+    """Tell whether the scale of clique c's message counts for the probability of the evidence.
+
+    If the message of the parent clique is known to be ones, scales cancel.
+    """
+    p = parent[c]
+    while residual[p] == 0:
+        p = parent[p]
+    return 0 if unit[p] and parent[p] >= 0 else 1
+
+
+@kernel(error_model="numpy")
+def _row_of(rows: Ints, o: int) -> int:
+    """Return the row of operand o, -1 if it has none."""
+    for row in range(len(rows)):
+        if rows[row] == o:
+            return row
+    return -1
+
+
+@kernel(error_model="numpy")
+def compile_tree(
+    tables: TableArrays,
+    tree: Tree,
+    soft_cards: Ints,
+    maximized: Ints,
+    targets: Ints,
+    both: bool,
+) -> Program:
+    """Return the elimination program that passes messages over a junction tree.
+
+    Parameters
+    ----------
+    soft_cards : shape (n_soft,)
+        Cardinalities of the variables with soft evidence; their likelihoods start the workspace.
+    maximized : shape (n_variables,) or (0,)
+        1 for variables that are maximised, not summed out.
+    targets
+        Variables of one root clique whose joint table is the result; may be empty.
+    both : bool
+        Whether to compile both passes: the result is the marginal of every variable, in order.
+        Otherwise the program has only the first pass: the result is the joint table of the targets.
+    """
+    variables, factors, cards, start, item = (
+        tree.variables, tree.factors, tree.cards, tree.start, tree.item,
+    )  # fmt: skip
+    c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
+    home, unit, at_tables = tree.home, tree.unit, tree.at
+    table_step, base, values = tables.step, tables.base, tables.values
+    n, n_cliques, n_factors, n_items = len(cards), len(parent), len(factors), len(item)
+    n_tables, zero, one = len(base), np.int64(0), np.int64(1)
+    # The workspace starts with likelihoods.
+    soft_at = np.empty(len(soft_cards), np.int64)
+    free = 0
+    for k in range(len(soft_cards)):
+        soft_at[k] = free
+        free += soft_cards[k]
+    # Operands: the factors, then the message of each clique to its parent. `axis` and `stride` list
+    # the axes of all operands, `begin` and `end` delimit the axes of each operand, and `where` is
+    # the position of its values.
+    n_operands = n_factors + n_cliques
+    axis = np.empty(n_items + len(member), np.int64)
+    stride = np.empty(n_items + len(member), np.int64)
+    begin = np.empty(n_operands, np.int64)
+    end = np.empty(n_operands, np.int64)
+    where = np.empty(n_operands, np.int64)
+    sort = filled(n_operands, WORK)
+    owner = filled(n_operands, -1)
+    constant = np.empty(n_factors, np.int64)
+    n_constant = 0
+    minima = np.zeros(n_cliques)
+    for f in range(n_factors):
+        number = factors[f]
+        begin[f], end[f], owner[f] = start[f], start[f + 1], home[f]
+        is_table = number < n_tables
+        sort[f] = TABLE if is_table else WORK
+        where[f] = number if is_table else soft_at[number - n_tables]
+        for at in range(start[f], start[f + 1]):
+            axis[at] = item[at]
+            stride[at] = table_step[at_tables[at]] if is_table else 1
+        if is_table and home[f] < 0:
+            constant[n_constant] = number
+            n_constant += 1
+        elif is_table:  # likelihoods are not known yet; each run adds their minima
+            last = base[number + 1] if number + 1 < n_tables else len(values)
+            smallest = 1.0
+            for k in range(base[number], last):
+                if 0.0 < values[k] < smallest:
+                    smallest = values[k]
+            minima[home[f]] += np.log2(smallest)
+    least = 0.0
+    for c in range(n_cliques):
+        least = min(least, minima[c])
+    source, kind, step = where[:n_factors].copy(), sort[:n_factors].copy(), stride[:n_items].copy()
+    entries = np.empty(n_cliques, np.int64)
+    separator = filled(n_cliques, 1)
+    up = filled(n_cliques, -1)
+    maximal = filled(n_cliques, 0)
+    largest = 1
+    for c in range(n_cliques - 1, -1, -1):
+        distance = 1
+        for at in range(c_start[c + 1] - 1, c_start[c] - 1, -1):
+            axis[n_items + at] = member[at]
+            stride[n_items + at] = distance
+            distance *= cards[member[at]]
+            if at == c_start[c] + residual[c]:
+                separator[c] = distance
+        entries[c] = distance
+        if residual[c]:
+            largest = max(largest, distance)
+        if len(maximized):
+            maximal[c] = maximized[variables[member[c_start[c]]]]
+        o = n_factors + c
+        begin[o] = n_items + c_start[c] + residual[c]
+        end[o] = n_items + c_start[c + 1]
+        if parent[c] >= 0 and not unit[c]:
+            up[c] = where[o] = free
+            free += separator[c]
+            owner[o] = parent[c]
+    first, following = linked(owner, n_cliques, False)
+    first_child, next_child = linked(parent, n_cliques, False)
+    tile = free
+    free += min(TILE, largest)
+    # The result: marginals one after the other, or the joint table of the targets.
+    number_of = filled(len(tables.cards), -1)
+    result = filled(n + 1, 0)
+    for v in range(n):
+        number_of[variables[v]] = v
+        result[v + 1] = result[v] + cards[v]
+    n_result = result[n] if both else 1
+    asked_steps = filled(n, 0)
+    for k in range(len(targets) - 1, -1, -1):
+        if not both:
+            asked_steps[number_of[targets[k]]] = n_result
+            n_result *= cards[number_of[targets[k]]]
+    table_of = filled(n_operands, -1)
+    pair = np.empty(4, np.int64)
+    space = filled(9, 0)
+    down = filled(n_cliques, -1)
+    table = filled(n_cliques, -1)
+    kept = 0
+    loops = np.empty(16, np.int64)
+    n_loops = 0
+    code = np.empty(4096, np.int64)
+    size = np.int64(0)
+    place = np.empty(n, np.int64)
+    is_member = filled(n, -1)
+    for turn in range(2 * n_cliques if both else n_cliques):
+        collect = turn < n_cliques
+        c = turn if collect else 2 * n_cliques - 1 - turn
+        root = parent[c] < 0
+        if collect and ((unit[c] and not root) or (root and both)):
+            continue
+        first_at, width = c_start[c], c_start[c + 1] - c_start[c]
+        counts = np.empty(width, np.int64)
+        own = np.empty(width, np.int64)
+        other = np.empty(width, np.int64)
+        ordered = np.empty(width, np.int64)
+        lengths = np.empty(width, np.int64)
+        for k in range(width):
+            v = member[first_at + k]
+            place[v] = k
+            is_member[v] = c
+            counts[k] = cards[v]
+            own[k] = stride[n_items + first_at + k]
+        asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
+        # Large cliques with few operands: sums of products, whose terms are not stored.
+        fold = entries[c] >= _SMALLEST_SUM and residual[c] > 0 and not maximal[c]
+        fold &= both or not root
+        n_sources = 0
+        n_children = 0
+        o = first[c] if fold else -1
+        while o >= 0:
+            n_sources += 1
+            o = following[o]
+        extra = 1 if both and not root else 0
+        silent = False
+        d = first_child[c] if fold else -1
+        while d >= 0:
+            silent |= up[d] < 0
+            n_children += 1
+            d = next_child[d]
+        most = 3 if entries[c] <= KEPT or (both and not silent) else 2
+        fold &= n_sources > 0 and n_sources + extra <= most and (not both or n_sources + extra > 1)
+        if fold:
+            code = grown(
+                code, size, 12 * (n_sources + n_children + width + 2) * (HEAD + 5 * width + 12)
+            )
+            rows = n_sources + (0 if collect else extra)
+            sources = np.empty((rows, 2), np.int64)
+            steps = np.empty((rows, width), np.int64)
+            row_of = np.empty(rows, np.int64)
+            o = first[c]
+            for row in range(n_sources):
+                row_of[row] = o
+                sources[row, 0], sources[row, 1] = where[o], sort[o]
+                _steps(axis, stride, begin[o], end[o], place, steps[row])
+                o = following[o]
+            o = n_factors + c
+            _steps(axis, stride, begin[o], end[o], place, other)
+            if rows > n_sources:
+                row_of[n_sources] = -1
+                sources[n_sources, 0], sources[n_sources, 1] = down[c], WORK
+                steps[n_sources] = other
+            space[0] = free
+            if collect:
+                size = _sum_of_products(
+                    code, size, space, counts, up[c], other, sources, steps, np.int64(-1)
+                )
+                free = space[0]
+                counted = _counted(parent, residual, unit, c)
+                size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
+                continue
+            # `table_of[o]`: the sum of the product of all but operand o, over the axes of o.
+            d = first_child[c]
+            while d >= 0:
+                down[d] = space[0]
+                space[0] += separator[d]
+                o = n_factors + d
+                row = _row_of(row_of, o)
+                _steps(axis, stride, begin[o], end[o], place, other)
+                size = _sum_of_products(
+                    code, size, space, counts, down[d], other, sources, steps, row
+                )
+                if row >= 0 and residual[d] == 0:  # intermediate tables pass on the product
+                    lengths[0], ordered[0] = separator[d], 1
+                    size = _emit(
+                        code, size, MULTIPLY, down[d], up[d], WORK, zero, lengths[:1], ordered[:1],
+                        ordered[:1],
+                    )  # fmt: skip
+                table_of[o] = down[d]
+                d = next_child[d]
+            for q in range(residual[c]):
+                v = member[first_at + q]
+                best = n_factors + n_cliques
+                least = entries[c] + 1
+                for shift in range(2):
+                    o = n_factors + first_child[c] if shift == 0 else first[c]
+                    o = -1 if shift == 0 and first_child[c] < 0 else o
+                    while o >= 0:
+                        length = 1
+                        has = False
+                        for a in range(begin[o], end[o]):
+                            length *= cards[axis[a]]
+                            has |= axis[a] == v
+                        if has and length < least:
+                            best, least = o, length
+                        if shift:
+                            o = following[o]
+                        else:
+                            o = next_child[o - n_factors]
+                            o = n_factors + o if o >= 0 else -1
+                o = best
+                _steps(axis, stride, begin[o], end[o], place, other)
+                row = _row_of(row_of, o)
+                if table_of[o] < 0:
+                    order = np.arange(width)
+                    length = _packed(counts, other, order, ordered)
+                    table_of[o] = space[0]
+                    space[0] += length
+                    size = _sum_of_products(
+                        code, size, space, counts, table_of[o], ordered, sources, steps, row
+                    )
+                elif o < n_factors:
+                    _packed(counts, other, np.arange(width), ordered)
+                else:
+                    ordered[:] = other
+                for k in range(width):
+                    lengths[k] = counts[k] if other[k] else 1
+                other[:] = 0
+                other[q] = 1
+                marginal = space[0]
+                space[0] += counts[q]
+                if o >= n_factors and (row < 0 or residual[o - n_factors] == 0):
+                    size = _simple(code, size, CLEAR, marginal, counts[q], zero, zero)
+                    size = _emit(
+                        code, size, ADD, marginal, table_of[o], WORK, zero, lengths, other, ordered
+                    )
+                else:
+                    pair[0], pair[1] = table_of[o], WORK
+                    pair[2:] = sources[row]
+                    size = _contract(
+                        code, size, space, lengths, marginal, other, pair, ordered, steps[row]
+                    )
+                counted = 1 if root and q == 0 else 0
+                size = _simple(code, size, RESULT, marginal, counts[q], result[v], counted)
+            d = first_child[c]
+            while d >= 0:
+                if residual[d]:
+                    size = _simple(code, size, DIVIDE, down[d], separator[d], np.int64(-1), d)
+                d = next_child[d]
+            free = space[0]
+            continue
+        # Position of the product: an intermediate table is itself the message, small tables are
+        # kept for the second pass, large tables are computed tile by tile and not kept.
+        outer = zero
+        fresh = True
+        if residual[c] == 0:
+            fresh = collect
+            made = up[c] if collect else down[c]
+        elif both and (table[c] >= 0 or (entries[c] <= KEPT and kept + entries[c] <= ALL_KEPT)):
+            fresh = table[c] < 0
+            if fresh:
+                kept += entries[c]
+                table[c] = free
+                free += entries[c]
+            made = table[c]
+        else:
+            made = tile
+            inner = entries[c]
+            while inner > TILE:
+                inner //= counts[outer]
+                own[outer] = 0
+                outer += 1
+        n_inputs = 0
+        widest = -1
+        o = first[c]
+        while o >= 0:
+            n_inputs += 1
+            if widest < 0 or end[o] - begin[o] > end[widest] - begin[widest]:
+                widest = o
+            o = following[o]
+        o = first_child[c]
+        while o >= 0:
+            n_inputs += 1
+            o = next_child[o]
+        code = grown(code, size, (4 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
+        # A table whose axes are in another order than those of a much larger clique is copied into
+        # the clique's order, because the clique reads it many times.
+        o = first[c] if fresh else -1
+        while o >= 0:
+            length = 1
+            against = False
+            for a in range(begin[o], end[o]):
+                length *= cards[axis[a]]
+                for b in range(begin[o], a):
+                    against |= (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b])
+            if against and o < n_factors and entries[c] >= 4 * length:
+                _steps(axis, stride, begin[o], end[o], place, other)
+                _packed(counts, other, np.arange(width), ordered)
+                for k in range(width):
+                    lengths[k] = counts[k] if other[k] else 1
+                size = _emit(
+                    code, size, COPY, free, where[o], sort[o], zero, lengths, ordered, other
+                )
+                where[o], sort[o] = free, WORK
+                free += length
+                for a in range(begin[o], end[o]):
+                    stride[a] = ordered[place[axis[a]]]
+            o = following[o]
+        # Clear the entries to which sums are added.
+        cleared = size
+        marginal = sums = free
+        shown = filled(residual[c], -1)
+        if not collect:
+            d = first_child[c]
+            while d >= 0:
+                down[d] = free
+                free += separator[d]
+                for at in range(c_start[d] + residual[d], c_start[d + 1]):
+                    q = place[member[at]]
+                    if q < residual[c] and (shown[q] < 0 or separator[d] < separator[shown[q]]):
+                        shown[q] = d
+                d = next_child[d]
+            marginal = free
+            for q in range(residual[c]):
+                free += counts[q]
+        elif root:
+            free += n_result if asked else 1
+        n_sums = free - marginal
+        if not collect or root:
+            size = _simple(code, size, CLEAR, sums, free - sums, zero, zero)
+        elif residual[c]:
+            size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
+        if outer:
+            code[size], code[size + 1], code[size + 2] = LOOP, 3 + outer, outer
+            for k in range(outer):
+                code[size + 3 + k] = counts[k]
+            size += 3 + outer
+        body = size
+        # The product: the widest operand is copied, the others are multiplied into it.
+        operation = COPY
+        o = widest if fresh else -1
+        while o >= 0:
+            _steps(axis, stride, begin[o], end[o], place, other)
+            size = _emit(code, size, operation, made, where[o], sort[o], outer, counts, own, other)
+            o = first[c] if operation == COPY else following[o]
+            if o == widest:
+                o = following[o]
+            operation = MULTIPLY
+        if not fresh:
+            operation = MULTIPLY
+        if not collect and not root and residual[c]:
+            _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
+            size = _emit(code, size, operation, made, down[c], WORK, outer, counts, own, other)
+        elif operation == COPY:
+            other[:] = 0
+            size = _emit(code, size, ONES, made, zero, WORK, outer, counts, own, other)
+        # The sums: the source is the table of the clique.
+        how = MAXIMUM if maximal[c] else WORK
+        if not collect:
+            d = first_child[c]
+            while d >= 0:
+                _steps(axis, stride, begin[n_factors + d], end[n_factors + d], place, other)
+                size = _emit(code, size, ADD, down[d], made, how, outer, counts, other, own)
+                d = next_child[d]
+            to = marginal
+            for q in range(residual[c]):
+                if shown[q] < 0:
+                    other[:] = 0
+                    other[q] = 1
+                    size = _emit(code, size, ADD, to, made, how, outer, counts, other, own)
+                to += counts[q]
+        elif root:
+            for k in range(width):
+                other[k] = asked_steps[member[first_at + k]] if asked else 0
+            size = _emit(code, size, ADD, marginal, made, how, outer, counts, other, own)
+        elif residual[c]:
+            _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
+            size = _emit(code, size, ADD, up[c], made, how, outer, counts, other, own)
+        if outer:
+            code[size], code[size + 1], code[size + 2] = AGAIN, 3, body
+            size += 3
+            if entries[c] >= LARGE:
+                loops = grown(loops, n_loops, 2)
+                loops[n_loops], loops[n_loops + 1] = cleared, size
+                n_loops += 2
+        # Rescaling of messages and results after the sums.
+        if collect and not root:
+            counted = _counted(parent, residual, unit, c)
+            size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
+        elif collect:
+            operation = RESULT if asked else MASS
+            size = _simple(code, size, operation, marginal, n_sums, zero, one)
+        else:
+            to = marginal
+            for q in range(residual[c]):
+                v = member[first_at + q]
+                d = shown[q]
+                if d >= 0:
+                    o = n_factors + d
+                    length = end[o] - begin[o]
+                    sizes = np.empty(length, np.int64)
+                    only = filled(length, 0)
+                    for k in range(length):
+                        sizes[k] = cards[axis[begin[o] + k]]
+                        only[k] = axis[begin[o] + k] == v
+                    steps = stride[begin[o] : end[o]]
+                    size = _emit(code, size, ADD, to, down[d], WORK, zero, sizes, only, steps)
+                counted = 1 if root and q == 0 else 0
+                size = _simple(code, size, RESULT, to, counts[q], result[v], counted)
+                to += counts[q]
+            d = first_child[c]
+            while d >= 0:
+                if residual[d]:
+                    size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
+                d = next_child[d]
+    return Program(
+        tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
+        least, soft_at, maximal, loops[:n_loops].copy(), free, n_result,
+    )  # fmt: skip
