@@ -37,7 +37,7 @@ import pyarrow.dataset as ds
 from harness import Row, parser, report
 from harness import write as write_rows_as_json
 from scale_data import N_FILES, ROW_GROUP, write, write_rows
-from scale_sides import Cost, run, together
+from scale_sides import Cost, mean_of, run, together
 
 FULL = 6_000_000
 
@@ -139,6 +139,13 @@ def workers(bench: Bench) -> Iterator[Row]:
             lambda: run("on_dask", folder),
             lambda: run("tan", folder),
             "one process; target 0.77",
+        )
+        # Two processes at the same time share caches and memory, whatever joins their results.
+        yield bench.row(
+            "TAN on 2 workers of Dask",
+            lambda: run("on_dask", folder),
+            lambda: mean_of(together("tan", folder, cores=("0", "1"))),
+            "each of 2 processes at a time",
         )
 
 

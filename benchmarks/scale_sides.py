@@ -98,6 +98,14 @@ def together(name: str, *arguments: Any, cores: tuple[str, str]) -> list[Cost]:
     return [_ended(p) for p in [start(name, *arguments, cores=core) for core in cores]]
 
 
+def mean_of(costs: list[Cost]) -> Cost:
+    """Return the cost of a process that ran beside others, their mean."""
+    cpu, wall, peak = (
+        sum(getattr(cost, name) for cost in costs) / len(costs) for name in ("cpu", "wall", "peak")
+    )
+    return Cost(cpu, wall, peak, costs[0].answer)
+
+
 def _ended(process: Any) -> Cost:
     printed, _ = process.communicate()
     if process.returncode:
