@@ -167,7 +167,7 @@ def test_it_ends_with_a_program_that_ends(cache, tmp_path):
     os.close(lock)
 
 
-@pytest.mark.parametrize("mode", ["background", "never"])
+@pytest.mark.parametrize("mode", ["background", pytest.param("never", marks=pytest.mark.slow)])
 def test_a_first_answer_needs_no_compiler(tmp_path, mode):
     assert run(FIRST, tmp_path, mode) == ["False"]
 
@@ -190,7 +190,7 @@ def test_a_damaged_cache_is_mended(tmp_path):
     for path in tmp_path.rglob("*.nb?"):
         path.write_bytes(b"damaged")
     assert run(DAMAGED, tmp_path, "inline") == ["3", "0"]
-    assert run(DAMAGED, tmp_path, "inline") == ["3", "1"]
+    assert all(path.read_bytes() != b"damaged" for path in tmp_path.rglob("*.nb?"))
 
 
 NOWHERE = """
@@ -201,7 +201,7 @@ CompileResultCacheImpl._locator_classes = []
 
 def test_without_a_place_to_write_kernels_are_compiled_in_memory(tmp_path):
     assert run(NOWHERE + DAMAGED, tmp_path, "inline") == ["3", "0"]
-    assert run(NOWHERE + DAMAGED, tmp_path, "inline") == ["3", "0"]
+    assert not list(tmp_path.rglob("*.nb?"))
 
 
 def test_every_model_is_warmed_up():
