@@ -139,6 +139,9 @@ def by_rows(
     `cost` is the approximate number of operations for a row, which determines the number of
     threads. The other parameters are those of `over_rows`.
     """
+    if n_rows * cost < _OPERATIONS:
+        kernel(*arrays, 0, n_rows)
+        return
     minimum = 1 + _OPERATIONS // max(1, cost)
     over_rows(lambda a, b: kernel(*arrays, a, b), n_rows, minimum, together)
 

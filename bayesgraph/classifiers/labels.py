@@ -235,6 +235,8 @@ def check_announced(classes: ArrayLike) -> None:
 
 def single_label(y: Any) -> Any:
     """Return the label `y` of a single row as a Python value, after checking its type."""
+    if type(y) in (str, int, bool):
+        return y
     label = plain(y)
     if is_missing(label):
         raise DataError("A row without its class teaches nothing here; got a missing label.")

@@ -24,8 +24,9 @@ from bayesgraph.encoding.columns import (
     is_discrete,
     naturally_ordered,
 )
+from bayesgraph.encoding.kernels import are_within
 from bayesgraph.encoding.suspicious import Examined
-from bayesgraph.encoding.table import categorical_names, check_magnitudes
+from bayesgraph.encoding.table import MAGNITUDES, categorical_names, check_magnitudes
 from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar
@@ -53,6 +54,10 @@ class StreamColumns:
     numbers: list[Name] = field(default_factory=list)
     states: list[Name] = field(default_factory=list)
     vocabularies: list[dict[Any, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # For look-ups; a dict has an order, which copies and pickles of equal models share.
+        self._known_names = dict.fromkeys(self.names)
 
     @classmethod
     def of(cls, found: Columns, categorical: Collection[Name]) -> StreamColumns:
@@ -88,6 +93,8 @@ class StreamColumns:
         """
         numbers = self._numbers(found)
         _check_squares(numbers, self.numbers, star)
+        if not self.states:
+            return numbers, _no_codes(numbers)
         limit = star.settings.max_categories
         return numbers, self._codes(found, lambda j, s: self._learn(j, s, limit))
 
@@ -98,6 +105,9 @@ class StreamColumns:
 
         `found` is a table or a single row; `unseen` is "missing" or "error".
         """
+        if not self.states:
+            numbers = self._numbers(found)
+            return numbers, _no_codes(numbers)
         codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
         return self._numbers(found), codes
 
@@ -109,6 +119,7 @@ class StreamColumns:
 
     def _numbers(self, found: Columns | Mapping[Name, Any]) -> Floats:
         if not isinstance(found, Columns):
+            _check_mapping(found)
             return self._row_numbers(found, self.numbers)
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
@@ -127,7 +138,7 @@ class StreamColumns:
     ) -> NDArray[np.int64]:
         if not isinstance(found, Columns):
             return self._row_codes(found, code_of)
-        columns = found.as_columns() if self.states else {}
+        columns = found.as_columns()
         factorised_columns = [factorise(columns[name], name) for name in self.states]
         for j, factorised in enumerate(factorised_columns):
             if not any((type(s), s) in self.vocabularies[j] for s in factorised.states):
@@ -175,10 +186,10 @@ class StreamColumns:
         """
         _check_mapping(x)
         if not self.states and list(x) == self.numbers:
-            return StreamColumns()
-        known = {*self.numbers, *self.states}
+            return NO_COLUMNS
+        known = self._known_names
         names = [n for n in x if n not in known and not is_missing(plain(x[n]))]
-        listed = _listed(categorical, names, len(known))
+        listed = _listed(categorical, names, len(known)) if names else ()
         states = [n for n in names if n in listed or isinstance(plain(x[n]), (str, bool))]
         numbers = [n for n in names if n not in states]
         found = [*self.numbers, *numbers]
@@ -187,8 +198,7 @@ class StreamColumns:
             factorise(_cell(x[name]), name)
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
-            known_state = _is_hashable(value) and self._key(j, value) in self.vocabularies[j]
-            if not (is_missing(value) or known_state):
+            if not (is_missing(value) or self._code(j, value) is not None):
                 self._check_kind(j, factorise(_cell(value), name))
         return StreamColumns(numbers, states, [{} for _ in states])
 
@@ -223,11 +233,10 @@ class StreamColumns:
 
     def _row_codes(self, x: Mapping[Name, Any], code_of: Any) -> NDArray[np.int64]:
         _check_mapping(x)
-        codes = np.full((len(self.states), 1), -1, dtype=np.int64)
+        codes = np.empty((len(self.states), 1), dtype=np.int64)
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
-            if not is_missing(value):
-                codes[j, 0] = code_of(j, value) if _is_hashable(value) else -1
+            codes[j, 0] = -1 if is_missing(value) or not _is_hashable(value) else code_of(j, value)
         return codes
 
     # ------------------------------------------------------------------------------ states
@@ -244,6 +253,12 @@ class StreamColumns:
             equal = [kind for kind in (bool, int, float) if (kind, state) in vocabulary]
             return (equal[0], state) if len(equal) == 1 else key
         return key
+
+    def _code(self, j: int, value: Any) -> int | None:
+        """Return the code of a value of discrete column j; None if it was never learned."""
+        if not _is_hashable(value):
+            return None
+        return self.vocabularies[j].get(self._key(j, value))
 
     def _learn(self, j: int, state: Any, max_categories: int) -> int:
         """Return the code of a state of discrete column j; a new state is added to the vocabulary.
@@ -341,6 +356,8 @@ class StreamColumns:
         return found
 
 
+# What a row brings that has known columns alone.
+NO_COLUMNS = StreamColumns()
 # Types of values that NumPy converts to floats without further checks.
 _PLAIN = {float, bool, type(None), np.float64, np.int64}
 
@@ -399,16 +416,22 @@ def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
     return {n for i, n in enumerate(names, first) if n in chosen or i in chosen}
 
 
+def _no_codes(numbers: Floats) -> NDArray[np.int64]:
+    """Return the codes of rows without columns of states."""
+    return np.empty((0, numbers.shape[1]), dtype=np.int64)
+
+
 def _is_hashable(value: Any) -> bool:
     """Return whether `hash` accepts a value; ``isinstance(v, Hashable)`` may err for tuples."""
-    with suppress(TypeError):
+    try:
         hash(value)
-        return True
-    return False
+    except TypeError:
+        return False
+    return True
 
 
 def _check_mapping(x: Any) -> None:
-    if not isinstance(x, Mapping):
+    if type(x) is not dict and not isinstance(x, Mapping):
         raise DataTypeError(
             f"A single row is a mapping from name to value; got {type(x).__name__}. Tables go to "
             "partial_fit and predict."
@@ -416,6 +439,8 @@ def _check_mapping(x: Any) -> None:
 
 
 def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
+    if are_within(columns, MAGNITUDES[1]):
+        return
     wrong = np.isinf(columns)
     if wrong.any():
         at, row = np.argwhere(wrong)[0].tolist()
@@ -424,7 +449,8 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
-    if star.summaries.kind.densities == "gaussians" and columns.size:
+    of_squares = star.summaries.kind.densities == "gaussians"
+    if of_squares and columns.size and not are_within(columns, MAGNITUDES[1]):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # Small magnitudes are allowed: other rows of the column may be larger.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

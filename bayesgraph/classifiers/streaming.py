@@ -19,7 +19,7 @@ from bayesgraph.classifiers.labels import check_announced, joined_classes, singl
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.rows import Columns, chunks
-from bayesgraph.classifiers.stream_columns import StreamColumns
+from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     bounded_weights,
@@ -49,6 +49,7 @@ from bayesgraph.inference.scores import OF_ROWS, ClassScores
 from bayesgraph.inference.solver import select
 from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
+from bayesgraph.learning.streaming.kernels import normalise
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics.sketches import SUMMARIES, ColumnSummaries
@@ -333,7 +334,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             if classes is not None:
                 check_announced(classes)
             is_first = not hasattr(self, "star_")
-            fresh = StreamColumns()
+            fresh = NO_COLUMNS
             if is_first:
                 found = fit_columns(self, X, len(labels), sparse=False)
             else:
@@ -397,7 +398,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         In learning, `n_labels` is the number of labels. In prediction it is None, and new columns
         are ignored.
         """
-        names, fresh = self.layout_.columns, StreamColumns()
+        names, fresh = self.layout_.columns, NO_COLUMNS
         if not self._is_open or not is_frame(X):
             found = known_columns(self, X, names, sparse=False)
         else:
@@ -479,7 +480,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         star, first, brings = self.star_, 0, False
         while first < len(at):
             known = star.n_classes
-            strange = np.flatnonzero(at[first + brings :] >= known)
+            strange = (at[first + brings :] >= known).nonzero()[0]
             last = first + brings + int(strange[0]) if len(strange) else len(at)
             rows = slice(first, last)
             part = np.empty((last - first, known)) if predict else None
@@ -526,9 +527,16 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             fresh = self._columns.fresh(x, self.categorical, star)
             columns = self._columns.joined(fresh)
             encoded = columns.learned(x, star)
-        self._extend(fresh, columns)
-        at = np.array([labels.index(label) if is_known else len(labels)])
-        self._learn_rows(*encoded, at, classes, np.array([weight]), False)
+        if fresh:
+            self._extend(fresh, columns)
+        at, weights = (
+            np.array([labels.index(label) if is_known else len(labels)]),
+            np.array([weight]),
+        )
+        if is_known:
+            star.learn(*encoded, at, weights)
+        else:
+            self._learn_rows(*encoded, at, classes, weights, False)
         columns.forget_rare(star)
         self._changed()
         return self
@@ -557,7 +565,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         """Return the probability of each class for one row; empty if nothing was learned yet."""
         if not hasattr(self, "star_"):
             return {}
-        shares = normalised(self._scores_one(x)[None])[0]
+        shares = self._scores_one(x)
+        normalise(shares)
         return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Name, Any]) -> Any:
@@ -567,7 +576,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
-        return self._scored(self._columns.known(x, self.star_, self.unseen)).reshape(-1)
+        # The kernel of `_scored`, without a plan: that would take longer than the answer.
+        return self.star_.log_scores(*self._columns.known(x, self.star_, self.unseen))[0]
 
     def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
         star = self.star_

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -42,12 +41,16 @@ def one_at_a_time(
     return locked
 
 
-@contextmanager
-def unchanged_if_refused(classifier: Updated) -> Iterator[None]:
-    """Give a classifier its attributes back if an error is raised within the block."""
-    before = vars(classifier).copy()
-    try:
-        yield
-    except BaseException:
-        classifier.__dict__ = before
-        raise
+class unchanged_if_refused:  # noqa: N801
+    """Context manager that gives a classifier its attributes back if an error is raised."""
+
+    # A class, as a generator would take longer than all checks of a single row.
+    def __init__(self, classifier: Updated) -> None:
+        self._classifier = classifier
+
+    def __enter__(self) -> None:
+        self._before = vars(self._classifier).copy()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._classifier.__dict__ = self._before

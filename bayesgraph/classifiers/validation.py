@@ -544,6 +544,6 @@ def bounded_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
 
 def single_weight(w: Any) -> float:
     """Return the weight of a single row; an error if it is not from 0 to `MAX_WEIGHT`."""
-    if not isinstance(w, Real) or not 0.0 <= float(w) <= MAX_WEIGHT:
+    if not isinstance(w, (float, Real)) or not 0.0 <= float(w) <= MAX_WEIGHT:
         raise DataError(f"The weight of a row is a number from 0 to {MAX_WEIGHT:g}; got {w!r}.")
     return float(w)

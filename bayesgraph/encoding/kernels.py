@@ -308,3 +308,18 @@ def recode(
     """Write ``places[code + 1]`` of each row to `out`."""
     for row in range(len(codes)):
         out[row] = places[np.uint64(codes[row] + 1)]
+
+
+@kernel()
+def are_within(columns: Floats, maximum: float) -> bool:
+    """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing.
+
+    `columns` has the shape (n_columns, n_rows).
+    """
+    for j in range(columns.shape[0]):
+        good = True
+        for i in range(columns.shape[1]):
+            good &= abs(columns[j, i]) <= maximum
+        if not good:
+            return False
+    return True

@@ -34,7 +34,7 @@ from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name,
 
 UNSEEN = ("missing", "error")
 # Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
-_MAGNITUDES = (1e-140, 1e140)
+MAGNITUDES = (1e-140, 1e140)
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,7 +427,7 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
     DataError
         For a column whose squares overflow or underflow.
     """
-    low, high = _MAGNITUDES
+    low, high = MAGNITUDES
     for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():
         raise DataError(
             f"The largest magnitude in column {names[j]!r} is {largest[j]:.3g}, whose square is "

@@ -52,7 +52,8 @@ class Block:
         """Add rows, given as the four arrays of `rows`; return their slice in the buffer."""
         here = slice(self.filled, self.filled + len(rows[-1]))
         for room, part in zip(self._room, rows, strict=True):
-            room[..., here] = part
+            if part.size:
+                room[..., here] = part
         self.filled = here.stop
         return here
 

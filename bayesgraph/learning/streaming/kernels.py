@@ -50,8 +50,33 @@ class Steps(NamedTuple):
 
 
 @kernel(interpreted=False)
-def _posterior(scores: Floats) -> None:
-    """Replace log scores by normalised probabilities, in place."""
+def add_weights(classes: NDArray[np.int64], weights: Floats, decay: float, totals: Floats) -> None:
+    """Add the weight of each row to the total of its class, after a decay of all totals.
+
+    Parameters
+    ----------
+    classes, weights : ndarray, shape (n,)
+    decay : float
+    totals : ndarray, shape (n_classes,)
+        Modified in place.
+    """
+    for row in range(len(classes)):
+        for k in range(len(totals)):
+            totals[k] *= decay
+        totals[classes[row]] += weights[row]
+
+
+@kernel(interpreted=False)
+def log_prior(totals: Floats, smoothing: float, out: Floats) -> None:
+    """Write the log prior of each class, from total weights plus a pseudo-count of each class."""
+    total = totals.sum() + len(totals) * smoothing
+    for k in range(len(totals)):
+        out[k] = math.log((totals[k] + smoothing) / total)
+
+
+@kernel(interpreted=False)
+def normalise(scores: Floats) -> None:
+    """Replace log scores of the classes of one row by normalised probabilities, in place."""
     maximum = scores.max()
     total = 0.0
     for k in range(len(scores)):
@@ -252,23 +277,19 @@ def learn_rows(
     shared, own, bias = steps.shared, steps.own, steps.bias
     mean_shared, mean_own, mean_bias = steps.mean_shared, steps.mean_own, steps.mean_bias
     for row in range(n):
-        total = totals.sum() + n_classes * smoothing
-        for k in range(n_classes):
-            prior[k] = math.log((totals[k] + smoothing) / total)
+        log_prior(totals, smoothing, prior)
         if len(out):
             for k in range(n_classes):
                 out[row, k] = prior[k] + mean_bias[k]
             add_scores(logs[row], mean_shared, mean_own, out[row])
-            _posterior(out[row])
-        for k in range(n_classes):
-            totals[k] *= decay
-        totals[classes[row]] += weights[row]
+            normalise(out[row])
+        add_weights(classes[row : row + 1], weights[row : row + 1], decay, totals)
         if mode == FIXED:
             continue
         for k in range(n_classes):
             error[k] = prior[k] + bias[k]
         add_scores(logs[row], shared, own, error)
-        _posterior(error)
+        normalise(error)
         error[classes[row]] -= 1.0
         for k in range(n_classes):
             error[k] *= weights[row]
@@ -289,12 +310,23 @@ def learn_rows(
 
 
 @kernel(interpreted=False)
-def score_rows(logs: Floats, prior: Floats, shared: Floats, own: Floats, out: Floats) -> None:
+def score_rows(
+    logs: Floats,
+    totals: Floats,
+    smoothing: float,
+    bias: Floats,
+    shared: Floats,
+    own: Floats,
+    out: Floats,
+) -> None:
     """Write the log scores (unnormalised log posterior) of the classes for rows, (n, n_classes).
 
-    `prior` holds log priors plus biases; see `add_scores` for the other arguments.
+    See `log_prior` for `totals` and `smoothing`, and `add_scores` for `shared` and `own`; `bias` is
+    added to the log priors.
     """
+    prior = np.empty(len(totals))
+    log_prior(totals, smoothing, prior)
     for row in range(len(logs)):
         for k in range(len(prior)):
-            out[row, k] = prior[k]
+            out[row, k] = prior[k] + bias[k]
         add_scores(logs[row], shared, own, out[row])

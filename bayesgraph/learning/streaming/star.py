@@ -124,22 +124,26 @@ class StreamingStar:
             Receives the class probabilities that the model predicts before it learns each row.
         """
         first, n = 0, len(classes)
+        block = columns, codes, classes, weights
         while first < n:
-            last = min(n, first + self._block_size() - self._waiting.filled)
+            size = self._block_size()
+            last = min(n, first + size - self._waiting.filled)
             rows = slice(first, last)
-            block = (columns[:, rows], codes[:, rows], classes[rows], weights[rows])
+            if last - first < n:
+                block = (columns[:, rows], codes[:, rows], classes[rows], weights[rows])
             here = self._waiting.add(*block)
-            n_predicted = last - first if self.watch.is_on else 0
-            predicted = np.empty((n_predicted, self.n_classes)) if out is None else out[rows]
-            logs = np.empty((last - first, self.n_classes, 0))
-            if self.exponents.moves or len(predicted):
+            if self.exponents.moves or self.watch.is_on or out is not None:
+                n_predicted = last - first if self.watch.is_on else 0
+                predicted = np.empty((n_predicted, self.n_classes)) if out is None else out[rows]
                 logs = self.log_densities(*block[:2])
-            self.exponents.step(logs, *block[2:], self._centre, self.totals, predicted)
-            if self.watch.is_on:
-                self.watch.note(here, predicted, classes[rows])
+                self.exponents.step(logs, *block[2:], self._centre, self.totals, predicted)
+                if self.watch.is_on:
+                    self.watch.note(here, predicted, classes[rows])
+            else:
+                kernels.add_weights(*block[2:], self.settings.decay, self.totals)
             self.n_seen += last - first
             first = last
-            if self._waiting.filled == self._block_size():
+            if self._waiting.filled == size:
                 self._absorb()
                 if self._due or self._absorbed - self._looked >= self._patience():
                     self._look()
@@ -161,7 +165,8 @@ class StreamingStar:
         """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
         logs = np.empty((columns.shape[1], self.n_classes, self.n_features))
         self.numbers.write(columns, logs, 0)
-        self.states.write(codes, logs, self.summaries.n_features)
+        if len(codes):
+            self.states.write(codes, logs, self.summaries.n_features)
         return logs
 
     def _absorb(self) -> None:
@@ -242,19 +247,22 @@ class StreamingStar:
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return unnormalised log posteriors of rows, with averaged exponents, (n, n_classes)."""
         out = np.empty((columns.shape[1], self.n_classes))
-        learned = self.exponents.state
-        prior = self.log_prior + learned.mean_bias
+        learned, smoothing = self.exponents.state, self.settings.smoothing.alpha
         for first in range(0, len(out), _STRETCH):
             rows = slice(first, first + _STRETCH)
             logs = self.log_densities(np.ascontiguousarray(columns[:, rows]), codes[:, rows])
-            kernels.score_rows(logs, prior, learned.mean_shared, learned.mean_own, out[rows])
+            kernels.score_rows(
+                logs, self.totals, smoothing, learned.mean_bias, learned.mean_shared,
+                learned.mean_own, out[rows],
+            )  # fmt: skip
         return out
 
     @property
     def log_prior(self) -> Floats:
         """Log prior of each class, without the learned bias."""
-        held = self.totals + self.settings.smoothing.alpha
-        return np.asarray(np.log(held / held.sum()))
+        found = np.empty(self.n_classes)
+        kernels.log_prior(self.totals, self.settings.smoothing.alpha, found)
+        return found
 
     def is_sketched(self, column: int) -> bool:
         """Return whether a column of states is counted by a sketch, as it had too many states."""

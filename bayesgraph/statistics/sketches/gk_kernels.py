@@ -38,101 +38,147 @@ def _weight(tuples: Floats, at: int) -> float:
 def _merge_in(
     column: Floats,
     order: NDArray[np.int64],
-    classes: NDArray[np.signedinteger],
     weights: Floats,
     size: int,
     tuples: Floats,
-    new: Floats,
+    gaps: Floats,
+    ascending: Floats,
+    olds: NDArray[np.int64],
+    rows: NDArray[np.int64],
     total: Floats,
+    delta: Floats,
 ) -> int:
-    """Insert new values into a feature's tuples; return the number of tuples written to `new`.
+    """Merge new values with a feature's tuples in ascending order; return the number of entries.
 
-    Each new value becomes a tuple. A value that equals a tuple's value is added to that tuple,
-    which changes no delta.
+    Each new value becomes an entry, which is to be a tuple. A value that equals a tuple's value
+    joins its entry, which changes no delta. Entries only refer to tuples and rows, as most are
+    merged with others before anything has to be copied.
 
     Parameters
     ----------
-    column, order, classes, weights
+    column, order, weights
         The new values of the feature; see `absorb_quantiles`.
     size : int
         Number of tuples in `tuples`, the feature's summary.
-    new, total : ndarray
-        Receive the tuples and the total weight of each tuple.
+    gaps, ascending : ndarray, shapes (3, >= size + 1) and (n + 1,)
+        Working memory.
+    olds, rows : ndarray of int
+        Receive the indices of the first tuple and of the first row (in `order`) that belong to each
+        entry or a later one, and of the ends.
+    total, delta : ndarray
+        Receive the total weight and the delta of each entry.
     """
-    old, count = 0, 0
-    for place in range(len(order) + 1):
-        # Missing values come last; after the last value, only the remaining tuples are written.
-        row = order[place] if place < len(order) else -1
-        x = column[row] if row >= 0 and not np.isnan(column[row]) else np.inf
-        while old < size and tuples[old, VALUE] <= x:
-            _put(new, count, tuples, old)
-            total[count] = _weight(tuples, old)
+    # The maximum of a new value is known exactly, and so is the minimum unless it has faded. The
+    # weight in the gap of the next tuple, except that of its own value, may be on either side.
+    value, held, between = gaps[0], gaps[1], gaps[2]
+    for old in range(size):
+        value[old], held[old] = tuples[old, VALUE], _weight(tuples, old)
+        between[old] = max(tuples[old, DELTA] - tuples[old, OWN] + held[old], 0.0)
+    value[size], held[size], between[size] = np.inf, 0.0, 0.0
+    n = 0
+    while n < len(order) and not np.isnan(column[order[n]]):
+        ascending[n] = column[order[n]]
+        n += 1
+    ascending[n] = np.inf
+    old, place, count, last = 0, 0, 0, -np.inf
+    for _ in range(size + n):
+        x = ascending[place]
+        is_old = value[old] <= x
+        if is_old:
+            last = value[old]
+            olds[count], rows[count] = old, place
+            total[count], delta[count] = held[old], tuples[old, DELTA]
             old, count = old + 1, count + 1
-        if x == np.inf:
-            break
-        w = weights[row] if len(weights) else 1.0
-        if w <= 0.0:
-            continue
-        if not count or new[count - 1, VALUE] != x:
-            new[count, :] = 0.0
-            new[count, VALUE], new[count, LOW] = x, x
-            # The maximum is known exactly, and so is the minimum unless it has faded. The weight in
-            # the gap of the next tuple, except that of its own value, may be on either side of the
-            # new one.
-            if old < size:
-                between = tuples[old, DELTA] - tuples[old, OWN] + _weight(tuples, old)
-                new[count, DELTA] = max(between, 0.0)
-            total[count] = 0.0
-            count += 1
-        new[count - 1, GAPS + classes[row]] += w
-        new[count - 1, OWN] += w
-        total[count - 1] += w
+        else:
+            w = weights[order[place]] if len(weights) else 1.0
+            if x != last and w > 0.0:
+                last = x
+                olds[count], rows[count] = old, place
+                total[count], delta[count] = 0.0, between[old]
+                count += 1
+            if count:
+                total[count - 1] += w
+            place += 1
+    olds[count], rows[count] = size, n
     return count
 
 
 @kernel(interpreted=False)
-def _left_after(total: Floats, tuples: Floats, count: int, maximum: float) -> int:
-    """Return the number of tuples that remain if `count` tuples are compressed.
+def _left_after(total: Floats, delta: Floats, count: int, maximum: float) -> int:
+    """Return the number of tuples that remain if `count` entries are compressed.
 
-    Neighbouring tuples are merged while the sum of their weights g plus the delta of the last of
-    them is at most `maximum`. `total` holds the weight of each tuple.
+    Neighbouring entries are merged while the sum of their weights g plus the delta of the last of
+    them is at most `maximum`. `total` and `delta` are those of `_merge_in`.
     """
     if count <= 2:
         return count
     left = 2  # the first and the last
-    g, room = total[count - 1], maximum - tuples[count - 1, DELTA]
+    g, room = total[count - 1], maximum - delta[count - 1]
     for i in range(count - 2, 0, -1):
         # Conditional moves instead of branches, as the outcome cannot be predicted.
         joined = total[i] + g
         fits = joined <= room
         left += 0 if fits else 1
         g = joined if fits else total[i]
-        room = room if fits else maximum - tuples[i, DELTA]
+        room = room if fits else maximum - delta[i]
     return left
 
 
 @kernel(interpreted=False)
-def _compress(new: Floats, total: Floats, count: int, maximum: float, tuples: Floats) -> int:
-    """Merge neighbouring tuples up to the bound `maximum`; return the number of tuples that remain.
+def _compress(
+    column: Floats,
+    order: NDArray[np.int64],
+    classes: NDArray[np.signedinteger],
+    weights: Floats,
+    olds: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    total: Floats,
+    delta: Floats,
+    count: int,
+    maximum: float,
+    tuples: Floats,
+    last: NDArray[np.int64],
+    out: Floats,
+) -> int:
+    """Merge neighbouring entries up to the bound `maximum`; return the number of tuples that remain.
 
-    Tuples are merged while their uncertainty of rank stays below the bound (see `_left_after`).
-    `new` has the unmerged tuples, `total` their weights, and `tuples` receives the result.
+    Entries are merged while their uncertainty of rank stays below the bound (see `_left_after`).
+    The parameters are those of `_merge_in` and of `absorb_quantiles`; `tuples` is overwritten by
+    the result. `last` and `out` are working memory, of the lengths of `total` and of `tuples`.
     """
-    # Written from the last tuple to the first at the end of the array, then moved to its start.
-    room = len(tuples)
-    at, g = room, 0.0
+    left, g, most = 0, 0.0, -1.0
     for i in range(count - 1, -1, -1):
-        if 0 < i < count - 1 and total[i] + g <= maximum - tuples[at, DELTA]:
+        joined = total[i] + g
+        begins = joined > most or i == 0 or i == count - 1
+        last[left] = i
+        left += 1 if begins else 0
+        g = total[i] if begins else joined
+        most = maximum - delta[i] if begins else most
+    first = 0
+    for t in range(left):
+        head = last[left - 1 - t]
+        a, b = olds[first], olds[head + 1]
+        begin, end = rows[first], rows[head + 1]
+        is_old = olds[head] < b
+        out[t, :] = 0.0
+        low = np.inf if a < olds[first + 1] else column[order[begin]]
+        for old in range(a, b):
+            low = min(low, tuples[old, LOW])
             for c in range(GAPS, tuples.shape[1]):
-                tuples[at, c] += new[i, c]
-            tuples[at, LOW] = min(tuples[at, LOW], new[i, LOW])
-            g += total[i]
-        else:
-            at, g = at - 1, total[i]
-            _put(tuples, at, new, i)
-    for i in range(room - at):
-        _put(tuples, i, tuples, at + i)
-    return room - at
+                out[t, c] += tuples[old, c]
+        for place in range(begin, end):
+            out[t, GAPS + classes[order[place]]] += weights[order[place]] if len(weights) else 1.0
+        out[t, LOW], out[t, DELTA] = low, delta[head]
+        out[t, VALUE] = tuples[b - 1, VALUE] if is_old else column[order[rows[head]]]
+        # Of the entry itself, whatever is merged into it.
+        own = tuples[b - 1, OWN] if is_old else 0.0
+        for place in range(rows[head], end):
+            own += weights[order[place]] if len(weights) else 1.0
+        out[t, OWN] = own
+        first = head + 1
+    for t in range(left):
+        _put(tuples, t, out, t)
+    return left
 
 
 @kernel(interpreted=False)
@@ -166,10 +212,25 @@ def absorb_quantiles(
     tuples : ndarray, shape (n_features, room, 4 + n_classes)
     """
     room = tuples.shape[1]
-    new = np.empty((room + columns.shape[1], tuples.shape[2]))
-    total = np.empty(len(new))
+    most = room + columns.shape[1]
+    olds, rows = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
+    total, delta, gaps = np.empty(most), np.empty(most), np.empty((3, room + 1))
+    ascending = np.empty(columns.shape[1] + 1)
+    last, out = np.empty(most, dtype=np.int64), np.empty(tuples.shape[1:])
     for f in range(len(columns)):
-        count = _merge_in(columns[f], order[f], classes, weights, size[f], tuples[f], new, total)
+        count = _merge_in(
+            columns[f],
+            order[f],
+            weights,
+            size[f],
+            tuples[f],
+            gaps,
+            ascending,
+            olds,
+            rows,
+            total,
+            delta,
+        )
         weight = 0.0
         for i in range(count):
             weight += total[i]
@@ -178,31 +239,34 @@ def absorb_quantiles(
         elif count <= room:
             maximum = -1.0
         else:
-            maximum = _smallest_sum(total, new, count, room, guess[f] * weight)
+            maximum = _smallest_sum(total, delta, count, room, guess[f] * weight)
             guess[f] = maximum / weight
-        size[f] = _compress(new, total, count, maximum, tuples[f])
+        size[f] = _compress(
+            columns[f], order[f], classes, weights, olds, rows, total, delta, count, maximum,
+            tuples[f], last, out,
+        )  # fmt: skip
 
 
 @kernel(interpreted=False)
-def _smallest_sum(total: Floats, tuples: Floats, count: int, room: int, guess: float) -> float:
+def _smallest_sum(total: Floats, delta: Floats, count: int, room: int, guess: float) -> float:
     """Return the approximately smallest bound that leaves at most `room` of `count` tuples.
 
     The bound applies to g + delta when tuples are merged; see `_left_after`, also for `total` and
-    `tuples`. `guess` is the start of the search.
+    `delta`. `guess` is the start of the search.
     """
     # The fraction of the weight used at the previous merge is a good start of the search.
     maximum, bottom = guess, 0.0
-    left = _left_after(total, tuples, count, maximum)
+    left = _left_after(total, delta, count, maximum)
     while left > room:
         bottom = maximum
         maximum *= min(1.5, max(1.02, left / room))
-        left = _left_after(total, tuples, count, maximum)
+        left = _left_after(total, delta, count, maximum)
     for _ in range(12):
         # The room is nearly full, or the bounds are nearly equal.
         if left >= 0.96 * room or maximum - bottom < 0.01 * maximum:
             break
         less = max((maximum + bottom) / 2, maximum * (left + 2.0) / room)
-        now = _left_after(total, tuples, count, less)
+        now = _left_after(total, delta, count, less)
         if now > room:
             bottom = less
         else:

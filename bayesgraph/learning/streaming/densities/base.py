@@ -92,7 +92,7 @@ class NumericDensities(Densities):
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """Write the log densities of rows, with several threads; see Densities."""
-        arrays = (columns, out[:, :, first:])
+        arrays = (columns, out[:, :, first:] if first else out)
         by_rows(self._write, arrays, self.n_features, 32 * columns.shape[1], together=8)
 
     @abstractmethod

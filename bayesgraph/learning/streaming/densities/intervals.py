@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtr
 
 from bayesgraph.cpds import CPD
 from bayesgraph.discretize.cells import cell_factorials, cut_cells
@@ -161,7 +161,7 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
         return np.zeros(_BELIEVED)
     by_rows(kernels.first_gains, (start, counts, gains), len(gains), _COST, together=1)
     maximum = 2.0 * kernels.PRICE * free
-    below = chi2.cdf(maximum, [free, free + 2, free + 4])
+    below = chdtr([free, free + 2, free + 4], maximum)
     by_chance = free * below[1] / below[0]
     spread = np.sqrt(free * (free + 2) * below[2] / below[0] - by_chance**2)
     faint = 2.0 * gains < maximum  # False for NaN

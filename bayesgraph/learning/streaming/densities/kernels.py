@@ -29,6 +29,10 @@ PRICE = 2.0
 _DEVIATIONS = 3.0
 
 
+# Sums over cells may be reordered, so that they are vectorised.
+_SUMS = {"reassoc", "contract"}
+
+
 @kernel(interpreted=False, error_model="numpy")
 def _normal_quantile(u: float) -> float:
     """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
@@ -51,7 +55,7 @@ def _normal_quantile(u: float) -> float:
     return top * q / low
 
 
-@kernel(interpreted=False, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy", fastmath=_SUMS)
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     """Write orthonormal polynomials evaluated at points; return the number of polynomials.
 
@@ -79,6 +83,29 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
 
 
 @kernel(interpreted=False, error_model="numpy")
+def _solve(matrix: Floats, vector: Floats) -> None:
+    """Solve a linear system with a symmetric positive definite matrix by Cholesky's decomposition.
+
+    `vector` receives the solution, and the lower triangle of `matrix` the factor. For few equations
+    this is faster than a call of LAPACK.
+    """
+    n = len(vector)
+    for i in range(n):
+        for j in range(i + 1):
+            rest = matrix[i, j]
+            for k in range(j):
+                rest -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = math.sqrt(max(rest, 1e-300)) if i == j else rest / matrix[j, j]
+        for k in range(i):
+            vector[i] -= matrix[i, k] * vector[k]
+        vector[i] /= matrix[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            vector[i] -= matrix[k, i] * vector[k]
+        vector[i] /= matrix[i, i]
+
+
+@kernel(interpreted=False, error_model="numpy", fastmath=_SUMS)
 def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
     """Write the distribution ``p_j exp(b . T_j) / Z`` in which the statistics T have given means.
 
@@ -98,10 +125,13 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
     out : ndarray, shape (n,)
     """
     degree, n = basis.shape
-    beta, gradient, change = np.zeros(degree), np.empty(degree), np.zeros(degree)
-    curvature, expected = np.empty((degree, degree)), np.empty(degree)
+    gradient, curvature, expected = np.empty(degree), np.empty((degree, degree)), np.empty(degree)
     ridge = 1.0 / max(weight, 1.0)
-    before = -np.inf
+    # The first step: without tilting, the gain is 0, and the orthonormal statistics have the mean 0
+    # and the identity as their curvature.
+    change = mean / (1.0 + ridge)
+    change *= min(1.0, 2.0 / max(np.abs(change).sum(), 1e-300))
+    beta, before, value = change.copy(), 0.0, 0.0
     for _ in range(60):
         maximum = -np.inf
         for j in range(n):
@@ -140,8 +170,9 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
                     both += out[j] * basis[d, j] * basis[e, j]
                 if d == e:
                     both += ridge + 1e-9
-                curvature[d, e], curvature[e, d] = both, both
-        change[:] = np.linalg.solve(curvature, gradient)
+                curvature[d, e] = both
+            change[d] = gradient[d]
+        _solve(curvature, change)
         # Newton decrement: near the maximum it is twice the remaining gain.
         still = 0.0
         for d in range(degree):
@@ -301,7 +332,7 @@ def smooth_cells(
             shares[a:b] = counts[a:b]
 
 
-@kernel(interpreted=False, error_model="numpy")
+@kernel(interpreted=False, error_model="numpy", fastmath=_SUMS)
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
     """Return the gain in log likelihood by class-specific instead of pooled probabilities.
 
