@@ -14,7 +14,8 @@ peers       The same streams beside river's too, at 20,000 rows.
 streams     Prequential accuracy on what river ships without a download, and on generated drift;
             20,000 rows at most, one by one (scikit-learn's twenty by twenty).
 throughput  Test-then-train at 500 features, by batches of 1,000 and one by one, in seconds for
-            1,000 rows and in rows a second. Models take turns, batch by batch.
+            1,000 rows and in rows a second. Models take turns, batch by batch. The column "aim" has
+            the least ratio that is aimed at.
 memory      Megabytes of a model after few and after many rows.
 clipping    What exponents that may not be negative cost, on alpha.
 
@@ -33,9 +34,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from harness import Row, parser, versions, write
+from harness import Row, cell, parser, versions, write
 from large_scale import LARGE_SCALE, GaussianConcept, large_scale_concept
-from stream_costs import memory, throughput
+from stream_costs import aim, memory, throughput
 from stream_data import RIVER_ROWS, STREAMS, note, rows_in_blocks, stream, test_blocks, training
 from stream_models import DOMAINS, OFFLINE, RIVER, SKLEARN, STREAMING, SUMMARIES, Maker
 
@@ -222,12 +223,11 @@ CASES: dict[str, Callable[[Plan], Iterator[Row]]] = {
 def show(rows: Sequence[Row]) -> None:
     """Print a case: a line for each of its parts, a column for each model; or pairs with rates."""
     if rows[0].metric == "s/1000":
-        print(f"\n{'case':<58}{'ours /s':>9}{'peer /s':>9}{'ratio':>8}  peer")
+        heads = f"{'ours /s':>9}{'peer /s':>9}{'ratio':>8}{'aim':>7}"
+        print(f"\n{'case':<74}{heads}  peer")
         for r in rows:
-            print(
-                f"{r.case:<58}{1000 / r.ours:>9,.0f}{1000 / r.peer:>9,.0f}{r.ratio:>8.1f}  "
-                f"{r.peer_name}"
-            )
+            rates = f"{1000 / r.ours:>9,.0f}{1000 / r.peer:>9,.0f}{r.ratio:>8.2f}"
+            print(f"{r.case:<74}{rates}{cell(aim(r), 7, 2)}  {r.peer_name}")
         return
     columns = list(dict.fromkeys(r.peer_name for r in rows))
     widths = [max(len(column), 7) + 2 for column in columns]

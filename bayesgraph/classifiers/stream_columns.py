@@ -123,8 +123,8 @@ class StreamColumns:
             return self._row_numbers(found, self.numbers)
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
-            matrix = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan)
-            columns = np.ascontiguousarray(matrix.T)
+            # A view: blocks of rows are transposed when they are learned, while they are in the cache.
+            columns = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan).T
         else:
             parts = found.as_columns()
             columns = np.empty((len(self.numbers), found.n_rows))
@@ -438,8 +438,13 @@ def _check_mapping(x: Any) -> None:
         )
 
 
+def _are_moderate(columns: Floats) -> bool:
+    """Return whether no number is missing, and neither they nor their squares overflow."""
+    return bool(are_within(columns.ravel("K"), MAGNITUDES[1]))
+
+
 def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
-    if are_within(columns, MAGNITUDES[1]):
+    if _are_moderate(columns):
         return
     wrong = np.isinf(columns)
     if wrong.any():
@@ -450,7 +455,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
     of_squares = star.summaries.kind.densities == "gaussians"
-    if of_squares and columns.size and not are_within(columns, MAGNITUDES[1]):
+    if of_squares and columns.size and not _are_moderate(columns):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # Small magnitudes are allowed: other rows of the column may be larger.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

@@ -53,7 +53,7 @@ from bayesgraph.learning.streaming.kernels import normalise
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics.sketches import SUMMARIES, ColumnSummaries
-from bayesgraph.variables import Discrete, Name, Variable, plain
+from bayesgraph.variables import Continuous, Discrete, Name, Variable, plain
 
 
 @estimator
@@ -383,7 +383,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.layout_ = layout
         self.classes_ = known
         self._columns, self._is_open = columns, False
-        self.target_name_ = target_name(name, [Discrete(n, [0]) for n in found.names])
+        self.target_name_ = target_name(name, [Continuous(n) for n in found.names])
         return star
 
     @property

@@ -311,15 +311,9 @@ def recode(
 
 
 @kernel()
-def are_within(columns: Floats, maximum: float) -> bool:
-    """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing.
-
-    `columns` has the shape (n_columns, n_rows).
-    """
-    for j in range(columns.shape[0]):
-        good = True
-        for i in range(columns.shape[1]):
-            good &= abs(columns[j, i]) <= maximum
-        if not good:
-            return False
-    return True
+def are_within(values: Floats, maximum: float) -> bool:
+    """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing."""
+    good = True
+    for i in range(len(values)):
+        good &= abs(values[i]) <= maximum
+    return good

@@ -131,6 +131,7 @@ class StreamingStar:
             rows = slice(first, last)
             if last - first < n:
                 block = (columns[:, rows], codes[:, rows], classes[rows], weights[rows])
+            block = (np.ascontiguousarray(block[0]), *block[1:])
             here = self._waiting.add(*block)
             if self.exponents.moves or self.watch.is_on or out is not None:
                 n_predicted = last - first if self.watch.is_on else 0

@@ -232,13 +232,12 @@ class GKSummary(CutSummaries):
         The cut point after a tuple is about halfway to the minimum of the next tuple, or the
         tuple's own value if that minimum is not larger.
         """
-        used = self._is_used
-        low, value = self._tuples[..., kernels.LOW], self._tuples[..., kernels.VALUE]
+        tuples = self._tuples[self._is_used]
+        value, low = (tuples[:, c].copy() for c in (kernels.VALUE, kernels.LOW))
         start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
-        flat = halfway(value[used], np.roll(low, -1, axis=1)[used])
-        flat[start[1:][self._used > 0] - 1] = np.inf
-        held = self._tuples[used][:, kernels.GAPS :]
-        return Cells.joined(start, held, flat, low[used], value[used])
+        cuts = halfway(value, np.append(low[1:], np.inf)[: len(low)])
+        cuts[start[1:][self._used > 0] - 1] = np.inf
+        return Cells.joined(start, tuples[:, kernels.GAPS :], cuts, low, value)
 
     @classmethod
     def united(cls, summaries: Sequence[Self]) -> Self:

@@ -140,7 +140,7 @@ def _compress(
     last: NDArray[np.int64],
     out: Floats,
 ) -> int:
-    """Merge neighbouring entries up to the bound `maximum`; return the number of tuples that remain.
+    """Merge neighbouring entries up to the bound `maximum`; return how many tuples remain.
 
     Entries are merged while their uncertainty of rank stays below the bound (see `_left_after`).
     The parameters are those of `_merge_in` and of `absorb_quantiles`; `tuples` is overwritten by
