@@ -123,7 +123,7 @@ class StreamColumns:
             return self._row_numbers(found, self.numbers)
         matrix = found.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
-            # A view: blocks of rows are transposed when they are learned, while they are in the cache.
+            # A view: blocks of rows are transposed when they are used, and are in the cache.
             columns = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan).T
         else:
             parts = found.as_columns()

@@ -577,7 +577,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
         # The kernel of `_scored`, without a plan: that would take longer than the answer.
-        return self.star_.log_scores(*self._columns.known(x, self.star_, self.unseen))[0]
+        found: Floats = self.star_.log_scores(*self._columns.known(x, self.star_, self.unseen))[0]
+        return found
 
     def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
         star = self.star_

@@ -131,7 +131,6 @@ class StreamingStar:
             rows = slice(first, last)
             if last - first < n:
                 block = (columns[:, rows], codes[:, rows], classes[rows], weights[rows])
-            block = (np.ascontiguousarray(block[0]), *block[1:])
             here = self._waiting.add(*block)
             if self.exponents.moves or self.watch.is_on or out is not None:
                 n_predicted = last - first if self.watch.is_on else 0
@@ -165,7 +164,8 @@ class StreamingStar:
     def log_densities(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
         logs = np.empty((columns.shape[1], self.n_classes, self.n_features))
-        self.numbers.write(columns, logs, 0)
+        # Tables are read row by row: a block is transposed while it is in the cache.
+        self.numbers.write(np.ascontiguousarray(columns), logs, 0)
         if len(codes):
             self.states.write(codes, logs, self.summaries.n_features)
         return logs
@@ -251,7 +251,7 @@ class StreamingStar:
         learned, smoothing = self.exponents.state, self.settings.smoothing.alpha
         for first in range(0, len(out), _STRETCH):
             rows = slice(first, first + _STRETCH)
-            logs = self.log_densities(np.ascontiguousarray(columns[:, rows]), codes[:, rows])
+            logs = self.log_densities(columns[:, rows], codes[:, rows])
             kernels.score_rows(
                 logs, self.totals, smoothing, learned.mean_bias, learned.mean_shared,
                 learned.mean_own, out[rows],

@@ -43,8 +43,8 @@ def _merge_in(
     tuples: Floats,
     gaps: Floats,
     ascending: Floats,
-    olds: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    of_old: NDArray[np.int64],
+    of_row: NDArray[np.int64],
     total: Floats,
     delta: Floats,
 ) -> int:
@@ -62,9 +62,8 @@ def _merge_in(
         Number of tuples in `tuples`, the feature's summary.
     gaps, ascending : ndarray, shapes (3, >= size + 1) and (n + 1,)
         Working memory.
-    olds, rows : ndarray of int
-        Receive the indices of the first tuple and of the first row (in `order`) that belong to each
-        entry or a later one, and of the ends.
+    of_old, of_row : ndarray of int, shapes (>= size,) and (n,)
+        Receive the entry of each tuple, and of each row in ascending order of value.
     total, delta : ndarray
         Receive the total weight and the delta of each entry.
     """
@@ -86,20 +85,20 @@ def _merge_in(
         is_old = value[old] <= x
         if is_old:
             last = value[old]
-            olds[count], rows[count] = old, place
+            of_old[old] = count
             total[count], delta[count] = held[old], tuples[old, DELTA]
             old, count = old + 1, count + 1
         else:
             w = weights[order[place]] if len(weights) else 1.0
             if x != last and w > 0.0:
                 last = x
-                olds[count], rows[count] = old, place
                 total[count], delta[count] = 0.0, between[old]
                 count += 1
             if count:
                 total[count - 1] += w
+            of_row[place] = count - 1
             place += 1
-    olds[count], rows[count] = size, n
+    of_row[n:] = -1
     return count
 
 
@@ -130,21 +129,24 @@ def _compress(
     order: NDArray[np.int64],
     classes: NDArray[np.signedinteger],
     weights: Floats,
-    olds: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    of_old: NDArray[np.int64],
+    of_row: NDArray[np.int64],
     total: Floats,
     delta: Floats,
     count: int,
     maximum: float,
+    size: int,
     tuples: Floats,
     last: NDArray[np.int64],
+    behind: NDArray[np.int64],
     out: Floats,
 ) -> int:
     """Merge neighbouring entries up to the bound `maximum`; return how many tuples remain.
 
     Entries are merged while their uncertainty of rank stays below the bound (see `_left_after`).
     The parameters are those of `_merge_in` and of `absorb_quantiles`; `tuples` is overwritten by
-    the result. `last` and `out` are working memory, of the lengths of `total` and of `tuples`.
+    the result. `last`, `behind` and `out` are working memory, of the lengths of `total`, `total` and
+    `tuples`.
     """
     left, g, most = 0, 0.0, -1.0
     for i in range(count - 1, -1, -1):
@@ -152,30 +154,30 @@ def _compress(
         begins = joined > most or i == 0 or i == count - 1
         last[left] = i
         left += 1 if begins else 0
+        behind[i] = left
         g = total[i] if begins else joined
         most = maximum - delta[i] if begins else most
-    first = 0
     for t in range(left):
-        head = last[left - 1 - t]
-        a, b = olds[first], olds[head + 1]
-        begin, end = rows[first], rows[head + 1]
-        is_old = olds[head] < b
         out[t, :] = 0.0
-        low = np.inf if a < olds[first + 1] else column[order[begin]]
-        for old in range(a, b):
-            low = min(low, tuples[old, LOW])
-            for c in range(GAPS, tuples.shape[1]):
-                out[t, c] += tuples[old, c]
-        for place in range(begin, end):
-            out[t, GAPS + classes[order[place]]] += weights[order[place]] if len(weights) else 1.0
-        out[t, LOW], out[t, DELTA] = low, delta[head]
-        out[t, VALUE] = tuples[b - 1, VALUE] if is_old else column[order[rows[head]]]
-        # Of the entry itself, whatever is merged into it.
-        own = tuples[b - 1, OWN] if is_old else 0.0
-        for place in range(rows[head], end):
-            own += weights[order[place]] if len(weights) else 1.0
-        out[t, OWN] = own
-        first = head + 1
+        out[t, VALUE], out[t, LOW], out[t, DELTA] = -np.inf, np.inf, delta[last[left - 1 - t]]
+    # Few branches, as where the tuples begin cannot be predicted.
+    for old in range(size):
+        t = left - behind[of_old[old]]
+        for c in range(GAPS, tuples.shape[1]):
+            out[t, c] += tuples[old, c]
+        out[t, VALUE] = max(out[t, VALUE], tuples[old, VALUE])
+        out[t, LOW] = min(out[t, LOW], tuples[old, LOW])
+        out[t, OWN] += tuples[old, OWN] if last[left - 1 - t] == of_old[old] else 0.0
+    for place in range(len(order)):
+        row, entry = order[place], of_row[place]
+        w = weights[row] if len(weights) else 1.0
+        if entry < 0 or w <= 0.0:
+            continue
+        t = left - behind[entry]
+        out[t, GAPS + classes[row]] += w
+        out[t, VALUE] = max(out[t, VALUE], column[row])
+        out[t, LOW] = min(out[t, LOW], column[row])
+        out[t, OWN] += w if last[left - 1 - t] == entry else 0.0
     for t in range(left):
         _put(tuples, t, out, t)
     return left
@@ -213,24 +215,16 @@ def absorb_quantiles(
     """
     room = tuples.shape[1]
     most = room + columns.shape[1]
-    olds, rows = np.empty(most + 1, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
+    of_old, of_row = np.empty(room, dtype=np.int64), np.empty(columns.shape[1], dtype=np.int64)
     total, delta, gaps = np.empty(most), np.empty(most), np.empty((3, room + 1))
     ascending = np.empty(columns.shape[1] + 1)
-    last, out = np.empty(most, dtype=np.int64), np.empty(tuples.shape[1:])
+    last, behind = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    out = np.empty(tuples.shape[1:])
     for f in range(len(columns)):
         count = _merge_in(
-            columns[f],
-            order[f],
-            weights,
-            size[f],
-            tuples[f],
-            gaps,
-            ascending,
-            olds,
-            rows,
-            total,
-            delta,
-        )
+            columns[f], order[f], weights, size[f], tuples[f], gaps, ascending, of_old, of_row,
+            total, delta,
+        )  # fmt: skip
         weight = 0.0
         for i in range(count):
             weight += total[i]
@@ -242,8 +236,8 @@ def absorb_quantiles(
             maximum = _smallest_sum(total, delta, count, room, guess[f] * weight)
             guess[f] = maximum / weight
         size[f] = _compress(
-            columns[f], order[f], classes, weights, olds, rows, total, delta, count, maximum,
-            tuples[f], last, out,
+            columns[f], order[f], classes, weights, of_old, of_row, total, delta, count, maximum,
+            size[f], tuples[f], last, behind, out,
         )  # fmt: skip
 
 

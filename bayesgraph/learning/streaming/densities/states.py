@@ -58,6 +58,10 @@ class StateDensities(TableDensities):
 
         A feature with a sketch in `sketches` has densities of groups of values instead.
         """
+        if not counts:
+            return cls(
+                np.zeros(1, dtype=np.int64), np.zeros((0, n_classes)), np.zeros((n_classes, 0))
+            )
         found = {j: value_groups(sketch) for j, sketch in (sketches or {}).items()}
         tables = [found[j][2] if j in found else table for j, table in enumerate(counts)]
         start = np.concatenate([[0], np.cumsum([len(c) for c in tables])]).astype(np.int64)
