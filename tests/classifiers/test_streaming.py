@@ -683,3 +683,32 @@ def test_a_summary_may_be_given_as_a_class(kind, tmp_path):
 def test_no_other_summary(wrong):
     with pytest.raises(bg.errors.ModelError, match="summary= is one of"):
         NB(summary=wrong).fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize("summary", SUMMARIES)
+def test_tables_by_rows_or_by_columns_give_the_same_model(summary):
+    X, y = load_iris(return_X_y=True)
+    models = [
+        bg.StreamingNaiveBayesClassifier(summary=summary).fit(table, y)
+        for table in (
+            np.ascontiguousarray(X),
+            np.asfortranarray(X),
+            np.repeat(X, 2, axis=1)[:, ::2],
+        )
+    ]
+    expected = models[0].star_.arrays()
+    for model in models[1:]:
+        found = model.star_.arrays()
+        assert all(np.array_equal(array, found[name]) for name, array in expected.items())
+
+
+@pytest.mark.parametrize("summary", SUMMARIES)
+def test_a_row_with_a_gap_or_in_another_order_is_learned_by_name(summary):
+    rows = [{"x": 1.0, "z": 3.0}, {"z": 4.0, "x": 2.0}, {"z": 2.0}, {"x": 0.5, "z": None}]
+    model = bg.StreamingNaiveBayesClassifier(summary=summary)
+    for row, label in zip(rows, "klkl", strict=True):
+        model.learn_one(row, label)
+    table = pd.DataFrame(rows, columns=["x", "z"])
+    expected = bg.StreamingNaiveBayesClassifier(summary=summary).partial_fit(table, [*"klkl"])
+    for name, array in model.refresh().star_.summaries.arrays().items():
+        assert np.array_equal(array, expected.refresh().star_.summaries.arrays()[name])

@@ -145,8 +145,8 @@ def _compress(
 
     Entries are merged while their uncertainty of rank stays below the bound (see `_left_after`).
     The parameters are those of `_merge_in` and of `absorb_quantiles`; `tuples` is overwritten by
-    the result. `last`, `behind` and `out` are working memory, of the lengths of `total`, `total` and
-    `tuples`.
+    the result. `last`, `behind` and `out` are working memory: the first two are as long as `total`,
+    and `out` is as long as `tuples`.
     """
     left, g, most = 0, 0.0, -1.0
     for i in range(count - 1, -1, -1):

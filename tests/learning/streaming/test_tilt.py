@@ -35,3 +35,12 @@ def test_classes_that_differ_much_in_variance_stay_apart():
         shares += [np.mean((found == y)[-k:]) for k in (9000, 3000)]
     optimum = np.mean((spread.log_odds(X) > 0) == y)
     assert min(shares) > optimum - 0.02
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_systems_of_newtons_method_are_solved(n):
+    root = np.random.default_rng(n).normal(size=(n, n + 1))
+    matrix, right = root @ root.T + 0.1 * np.eye(n), np.arange(1.0, n + 1)
+    found = right.copy()
+    kernels._solve(matrix.copy(), found)
+    assert found == pytest.approx(np.linalg.solve(matrix, right))
