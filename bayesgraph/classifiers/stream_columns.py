@@ -222,9 +222,8 @@ class StreamColumns:
 
     def _row_numbers(self, x: Mapping[Name, Any], names: list[Name]) -> Floats:
         """Return the values of the numeric columns `names` in a row, shape (n_names, 1)."""
-        get = x.get
         # Usually a row has all numbers in the order of the first row: no look-up is needed then.
-        values = list(x.values()) if list(x) == names else [get(n) for n in names]
+        values = list(x.values()) if list(x) == names else [x.get(n) for n in names]
         if not _PLAIN.issuperset(map(type, values)):
             values = [_number(n, value) for n, value in zip(names, values, strict=True)]
         row = np.array(values, dtype=np.float64)[:, None]

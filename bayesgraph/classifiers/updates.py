@@ -19,8 +19,8 @@ class Updated:
     def _lock(self) -> threading.RLock:
         # Made by the first update, because scikit-learn's `__init__` takes parameters alone. Of
         # locks that several threads make, `setdefault` keeps one.
-        lock: threading.RLock = vars(self).setdefault("_held", threading.RLock())
-        return lock
+        lock: threading.RLock | None = vars(self).get("_held")
+        return lock or vars(self).setdefault("_held", threading.RLock())
 
     def __getstate__(self) -> dict[str, Any]:
         # Copies and pickles have a lock of their own.

@@ -48,12 +48,22 @@ class Block:
         n = self.filled
         return columns[:, :n], codes[:, :n], classes[:n], weights[:n]
 
-    def add(self, *rows: NDArray[Any]) -> slice:
+    def add(
+        self,
+        columns: Floats,
+        codes: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        weights: Floats,
+    ) -> slice:
         """Add rows, given as the four arrays of `rows`; return their slice in the buffer."""
-        here = slice(self.filled, self.filled + len(rows[-1]))
-        for room, part in zip(self._room, rows, strict=True):
-            if part.size:
-                room[..., here] = part
+        here = slice(self.filled, self.filled + len(classes))
+        all_columns, all_codes, all_classes, all_weights = self._room
+        # Single rows of many streams have columns of one kind.
+        if len(columns):
+            all_columns[:, here] = columns
+        if len(codes):
+            all_codes[:, here] = codes
+        all_classes[here], all_weights[here] = classes, weights
         self.filled = here.stop
         return here
 

@@ -157,9 +157,9 @@ class StreamingStar:
         return max(_FIRST_BLOCK, min(_GROWTH * self._held, self._looked - self._grown))
 
     def _block_size(self) -> int:
-        return self.counts.panes.room(
-            min(_BLOCK, max(_FIRST_BLOCK, int(_GROWTH * (self._absorbed - self.watch.begun))))
-        )
+        grown = int(_GROWTH * (self._absorbed - self.watch.begun))
+        size = _BLOCK if grown >= _BLOCK else max(_FIRST_BLOCK, grown)
+        return self.counts.panes.room(size)
 
     def log_densities(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
@@ -248,14 +248,16 @@ class StreamingStar:
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return unnormalised log posteriors of rows, with averaged exponents, (n, n_classes)."""
         out = np.empty((columns.shape[1], self.n_classes))
-        learned, smoothing = self.exponents.state, self.settings.smoothing.alpha
-        for first in range(0, len(out), _STRETCH):
-            rows = slice(first, first + _STRETCH)
-            logs = self.log_densities(columns[:, rows], codes[:, rows])
-            kernels.score_rows(
-                logs, self.totals, smoothing, learned.mean_bias, learned.mean_shared,
-                learned.mean_own, out[rows],
-            )  # fmt: skip
+        if len(out) > _STRETCH:
+            for first in range(0, len(out), _STRETCH):
+                rows = slice(first, first + _STRETCH)
+                out[rows] = self.log_scores(columns[:, rows], codes[:, rows])
+            return out
+        learned = self.exponents.state
+        kernels.score_rows(
+            self.log_densities(columns, codes), self.totals, self.settings.smoothing.alpha,
+            learned.mean_bias, learned.mean_shared, learned.mean_own, out,
+        )  # fmt: skip
         return out
 
     @property

@@ -93,7 +93,7 @@ class NumericDensities(Densities):
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """Write the log densities of rows, with several threads; see Densities."""
         arrays = (columns, out[:, :, first:] if first else out)
-        by_rows(self._write, arrays, self.n_features, 32 * columns.shape[1], together=8)
+        by_rows(self._write, arrays, len(columns), 32 * columns.shape[1], 8)
 
     @abstractmethod
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
