@@ -437,13 +437,8 @@ def _check_mapping(x: Any) -> None:
         )
 
 
-def _are_moderate(columns: Floats) -> bool:
-    """Return whether no number is missing, and neither they nor their squares overflow."""
-    return bool(are_within(columns.ravel("K"), MAGNITUDES[1]))
-
-
 def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
-    if _are_moderate(columns):
+    if are_within(columns.ravel("K"), MAGNITUDES[1]):
         return
     wrong = np.isinf(columns)
     if wrong.any():
@@ -454,7 +449,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
     of_squares = star.summaries.kind.densities == "gaussians"
-    if of_squares and columns.size and not _are_moderate(columns):
+    if of_squares and columns.size and not are_within(columns.ravel("K"), MAGNITUDES[1]):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # Small magnitudes are allowed: other rows of the column may be larger.
         check_magnitudes(names, np.where(largest > 1.0, largest, 0.0))

@@ -518,15 +518,21 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         label, weight = single_label(y), single_weight(w)
         if weight == 0.0:
             return self
+        if hasattr(self, "star_"):
+            return self._learn_one(x, label, weight)
         with unchanged_if_refused(self):
-            if not hasattr(self, "star_"):
-                self._begin_one(label)
-            star, labels = self.star_, self.classes_.tolist()
-            is_known = label in labels
-            classes = self.classes_ if is_known else self._joined(np.array([label]), None)
-            fresh = self._columns.fresh(x, self.categorical, star)
-            columns = self._columns.joined(fresh)
-            encoded = columns.learned(x, star)
+            self._begin_one(label)
+            return self._learn_one(x, label, weight)
+
+    def _learn_one(self, x: Mapping[Name, Any], label: Any, weight: float) -> Any:
+        """Learn from one row; a row that cannot be learned changes nothing."""
+        star, labels = self.star_, self.classes_.tolist()
+        is_known = label in labels
+        classes = self.classes_ if is_known else self._joined(np.array([label]), None)
+        fresh = self._columns.fresh(x, self.categorical, star)
+        columns = self._columns.joined(fresh)
+        encoded = columns.learned(x, star)
+        # All checks are done: the model may change from here on.
         if fresh:
             self._extend(fresh, columns)
         at, weights = (

@@ -92,8 +92,8 @@ class NumericDensities(Densities):
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """Write the log densities of rows, with several threads; see Densities."""
-        arrays = (columns, out[:, :, first:] if first else out)
-        by_rows(self._write, arrays, len(columns), 32 * columns.shape[1], 8)
+        arrays, cost = (columns, out[:, :, first:] if first else out), 32 * columns.shape[1]
+        by_rows(self._write, arrays, len(columns), cost, together=8)
 
     @abstractmethod
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
