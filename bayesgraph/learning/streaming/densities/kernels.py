@@ -29,10 +29,6 @@ PRICE = 2.0
 _DEVIATIONS = 3.0
 
 
-# Sums over cells may be reordered, so that they are vectorised.
-_SUMS = {"reassoc", "contract"}
-
-
 @kernel(interpreted=False, error_model="numpy")
 def _normal_quantile(u: float) -> float:
     """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
@@ -55,7 +51,7 @@ def _normal_quantile(u: float) -> float:
     return top * q / low
 
 
-@kernel(interpreted=False, error_model="numpy", fastmath=_SUMS)
+@kernel(interpreted=False, error_model="numpy")
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     """Write orthonormal polynomials evaluated at points; return the number of polynomials.
 
@@ -105,7 +101,7 @@ def _solve(matrix: Floats, vector: Floats) -> None:
         vector[i] /= matrix[i, i]
 
 
-@kernel(interpreted=False, error_model="numpy", fastmath=_SUMS)
+@kernel(interpreted=False, error_model="numpy")
 def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats) -> float:
     """Write the distribution ``p_j exp(b . T_j) / Z`` in which the statistics T have given means.
 
@@ -332,7 +328,7 @@ def smooth_cells(
             shares[a:b] = counts[a:b]
 
 
-@kernel(interpreted=False, error_model="numpy", fastmath=_SUMS)
+@kernel(interpreted=False, error_model="numpy")
 def _gain_of_steps(sums: Floats, begins: NDArray[np.bool_]) -> float:
     """Return the gain in log likelihood by class-specific instead of pooled probabilities.
 
