@@ -620,6 +620,11 @@ def _complete_moments(
     return True
 
 
+# Minimum share of a cell's squared deviations from a common origin that are deviations from its own
+# mean; below it the difference has lost too many digits, and they are summed by themselves.
+_CANCELLED = 1e-3
+
+
 @kernel(work=lambda values, codes, *_: 3 * values.size * len(codes))
 def mixed_moments(
     values: Floats,
@@ -659,6 +664,7 @@ def mixed_moments(
     there = np.empty((MOMENTS_BLOCK, d))
     deviation = np.empty((MOMENTS_BLOCK, d))
     keys = np.empty(MOMENTS_BLOCK, np.int64)
+    cancelled = np.empty(widest, np.bool_)
     for begin in range(0, n_rows, MOMENTS_BLOCK):
         block = values[begin : begin + MOMENTS_BLOCK]
         n = len(block)
@@ -679,12 +685,24 @@ def mixed_moments(
             part_count[:n_cells] = 0.0
             part_mean[:n_cells] = 0.0
             part_square[:n_cells] = 0.0
-            _add_deviations(keys, heavy, deviation, there, complete, n_cells, part_count, part_mean)
+            _add_deviations(
+                keys, heavy, deviation, there, complete, n_cells, part_count, part_mean, part_square
+            )
+            again = False
             for cell in range(n_cells):
+                cancelled[cell] = False
                 for k in range(d):
                     if part_count[cell, k] > 0.0:
-                        part_mean[cell, k] = origin[k] + part_mean[cell, k] / part_count[cell, k]
-            _add_squares(keys, heavy, block, complete, part_mean, part_square)
+                        shift = part_mean[cell, k] / part_count[cell, k]
+                        near = part_square[cell, k] - shift * part_mean[cell, k]
+                        cancelled[cell] |= near < _CANCELLED * part_square[cell, k]
+                        part_mean[cell, k] = origin[k] + shift
+                        part_square[cell, k] = near
+                if cancelled[cell]:
+                    again = True
+                    part_square[cell] = 0.0
+            if again:
+                _add_squares(keys, heavy, block, cancelled, part_mean, part_square)
             for cell in range(n_cells):
                 to = cell // cards[j] * n_states + start[j] + cell % cards[j]
                 for k in range(d):
@@ -709,15 +727,21 @@ def _add_deviations(
     n_cells: int,
     count: Floats,
     total: Floats,
+    square: Floats,
 ) -> None:
-    """Add weights and weighted deviations of rows to their cells; `there` is 0 where missing."""
+    """Add weights, weighted deviations and their weighted squares of rows to their cells.
+
+    `there` is 0 where a value is missing, whose deviation is 0.
+    """
     d = deviation.shape[1]
     for i in range(len(weights)):
         cell, w = keys[i], weights[i]
         if cell < 0:
             continue
         for k in range(d):
-            total[cell, k] += w * deviation[i, k]
+            x = w * deviation[i, k]
+            total[cell, k] += x
+            square[cell, k] += x * deviation[i, k]
         if complete:
             count[cell, 0] += w
         else:
@@ -734,23 +758,18 @@ def _add_squares(
     keys: NDArray[np.int64],
     weights: Floats,
     values: Floats,
-    complete: bool,
+    chosen: NDArray[np.bool_],
     mean: Floats,
     square: Floats,
 ) -> None:
-    """Add weighted squared deviations of rows from the means of their cells."""
+    """Add weighted squared deviations of the rows of chosen cells from the means of the cells."""
     for i in range(len(weights)):
         cell, w = keys[i], weights[i]
-        if cell < 0:
+        if cell < 0 or not chosen[cell]:
             continue
-        if complete:
-            for k in range(values.shape[1]):
-                x = values[i, k] - mean[cell, k]
-                square[cell, k] += w * x * x
-        else:
-            for k in range(values.shape[1]):
-                x = values[i, k] - mean[cell, k]
-                square[cell, k] += w * x * x if x == x else 0.0
+        for k in range(values.shape[1]):
+            x = values[i, k] - mean[cell, k]
+            square[cell, k] += w * x * x if x == x else 0.0
 
 
 @kernel()

@@ -192,3 +192,23 @@ def test_group_moments_of_blocks_have_the_bits_of_one_at_a_time(n, order, weight
     found = GroupMoments.collect(values, group, K, weights)
     for name in ("count", "mean", "square"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e6])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_mixed_moments_of_states_far_from_the_others(offset, gaps):
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 3, (2, 3000)).astype(np.int8)
+    group = random.integers(0, 2, 3000).astype(np.int8)
+    values = random.normal(size=(3000, 2)) + offset * (codes[0] == 1)[:, None]
+    values[random.random(values.shape) < gaps] = np.nan
+    cards, start = np.array([3, 3]), np.array([0, 3, 6])
+    count, mean, square = (np.zeros((12, 2)) for _ in range(3))
+    kernels.mixed_moments(values, codes, group, np.empty(0), cards, start, count, mean, square)
+    for g, j, state in itertools.product(range(2), range(2), range(3)):
+        rows = values[(group == g) & (codes[j] == state)]
+        at = 6 * g + 3 * j + state
+        centre = np.nanmean(rows, axis=0)
+        np.testing.assert_array_equal(count[at], (~np.isnan(rows)).sum(axis=0))
+        np.testing.assert_allclose(mean[at], centre, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(square[at], np.nansum((rows - centre) ** 2, axis=0), rtol=1e-10)
