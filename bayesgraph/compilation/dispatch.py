@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
 from importlib import import_module
+from threading import RLock
 from time import perf_counter
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -125,10 +126,19 @@ _MATH = SimpleNamespace(**(vars(math) | {"log": _log, "exp": _exp}))
 
 _interpreted_globals: dict[int, dict[str, Any]] = {}
 _compiled_globals: dict[int, dict[str, Any]] = {}
+# A thread must not compile a kernel whose globals another thread is filling in.
+_lock = RLock()
 
 
 def _with_globals(function: FunctionType, found: dict[int, dict[str, Any]]) -> FunctionType:
     """Return a copy of a kernel's function in whose globals the kernels are those of one tier."""
+    with _lock:
+        names = _globals_of(function, found)
+    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    return cast(FunctionType, update_wrapper(copy, function))
+
+
+def _globals_of(function: FunctionType, found: dict[int, dict[str, Any]]) -> dict[str, Any]:
     names = function.__globals__
     if id(names) not in found:
         # Kernels may call themselves and each other: what they find is filled in afterwards.
@@ -139,7 +149,4 @@ def _with_globals(function: FunctionType, found: dict[int, dict[str, Any]]) -> F
                 mine[name] = value.interpreted if interpret else value.compiled
             elif interpret and isinstance(value, ModuleType) and value is math:
                 mine[name] = _MATH
-    copy = FunctionType(
-        function.__code__, found[id(names)], function.__name__, function.__defaults__
-    )
-    return cast(FunctionType, update_wrapper(copy, function))
+    return found[id(names)]
