@@ -1,4 +1,4 @@
-"""Compiled (Numba) kernels that add log potentials of rows, or send rows down trees.
+"""Kernels that add log potentials of rows, or send rows down trees.
 
 The accumulator `out` has shape (cells, n_rows), rows contiguous in memory. A cell is a joint
 configuration of the free discrete variables, usually of the class or the parents. The functions do

@@ -1,4 +1,4 @@
-"""Compiled (Numba) searches for cut points and groups of values, given class counts."""
+"""Searches for cut points and groups of values, given class counts."""
 
 from __future__ import annotations
 

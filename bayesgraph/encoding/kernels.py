@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops that encode the values of matrices, reading each row once."""
+"""Loops that encode the values of matrices, reading each row once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled (Numba) kernels: relevance of factors, elimination orders, junction trees.
+"""Kernels: relevance of factors, elimination orders, junction trees.
 
 Variables and factors are given by index. A list of scopes is a pair (`start`, `item`): the scope of
 factor f is ``item[start[f]:start[f + 1]]``. All results are deterministic: ties go to the lower

@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops over rows: EM for Gaussians with missing values, and prediction losses."""
+"""Loops over rows: EM for Gaussians with missing values, and prediction losses."""
 
 from __future__ import annotations
 

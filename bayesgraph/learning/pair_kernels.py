@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops over pairs of columns: their information, and spanning trees."""
+"""Loops over pairs of columns: their information, and spanning trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops that sum counts and moments.
+"""Loops that sum counts and moments.
 
 Counts are float64, which is exact for sums of integer weights up to 2**53."""
 
@@ -506,16 +506,31 @@ def add_group_moments(
         ):
             group_moments(block, rows, weight, part_count, part_mean, part_square)
         for g in range(n_groups):
-            for j in range(d):
-                more = part_count[g, j]
-                if more > 0.0:
-                    total = count[g, j] + more
-                    share = more / total
-                    delta = part_mean[g, j] - mean[g, j]
-                    between = delta * delta * count[g, j] * share
-                    square[g, j] = square[g, j] + part_square[g, j] + between
-                    mean[g, j] += delta * share
-                    count[g, j] = total
+            _merge(g, part_count, part_mean, part_square, g, count, mean, square)
+
+
+@kernel()
+def _merge(
+    cell: int,
+    part_count: Floats,
+    part_mean: Floats,
+    part_square: Floats,
+    to: int,
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Add the moments of a part's cell to those of cell `to`: Chan, Golub and LeVeque (1979)."""
+    for k in range(count.shape[1]):
+        more = part_count[cell, k]
+        if more > 0.0:
+            total = count[to, k] + more
+            share = more / total
+            delta = part_mean[cell, k] - mean[to, k]
+            between = delta * delta * count[to, k] * share
+            square[to, k] = square[to, k] + part_square[cell, k] + between
+            mean[to, k] += delta * share
+            count[to, k] = total
 
 
 @kernel()
@@ -705,16 +720,7 @@ def mixed_moments(
                 _add_squares(keys, heavy, block, cancelled, part_mean, part_square)
             for cell in range(n_cells):
                 to = cell // cards[j] * n_states + start[j] + cell % cards[j]
-                for k in range(d):
-                    more = part_count[cell, k]
-                    if more > 0.0:
-                        total = count[to, k] + more
-                        share = more / total
-                        delta = part_mean[cell, k] - mean[to, k]
-                        between = delta * delta * count[to, k] * share
-                        square[to, k] = square[to, k] + part_square[cell, k] + between
-                        mean[to, k] += delta * share
-                        count[to, k] = total
+                _merge(cell, part_count, part_mean, part_square, to, count, mean, square)
 
 
 @kernel()

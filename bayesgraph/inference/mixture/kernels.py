@@ -1,4 +1,4 @@
-"""Compiled (Numba) kernels that sum the row probabilities of a mixture's networks."""
+"""Kernels that sum the row probabilities of a mixture's networks."""
 
 from __future__ import annotations
 

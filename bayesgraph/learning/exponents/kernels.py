@@ -1,4 +1,4 @@
-"""Compiled (Numba) sweeps over features: the loss of all rows after a change of one exponent.
+"""Sweeps over features: the loss of all rows after a change of one exponent.
 
 The posterior of every row, p(c | x_n), is kept up to date. Raising the exponent of feature i by s
 changes it to ``p(c | x_n) f(x_n, c)^s / Z_n`` with the table entry ``f(x_n, c) = p(x_ni | c)`` and

@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops of log-linear training: scores, residuals and gradients over rows."""
+"""Loops of log-linear training: scores, residuals and gradients over rows."""
 
 from __future__ import annotations
 

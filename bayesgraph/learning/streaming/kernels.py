@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops of streaming exponents: one gradient step per row."""
+"""Loops of streaming exponents: one gradient step per row."""
 
 from __future__ import annotations
 

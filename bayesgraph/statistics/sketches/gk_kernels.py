@@ -1,4 +1,4 @@
-"""Compiled (Numba) updates of Greenwald-Khanna quantile summaries, for all features of a table.
+"""Updates of Greenwald-Khanna quantile summaries, for all features of a table.
 
 A tuple is stored as a row of an array: the tuple's value; the minimum of the values that it counts;
 the weight of the rows equal to the tuple's value (own); the maximum by which the rank of the value

@@ -1,4 +1,4 @@
-"""Compiled (Numba) functions shared by several kinds of summaries of streams."""
+"""Functions shared by several kinds of summaries of streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled (Numba) updates of the PiD histograms of all features of a table."""
+"""Updates of the PiD histograms of all features of a table."""
 
 from __future__ import annotations
 

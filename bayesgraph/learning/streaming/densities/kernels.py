@@ -1,4 +1,4 @@
-"""Compiled (Numba) loops of densities: intervals from summaries, and log densities of values."""
+"""Loops of densities: intervals from summaries, and log densities of values."""
 
 from __future__ import annotations
 
