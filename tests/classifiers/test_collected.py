@@ -49,7 +49,7 @@ def assert_same(one, other, tolerance=1e-12):
 # ---------------------------------------------------------------------------------------- sums
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @without_intervals
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_parts_make_the_classifier_of_all_rows(case, kind, weighted):

@@ -57,6 +57,7 @@ def assert_both_ways(random, make, peer, X, y, weights):
 # ------------------------------------------------------------------------------- scikit-learn
 
 
+@pytest.mark.one_in(5)
 @shapes
 @weighted
 @pytest.mark.parametrize("options", [{"estimation": "ml"}, {"shrinkage": 0.0}], ids=str)
@@ -96,6 +97,7 @@ class _Shifted:
         return self._model.predict_log_proba(X - self._offset)
 
 
+@pytest.mark.one_in(5)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", [1.0, 0.01, 3.5])

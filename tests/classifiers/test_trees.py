@@ -36,6 +36,7 @@ def predicted(X, y, criterion, **parameters):
 # ------------------------------------------------------------------------------- scikit-learn
 
 
+@pytest.mark.one_in(2)
 @parametrize_with_checks([bg.DecisionTreeNetworkRegressor(), bg.DecisionTreeNetworkClassifier()])
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -114,7 +114,7 @@ def test_nothing_observed_is_the_prior(spam):
 # --------------------------------------------------------------------------- every classifier
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(5)
 @every
 @pytest.mark.parametrize("share", [0.0, 0.3], ids=["complete", "missing"])
 def test_the_terms_add_up_to_the_log_odds(case, kind, share):

@@ -44,6 +44,7 @@ def test_the_k_best_assignments_of_the_discrete_variables(seed):
     assert found[0].log_probability == pytest.approx(best.log_probability, abs=1e-8)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_marginal_map_of_discrete_variables(seed):
     net, evidence = mixed_case(seed)

@@ -53,6 +53,7 @@ def test_a_variable_of_one_state():
     assert network.log_probability(soft) == pytest.approx(math.log(0.25))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(30))
 def test_everything_observed_and_everything_but_one(seed):
     network = random_network(seed)

@@ -23,6 +23,7 @@ def loaded(classifier, folder):
     return bg.load(folder / "model.bayesgraph")
 
 
+@pytest.mark.one_in(3)
 @every
 def test_a_loaded_model_learns_and_forgets(case, kind, tmp_path):
     data = cases.make_data(kind)
@@ -45,6 +46,7 @@ def test_a_loaded_model_learns_and_forgets(case, kind, tmp_path):
     assert_same_statistics(back.statistics_, classifier.statistics_)
 
 
+@pytest.mark.one_in(3)
 @every
 def test_states_and_classes_that_came_late(case, kind, tmp_path):
     data = cases.make_data(kind)
@@ -79,6 +81,7 @@ def test_models_that_are_not_to_learn_are_smaller(tmp_path):
     ).stat().st_size
 
 
+@pytest.mark.one_in(3)
 @every
 def test_files_without_statistics_say_that_they_cannot_be_updated(case, kind, tmp_path):
     data = cases.make_data(kind)

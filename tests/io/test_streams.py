@@ -216,6 +216,7 @@ def test_pgmpy_takes_the_powered_tables(exponents):
             assert found.get_value(**{"class": state}) == pytest.approx(expected[state], rel=1e-9)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_the_network_and_its_factor_graph_are_saved_too(estimator, tmp_path):
     X, y = stream(300)

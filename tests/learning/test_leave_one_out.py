@@ -167,6 +167,7 @@ def left_out_losses(source, structure, smoothing):
     }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kinds", [(4, 0), (1, 2)])
 def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
     source = bg.count_source(make_frame(6, *kinds, n=40), "y")

@@ -115,6 +115,7 @@ def test_gaussian_gains_are_those_of_regressions(kinds, seed):
         assert gain == pytest.approx(local(parents) - local(parents[1:]), rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("score", ["bic", "aic", "bdeu", "likelihood", "fcll"])
 @pytest.mark.parametrize("kinds", [(4, 0), (0, 4), (2, 2)])
 @pytest.mark.parametrize("below", [True, False])

@@ -94,6 +94,7 @@ def test_soft_evidence_and_beliefs():
         assert_follows([b], drawn, net.query("b", {"b": soft}).probabilities)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("mixed",)), ids=str)
 def test_classifiers(case, kind):
     data = cases.make_data(kind)

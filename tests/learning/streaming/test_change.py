@@ -44,6 +44,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
 def test_batches_do_not_matter(model, options):
