@@ -13,13 +13,19 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 from threadpoolctl import threadpool_limits
 
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=15)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=10)
 settings.register_profile("slow", settings.get_profile("default"), max_examples=100)
 
 
 def pytest_configure(config):
     """Give laws more examples with `-m slow`, which runs all of them again."""
     settings.load_profile("slow" if config.option.markexpr == "slow" else "default")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the tests of an engine that is not asked for, as it takes seconds to import."""
+    engine = collection_path.stem.removeprefix("test_")
+    return f"not {engine}" in config.option.markexpr.split(" and ") or None
 
 
 @pytest.hookimpl(wrapper=True)
