@@ -54,7 +54,7 @@ def small_library(tmp_path, monkeypatch):
 
 
 # In this process, which has imported the library and loaded its kernels once, and with two folds
-# of every third row where an example compares models, with the first rows of a stream and with
+# of every sixth row where an example compares models, with the first rows of a stream and with
 # coarse pictures: the numbers are not checked.
 @pytest.mark.usefixtures("small_library")
 @every
@@ -62,14 +62,14 @@ def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     evaluate, prequential = bg.evaluate, bg.prequential
 
-    def on_thirds(models, X, y, cv=5):
-        return evaluate(models, X[::3], y[::3], cv=2)
+    def on_sixths(models, X, y, cv=5):
+        return evaluate(models, X[::6], y[::6], cv=2)
 
     def on_first(models, *stream):
-        return prequential(models, *(part[:4000] if len(stream) > 1 else part for part in stream))
+        return prequential(models, *(part[:2000] if len(stream) > 1 else part for part in stream))
 
     monkeypatch.setitem(save_figure.__kwdefaults__, "dpi", 50)
-    monkeypatch.setattr(bg, "evaluate", on_thirds)
+    monkeypatch.setattr(bg, "evaluate", on_sixths)
     monkeypatch.setattr(bg, "prequential", on_first)
     monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name), *ARGUMENTS.get(name, [])])
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -143,8 +143,8 @@ def test_threads_give_the_threads_of_matrix_products_back():
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
     random = np.random.default_rng(0)
-    X = random.normal(size=(3000, 6))
-    clf = bg.DiscriminantAnalysisClassifier("class").fit(X, random.integers(0, 3, 3000))
+    X = random.normal(size=(1000, 6))
+    clf = bg.DiscriminantAnalysisClassifier("class").fit(X, random.integers(0, 3, 1000))
     with threadpool_limits(2, "blas"):
         before = threads()
         assert set(before) == {2}

@@ -127,7 +127,7 @@ def test_the_estimate_is_the_weighted_maximum_likelihood(name):
                 return -w @ frozen(name, **dict(zip(keys, values, strict=True)))[1](x)
 
             away = start + np.random.default_rng(k).uniform(-0.2, 0.2, len(start))
-            options = {"xatol": 1e-10, "fatol": 1e-15, "maxiter": 5000, "maxfev": 5000}
+            options = {"xatol": 1e-8, "fatol": 1e-15, "maxiter": 5000, "maxfev": 5000}
             best = optimize.minimize(loss, away, method="Nelder-Mead", options=options)
             assert loss(start) <= best.fun + 1e-13
             np.testing.assert_allclose(start, best.x, rtol=1e-6, atol=1e-6)

@@ -393,13 +393,11 @@ def test_many_variables_of_one_state_in_a_large_clique():
     random = np.random.default_rng(1)
     ones = [bg.Discrete(f"one{i}", ["only"]) for i in range(75)]
     twos = [bg.Discrete(f"w{i}", [0, 1]) for i in range(14)]
-    pairs = list(itertools.combinations([*ones, *twos], 2))
-    shapes = [[v.cardinality for v in pair] for pair in pairs]
+    # Each two of the variables are in a factor: those of one group, or those of two groups.
+    groups = [[*ones, *twos][k::8] for k in range(8)]
+    scopes = [[*one, *other] for one, other in itertools.combinations(groups, 2)]
     graph = bg.FactorGraph(
-        [
-            bg.Factor(pair, random.random(shape) + 0.1)
-            for pair, shape in zip(pairs, shapes, strict=True)
-        ]
+        [bg.Factor(scope, random.random([v.cardinality for v in scope]) + 0.1) for scope in scopes]
     )
     small = bg.FactorGraph(
         [

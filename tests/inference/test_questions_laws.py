@@ -26,11 +26,13 @@ def network_and_evidence(seed, **options):
 # ---------------------------------------------------------------------------- cache and threads
 
 
-@pytest.fixture(scope="module")
-def many():
+@pytest.fixture(
+    scope="module", params=[10, pytest.param(24, marks=pytest.mark.slow)], ids="{} patterns".format
+)
+def many(request):
     """A network with many patterns of evidence and the answers of a fresh copy to each."""
     network = large_network(0)
-    patterns = [large_evidence(seed, network) for seed in range(24)]
+    patterns = [large_evidence(seed, network) for seed in range(request.param)]
     return network, patterns, [bits(copy.deepcopy(network), e) for e in patterns]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import importlib.util
 import re
@@ -35,10 +36,16 @@ every = pytest.mark.parametrize(
 )
 
 
+@functools.cache
+def network(path: Path) -> bg.BayesianNetwork:
+    """Return the network of a file: the tests share it."""
+    return bg.load(path)  # warnings are errors: no row needed to be normalised
+
+
 @every
 def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
     text = gzip.decompress(path.read_bytes()).decode()
-    net = bg.load(path)  # warnings are errors: no row needed to be normalised
+    net = network(path)
     assert list(net.names) == re.findall(r"^variable (\S+) \{", text, re.MULTILINE)
     arcs = re.findall(r"^probability \( (\S+) \| (.*) \) \{", text, re.MULTILINE)
     expected = {(parent, child) for child, parents in arcs for parent in parents.split(", ")}
@@ -58,7 +65,7 @@ def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
 def test_numbers_are_those_of_the_file(path: Path) -> None:
     """An independent reading: every row of the file, by its states."""
     text = gzip.decompress(path.read_bytes()).decode()
-    net = bg.load(path)
+    net = network(path)
     block = re.compile(
         r"^probability \( (\S+)(?: \| ([^)]*))? \) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL
     )
@@ -82,7 +89,7 @@ def test_numbers_are_those_of_the_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 def test_it_goes_through_pgmpy(path: Path) -> None:
-    net = bg.load(path)
+    net = network(path)
     converted = net.to_pgmpy()
     assert converted.check_model()
     back = bg.from_pgmpy(converted)

@@ -92,7 +92,7 @@ def test_no_display_is_needed(tmp_path):
     script = (
         "import pickle, sys\n"
         "from bayesgraph.plots import evaluation_figure, save_figure\n"
-        "save_figure(evaluation_figure([pickle.load(sys.stdin.buffer)]), sys.argv[1])\n"
+        "save_figure(evaluation_figure([pickle.load(sys.stdin.buffer)]), sys.argv[1], dpi=50)\n"
     )
     environment = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
     environment |= {"MPLBACKEND": "tkagg", "PYTHONPATH": os.pathsep.join(sys.path)}
