@@ -45,6 +45,7 @@ def bif(tmp_path):
     return path
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -128,6 +128,7 @@ def test_a_column_never_observed_changes_nothing(case):
     np.testing.assert_allclose(classifier.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @for_any
 def test_only_constant_columns(case):
     table = pd.DataFrame({"k1": [2.0] * 5, "k2": ["u"] * 5, "k3": [0.0] * 5})
@@ -135,6 +136,7 @@ def test_only_constant_columns(case):
     np.testing.assert_allclose(classifier.predict_proba(table), [[0.6, 0.4]] * 5)
 
 
+@pytest.mark.one_in(2)
 @for_any
 def test_a_column_constant_within_one_class(case):
     random = np.random.default_rng(2)

@@ -62,7 +62,7 @@ def fitted(family):
     return bg.NaiveBayesClassifier(**options).fit(X, data.y), X
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(2)
 @every
 @pytest.mark.parametrize("column", range(4))
 def test_one_missing_feature(family, column):
@@ -97,7 +97,6 @@ def test_all_but_one_feature_missing(family):
     np.testing.assert_allclose(found / found.sum(), alone)
 
 
-@pytest.mark.one_in(3)
 @every
 def test_two_missing_features(family):
     classifier, X = fitted(family)
@@ -123,7 +122,6 @@ def test_two_missing_features(family):
 # ----------------------------------------------------------------------------------- documents
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("estimation", ["mean", "map", "predictive"])
 @pytest.mark.parametrize("missing", [[0], [3], [1, 2], [0, 1, 3]], ids=str)
 def test_words_whose_counts_are_missing(estimation, missing):

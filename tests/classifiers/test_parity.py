@@ -130,7 +130,7 @@ def counts_of(random, n, d, y, fractions):
     return X
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(7)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -182,7 +182,7 @@ class _Bernoulli:
         return self.predict_log_proba(X).argmax(axis=1)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(7)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)

@@ -131,6 +131,7 @@ def test_a_class_without_rows(case, kind):
     assert np.isfinite(equal.log_likelihood(data.pandas())).all()
 
 
+@pytest.mark.one_in(3)
 @every
 def test_a_batch_that_is_refused_changes_nothing(case, kind):
     data = cases.make_data(kind)
@@ -237,6 +238,7 @@ def test_what_was_forgotten_can_be_learned_again(case, kind):
     assert_same_answers(classifier, whole, data)
 
 
+@pytest.mark.one_in(3)
 @every
 def test_rows_that_were_not_there_are_not_forgotten(case, kind):
     data = cases.make_data(kind)

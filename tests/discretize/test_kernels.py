@@ -50,6 +50,7 @@ CASES = [
 each = pytest.mark.parametrize(("seed", "size", "n_classes"), CASES)
 
 
+@pytest.mark.one_in(5)
 @each
 @pytest.mark.parametrize("whole", [True, False])
 def test_greedy_merging(seed, size, n_classes, whole):

@@ -44,6 +44,7 @@ def terms_of(rows, structure, part):
     return joint
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kinds", [(4, 0), (0, 3), (2, 2)])
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_terms_are_those_of_models_without_the_row(kinds, weighted):
@@ -58,7 +59,7 @@ def test_terms_are_those_of_models_without_the_row(kinds, weighted):
             np.testing.assert_allclose(found[i], expected, rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("tables", ["m", "marginal", "backoff"])
 @pytest.mark.parametrize("strength", [None, 2.5])
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])

@@ -102,6 +102,7 @@ def values_of(n, missing, offset=0.0):
     return values
 
 
+@pytest.mark.one_in(3)
 @shapes
 @with_weights
 @with_missing

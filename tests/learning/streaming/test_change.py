@@ -44,7 +44,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
 def test_batches_do_not_matter(model, options):
@@ -63,6 +63,7 @@ def test_batches_do_not_matter(model, options):
         assert len(whole.drifts_)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("decay", [0.9, 0.99, 0.999])
 @pytest.mark.parametrize("summary", ["gk", "pid", "gaussian"])
 def test_everything_fades_row_by_row(decay, summary):
