@@ -674,8 +674,8 @@ for _case in CLASSIFIERS:
 def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> bool:
     """Tell whether a test runs with `-m slow` only.
 
-    The first row of each class of estimators goes through everything with all its kinds of data,
-    through plumbing and milder variants with one kind. Other rows go with one kind of data, and
+    The first row of each class of estimators goes through everything, each test with one of its
+    kinds of data, those `ON_ALL_ROWS` with all of them. Other rows go with one kind of data, and
     leave plumbing to the first row: of the class, or of those of the class that take other
     numbers. Those of them that are `TYPICAL` go through every third test, each through its own;
     all go through the tests `ON_ALL_ROWS`.
@@ -689,8 +689,12 @@ def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> b
         # The first row of all has every kind of data, for those who read tables.
         first = first or _FIRST_ON_NUMBERS.get((class_of(case), kind)) is case
         return not ((first and one) or case is CLASSIFIERS[0])
-    typical = case.name in TYPICAL and zlib.crc32(f"{test} {case.name}".encode()) % 3 == 0
-    return not (first or (one and (typical or test in ON_ALL_ROWS)))
+    number = zlib.crc32(f"{test} {case.name}".encode())
+    if first:
+        own = case.kinds[number % len(case.kinds)]
+        return test not in ON_ALL_ROWS and kind not in (None, own)
+    typical = case.name in TYPICAL and number % 3 == 0
+    return not (one and (typical or test in ON_ALL_ROWS))
 
 
 # --------------------------------------------------------------------------------------- data

@@ -137,7 +137,7 @@ SCRIPTS = {
     "weighting": (WEIGHTING, "likelihood weighting"),
     "loopy": (LOOPY, "loopy belief propagation"),
     "keys": (KEYS, "key "),
-    "classifiers": (f"which = 'default'\n{CLASSIFIERS}", "tan mixed"),
+    "classifiers": (f"which = 'default'\n{CLASSIFIERS}", "tan "),
 }
 FURTHER = {"further classifiers": (f"which = 'slow'\n{CLASSIFIERS}", "kdb-1 mixed")}
 

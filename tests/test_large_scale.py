@@ -166,6 +166,7 @@ class TestPublishedFigures:
         area = 1 - average_precision_score(y, model.predict_proba(X)[:, 1])
         assert area == pytest.approx(0.0114, abs=0.004)
 
+    @pytest.mark.slow
     def test_alpha_is_linear_in_part_and_nothing_for_naive_bayes(self):
         X, y = large_scale_like("alpha", 20_000, random_state=1)
         test, labels = large_scale_like("alpha", 10_000, random_state=2)
