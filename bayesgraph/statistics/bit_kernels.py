@@ -1,4 +1,4 @@
-"""Counts of pairs of columns of few rows, by sets of rows as bits.
+"""Counts of columns and pairs of columns of few rows, by sets of rows as bits.
 
 The rows of each group and state are a set, a bit for each row. The joint counts of two states are
 the sizes of the intersections of their sets: 64 rows an operation.
@@ -17,6 +17,8 @@ _TWOS, _FOURS, _EIGHTS, _ONES = (
     np.uint64(byte * (2**64 // 255)) for byte in (0x55, 0x33, 0x0F, 0x01)
 )
 _1, _2, _4, _56 = (np.uint64(shift) for shift in (1, 2, 4, 56))
+# Number of rows whose codes of one column are read after another.
+_BLOCK = 1024
 
 
 @kernel()
@@ -25,7 +27,7 @@ def pack_states(
     group: NDArray[np.signedinteger],
     word: NDArray[np.int64],
     start: NDArray[np.int64],
-    bits: NDArray[np.uint64],
+    sets: NDArray[np.uint64],
 ) -> None:
     """Set the bit of each row in the sets of the states that it has.
 
@@ -36,27 +38,47 @@ def pack_states(
     group : ndarray, shape (n_rows,)
         -1 where missing: the row is in no set.
     word : ndarray, shape (n_groups + 1,)
-        Row of `bits` at which the rows of each group begin.
+        Column of `sets` at which the rows of each group begin.
     start : ndarray, shape (n_columns + 1,)
-        Column of `bits` at which the states of each column begin.
-    bits : ndarray, shape (number of words of all groups, number of states of all columns)
+        Row of `sets` at which the states of each column begin.
+    sets : ndarray, shape (number of states of all columns, number of words of all groups)
         Zeros, of which bits are set.
     """
     taken = word * 64
-    for row in range(len(group)):
-        g = group[row]
-        if g < 0:
-            continue
-        at, bit = taken[g] // 64, _1 << np.uint64(taken[g] % 64)
-        taken[g] += 1
+    at, bit = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)
+    for first in range(0, len(group), _BLOCK):
+        size = min(_BLOCK, len(group) - first)
+        for row in range(size):
+            g = group[first + row]
+            at[row], bit[row] = 0, 0
+            if g >= 0:
+                at[row], bit[row] = taken[g] // 64, _1 << np.uint64(taken[g] % 64)
+                taken[g] += 1
         for j in range(len(codes)):
-            if codes[j, row] >= 0:
-                bits[at, start[j] + codes[j, row]] |= bit
+            column = codes[j, first : first + size]
+            for row in range(size):
+                if column[row] >= 0:
+                    sets[np.uint64(start[j] + column[row]), at[row]] |= bit[row]
 
 
-@kernel(work=lambda bits, *_: bits.size * bits.shape[1])
+@kernel(work=lambda sets, *_: sets.size)
+def count_states(sets: NDArray[np.uint64], word: NDArray[np.int64], out: Floats) -> None:
+    """Write the counts of the states of all columns within each group.
+
+    Parameters
+    ----------
+    sets, word
+        As `pack_states` leaves them.
+    out : ndarray, shape (n_groups, number of states of all columns)
+    """
+    for g in range(len(word) - 1):
+        for state in range(len(sets)):
+            out[g, state] = _n_common(sets, state, state, word[g], word[g + 1])
+
+
+@kernel(work=lambda sets, *_: sets.size * len(sets))
 def count_bits(
-    bits: NDArray[np.uint64],
+    sets: NDArray[np.uint64],
     word: NDArray[np.int64],
     start: NDArray[np.int64],
     to: NDArray[np.int64],
@@ -68,7 +90,7 @@ def count_bits(
 
     Parameters
     ----------
-    bits, word, start
+    sets, word, start
         As `pack_states` leaves them.
     to : ndarray, shape (n_columns,)
         Offset in `out` of the tables of the pairs of each column i and those behind it, of shape
@@ -77,35 +99,25 @@ def count_bits(
     first, last : int
         The pairs with ``first <= i < last`` are counted.
     """
-    n_groups, n_columns = len(word) - 1, len(start) - 1
-    n_states = start[n_columns]
-    widest = 0
     for i in range(first, last):
-        widest = max(widest, start[i + 1] - start[i])
-    found = np.empty((n_groups * widest, n_states), np.uint64)
-    for i in range(first, last):
-        card, behind = start[i + 1] - start[i], start[i + 1]
-        n_cells = n_groups * card
-        for cell in range(n_cells):
-            g, state = cell // card, start[i] + cell % card
-            counts = found[cell, behind:]
-            counts[:] = np.uint64(0)
-            for at in range(word[g], word[g + 1]):
-                _add_common(bits[at, state], bits[at, behind:], counts)
         at = to[i]
-        for j in range(i + 1, n_columns):
-            for cell in range(n_cells):
-                for state in range(start[j], start[j + 1]):
-                    out[at] = found[cell, state]
-                    at += 1
+        for j in range(i + 1, len(start) - 1):
+            for g in range(len(word) - 1):
+                for a in range(start[i], start[i + 1]):
+                    for b in range(start[j], start[j + 1]):
+                        out[at] = _n_common(sets, a, b, word[g], word[g + 1])
+                        at += 1
 
 
 @kernel()
-def _add_common(own: np.uint64, others: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
-    """Add to `counts` the number of bits that `own` has in common with each of `others`."""
-    for k in range(len(others)):
-        x = own & others[k]
+def _n_common(sets: NDArray[np.uint64], a: int, b: int, begin: int, end: int) -> np.uint64:
+    """Return the number of bits that two sets have in common in a range of words."""
+    n = np.uint64(0)
+    one, other = sets[a, begin:end], sets[b, begin:end]
+    for k in range(len(one)):
+        x = one[k] & other[k]
         x = x - ((x >> _1) & _TWOS)
         x = (x & _FOURS) + ((x >> _2) & _FOURS)
         x = (x + (x >> _4)) & _EIGHTS
-        counts[k] += (x * _ONES) >> _56
+        n += (x * _ONES) >> _56
+    return n

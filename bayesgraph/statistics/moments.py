@@ -99,6 +99,8 @@ class GroupMoments(_Grouped):
         n_groups : int
         weights : ndarray, shape (n_rows,) or (0,)
         """
+        if not values.shape[1]:
+            return cls._zeros(n_groups, 0)
         grid = list(blocks(len(values)))
         parts = [cls._zeros(n_groups, values.shape[1]) for _ in grid]
 
@@ -241,6 +243,10 @@ class PairMoments(_Grouped):
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
         """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
+        if not values.shape[1] and not len(weights):
+            count = np.bincount(group[group >= 0], minlength=n_groups).astype(np.float64)
+            none, nothing = np.empty((n_groups, 0, 1)), np.empty((n_groups, 0, 0))
+            return cls(count[:, None, None], none, none, nothing)
         # The sums of a matrix product depend on the number of threads; a model must not.
         with one_blas_thread():
             return tree_sum(  # type: ignore[no-any-return]

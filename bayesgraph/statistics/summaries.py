@@ -221,13 +221,27 @@ class SinglesSummary(Additive):
     moments: GroupMoments
 
     @classmethod
-    def collect(cls, table: Table, request: Singles, weights: Floats) -> SinglesSummary:
-        """Return the summary of a table; `weights` is empty if every row weighs 1."""
+    def collect(
+        cls, table: Table, request: Singles, weights: Floats, counts: Floats | None = None
+    ) -> SinglesSummary:
+        """Return the summary of a table.
+
+        Parameters
+        ----------
+        table : Table
+        request : Singles
+        weights : ndarray, shape (n_rows,) or (0,)
+            Empty if every row weighs 1.
+        counts : ndarray, optional
+            Those of the summary, if they are known.
+        """
         at = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
-        counts = np.zeros((n_groups, at.start[-1]))
-        if at.discrete:
-            kernels.count_singles(_codes(table, at.discrete), group, weights, at.start[:-1], counts)
+        if counts is None:
+            counts = np.zeros((n_groups, at.start[-1]))
+            if at.discrete:
+                codes = _codes(table, at.discrete)
+                kernels.count_singles(codes, group, weights, at.start[:-1], counts)
         there = group >= 0
         totals = np.bincount(
             group[there], weights=weights[there] if len(weights) else None, minlength=n_groups
@@ -324,12 +338,13 @@ class PairsSummary(Additive):
     @classmethod
     def collect(cls, table: Table, request: Pairs, weights: Floats) -> PairsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        singles = SinglesSummary.collect(table, Singles(request.columns, request.given), weights)
-        at = singles.at
+        at = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
         check_memory(request, at)
         codes = _codes(table, at.discrete)
-        pair_counts = _pair_counts(codes, group, n_groups, weights, at.cards)
+        counts, pair_counts = _counts(codes, group, n_groups, weights, at.cards)
+        single = Singles(request.columns, request.given)
+        singles = SinglesSummary.collect(table, single, weights, counts)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
         mixed = GroupMoments.collect_mixed(
@@ -487,6 +502,22 @@ def check_memory(request: Pairs, at: _Columns) -> None:
         )
 
 
+def _counts(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    n_groups: int,
+    weights: Floats,
+    cards: NDArray[np.int64],
+) -> tuple[Floats | None, Floats]:
+    """Return the counts of discrete columns, None if they are not at hand, and of all pairs.
+
+    See `kernels.count_singles` and `kernels.count_pairs`.
+    """
+    if not len(weights) and _has_few_rows(group, n_groups, cards):
+        return _counted_bits(codes, group, n_groups, cards)
+    return None, _pair_counts(codes, group, n_groups, weights, cards)
+
+
 def _pair_counts(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -495,8 +526,6 @@ def _pair_counts(
     cards: NDArray[np.int64],
 ) -> Floats:
     """Return the counts of all pairs of discrete columns; see `kernels.count_pairs`."""
-    if not len(weights) and _has_few_rows(group, n_groups, cards):
-        return _counted_bits(codes, group, n_groups, cards)
     start = _pair_starts(cards, n_groups)
     out = np.zeros(start[-1])
     n_columns, n_rows = codes.shape
@@ -531,21 +560,23 @@ def _counted_bits(
     group: NDArray[np.signedinteger],
     n_groups: int,
     cards: NDArray[np.int64],
-) -> Floats:
-    """Return the counts of all pairs of discrete columns of few rows; see `bit_kernels`."""
+) -> tuple[Floats, Floats]:
+    """Return the counts of discrete columns and of all pairs of few rows; see `bit_kernels`."""
     n_rows = np.bincount(group[group >= 0], minlength=n_groups)
     word = np.concatenate([[0], np.cumsum(-(-n_rows // 64))]).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
-    bits = np.zeros((word[-1], start[-1]), dtype=np.uint64)
-    bit_kernels.pack_states(codes, group, word, start, bits)
+    sets = np.zeros((start[-1], word[-1]), dtype=np.uint64)
+    bit_kernels.pack_states(codes, group, word, start, sets)
+    counts = np.empty((n_groups, start[-1]))
+    bit_kernels.count_states(sets, word, counts)
     # Of each column with all those behind it.
     n_cells = np.cumsum(n_groups * cards * (start[-1] - start[1:]))
     to = np.concatenate([[0], n_cells[:-1]]).astype(np.int64)
     out = np.empty(n_cells[-1])
-    few = bits, word, start, to, out
+    few = sets, word, start, to, out
     work = len(out) + _bit_operations(len(group), n_groups, cards) // 8
     over_pairs(lambda i, j: bit_kernels.count_bits(*few, i, j), len(cards), work)
-    return out
+    return counts, out
 
 
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:

@@ -69,7 +69,10 @@ def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, few):
     codes, group, weights = rows(n, dtype=dtype, weighted=weighted, missing=missing, labels=labels)
     pairs = list(itertools.combinations(range(4), 2))
     start = np.concatenate([[0], np.cumsum([K * CARDS[i] * CARDS[j] for i, j in pairs])])
-    out = summaries._pair_counts(codes, group, K, weights, CARDS)
+    counts, out = summaries._counts(codes, group, K, weights, CARDS)
+    if counts is not None:
+        expected = [reference(codes[j : j + 1], group, weights, CARDS[j : j + 1]) for j in range(4)]
+        np.testing.assert_array_equal(counts, np.concatenate(expected, axis=1))
     for (i, j), a, b in zip(pairs, start, start[1:], strict=False):
         expected = reference(codes[[i, j]], group, weights, [CARDS[i], CARDS[j]])
         np.testing.assert_allclose(out[a:b].reshape(expected.shape), expected, rtol=1e-12)
