@@ -11,13 +11,14 @@ import numpy as np
 
 from bayesgraph.datasets.dataset import Dataset, arrow, in_runs
 from bayesgraph.datasets.schemas import as_schema, is_text
+from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import (
     Column,
     Factorised,
     encode_column,
     naturally_ordered,
 )
-from bayesgraph.encoding.table import assembled, code_type, length
+from bayesgraph.encoding.table import assembled, code_type
 from bayesgraph.statistics import Pairs, Statistics, pairs_bytes
 from bayesgraph.statistics.additive import grown_request
 from bayesgraph.statistics.requests import Request
@@ -51,7 +52,7 @@ class Ahead:
 
     def counted(
         self,
-        columns: dict[Name, Column],
+        run: Any,
         found: Mapping[Name, Factorised],
         states: Mapping[Name, Sequence[State]],
     ) -> Counted | None:
@@ -59,7 +60,7 @@ class Ahead:
 
         Parameters
         ----------
-        columns : dict from name to column
+        run : pyarrow.Table
         found : mapping from name to Factorised
             The coded columns.
         states : mapping from name to list
@@ -71,15 +72,16 @@ class Ahead:
         )
         if not self.fits(variables):
             return None
-        given, dtype = self.grouped(columns), code_type(variables)
+        others = [name for name in run.column_names if name not in found]
+        given = self.grouped(columns_of(run.select(others))) if others else {}
+        dtype = code_type(variables)
         encoded = [
             found[v.name].recoded(v, dtype)
             if isinstance(v, Discrete) and v.name in found
             else encode_column(v, given[v.name], unseen="error")
             for v in variables
         ]
-        n_rows = length(next(iter(columns.values())))
-        table = assembled(variables, encoded, n_rows, fitting=False, order="C")
+        table = assembled(variables, encoded, len(run), fitting=False, order="C")
         requests = self._requests_of(variables)
         return Counted(self, variables, Statistics.collect(table, requests, np.empty(0)))
 

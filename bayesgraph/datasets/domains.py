@@ -10,8 +10,7 @@ from typing import Any
 from bayesgraph.datasets.ahead import Ahead, Counted
 from bayesgraph.datasets.dataset import Dataset
 from bayesgraph.datasets.rows import Rows
-from bayesgraph.encoding import columns_of
-from bayesgraph.encoding.columns import Factorised, factorise, naturally_ordered
+from bayesgraph.encoding.columns import Factorised, factorise_chunks, naturally_ordered
 from bayesgraph.errors import DataError
 from bayesgraph.variables import Name, State
 
@@ -105,17 +104,16 @@ class _Finding:
     def __call__(self, first: int, run: Any) -> Domains:
         y, labels = self.rows.y, Domain()
         kept = self.rows.kept(run)
-        columns = columns_of(kept) if self.names else {}
-        coded = {name: factorise(columns[name], name) for name in self.names}
+        coded = {name: factorise_chunks(kept.column(name), name) for name in self.names}
         domains = {name: Domain.of(column) for name, column in coded.items()}
         if y is not None:
             is_all = kept is run and y in domains
-            labels = domains[y] if is_all else Domain.of(factorise(columns_of(run)[y], y))
+            labels = domains[y] if is_all else Domain.of(factorise_chunks(run.column(y), y))
         found = Domains(domains, len(kept), labels, self.maximum)
         if self.ahead is None or not len(kept):
             return found
         states = {name: domain.states for name, domain in domains.items()}
-        return replace(found, counted=self.ahead.counted(columns, coded, states))
+        return replace(found, counted=self.ahead.counted(kept, coded, states))
 
 
 def find_domains(

@@ -18,8 +18,9 @@ from bayesgraph.datasets.schemas import (
 )
 from bayesgraph.statistics import blocks
 
-# Number of rows that are decoded together: pages of all columns are held for them.
-_BATCH_ROWS = 1 << 13
+# Number of rows that are decoded together, as many as a block has. Pages of all columns are held
+# for them; each text column has a dictionary, so that fewer rows take longer to encode.
+_BATCH_ROWS = 1 << 15
 # Row groups of a file are one piece until they hold this many rows.
 _PIECE_ROWS = 1 << 16
 

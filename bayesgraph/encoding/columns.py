@@ -35,6 +35,8 @@ from bayesgraph.variables import (
 Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
+# The type of categories of text as datasets read them.
+_CATEGORIES = "dictionary<values=string, indices=int32, ordered=0>"
 # Maximum range of integers that are coded by a look-up table; others are coded by sorting.
 _LOOKUP_RANGE = 1 << 20
 
@@ -62,6 +64,8 @@ class Factorised:
     def recoded(self, variable: Discrete, dtype: np.dtype[np.signedinteger[Any]]) -> Codes:
         """Return the codes of a variable that has all states that occur."""
         found = [variable.find(state) for state in self.states]
+        if self.codes.dtype == dtype and found == list(range(len(found))):
+            return self.codes
         places = np.array([-1, *(-1 if code is None else code for code in found)], dtype=dtype)
         codes = np.empty(len(self.codes), dtype=dtype)
         kernels.recode(self.codes, places, codes)
@@ -402,6 +406,41 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     if isinstance(column.dtype, nw.Enum):
         return _factorise_text(text, column.dtype.categories)
     return _factorise_text(text)
+
+
+def factorise_chunks(column: Any, name: Name) -> Factorised:
+    """Return a ChunkedArray of Arrow as its distinct states and a state code for each row.
+
+    Unlike those of `factorise`, states that are categories of text are sorted too.
+    """
+    if str(column.type) != _CATEGORIES:
+        return factorise(nw.from_native(column, series_only=True), name)
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    values = [chunk.dictionary.to_pylist() for chunk in chunks]
+    states = sorted(set().union(*values) - {None})
+    code_of = {state: code for code, state in enumerate(states)} | {None: -1}
+    codes = np.empty(len(column), dtype=np.min_scalar_type(-max(len(states), 1)))
+    first = 0
+    for chunk, own in zip(chunks, values, strict=True):
+        # There is a last place for an empty dictionary, of which all rows are missing.
+        places = np.array([*map(code_of.__getitem__, own), -1], dtype=codes.dtype)
+        last = first + len(chunk)
+        kernels.look_up_categories(*_indices(chunk), places, codes[first:last])
+        first = last
+    return Factorised(states, codes)
+
+
+def _indices(chunk: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8], int]:
+    """Return the indices of categories, and bits of rows with a value from a first one on.
+
+    There are no bits if no value is missing.
+    """
+    found = chunk.indices
+    bits, data = found.buffers()
+    indices = np.frombuffer(data, np.int32, len(found), found.offset * 4)
+    if not found.null_count:
+        return indices, np.empty(0, dtype=np.uint8), 0
+    return indices, np.frombuffer(bits, np.uint8), found.offset
 
 
 def _factorise_integers(column: NDArray[Any]) -> Factorised:

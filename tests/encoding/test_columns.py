@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 import bayesgraph as bg
 from bayesgraph.encoding import columns_of, encode_table, infer_variables
-from bayesgraph.encoding.columns import sparse_rows
-from bayesgraph.encoding.kernels import scan
+from bayesgraph.encoding.columns import factorise_chunks, sparse_rows
+from bayesgraph.encoding.kernels import count_codes, scan
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError
 from bayesgraph.variables import is_missing
 
@@ -446,3 +446,65 @@ def test_largest_magnitudes_and_missing_values(shape, order):
     expected = np.max(np.nan_to_num(np.abs(values)), axis=0, initial=0.0)
     np.testing.assert_array_equal(largest, expected)
     np.testing.assert_array_equal(missing, np.isnan(values).sum(axis=0))
+
+
+# ------------------------------------------------------------------------------ chunks of files
+
+
+def categories(values, dictionary=None):
+    """Return text as categories with 32-bit indices, of a dictionary that may have more."""
+    if dictionary is None:
+        return pa.array(values, pa.string()).dictionary_encode()
+    indices = [None if v is None else dictionary.index(v) for v in values]
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(dictionary))
+
+
+# Indices under missing values may be any numbers.
+_UNDEFINED = pa.DictionaryArray.from_arrays(
+    pa.Array.from_buffers(
+        pa.int32(),
+        4,
+        [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([1, -7, 0, 1 << 30], np.int32).tobytes())],
+    ),
+    pa.array(["q", "p"]),
+)
+CHUNKS = {
+    "one": [categories(list("bacab"))],
+    "other dictionaries": [categories(list("ba")), categories(list("acc")), categories(list("d"))],
+    "missing": [categories(["b", None, "a"]), categories([None, None]), categories(["a"])],
+    "slices": [categories([*"abcabcabc", None, *"cab"] * 3).slice(7, 20).slice(2, 11)],
+    "unused": [categories(list("ca"), ["c", "b", "a"])],
+    "missing category": [categories(["c", "a"], ["c", None, "a"])],
+    "empty": [categories([]), categories(list("ba")), categories([])],
+    "no rows": [categories([])],
+    "undefined indices": [_UNDEFINED],
+    "many": [categories([f"s{i:03}" for i in range(n)][::-1]) for n in (128, 129)],
+}
+
+
+@pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
+def test_chunks_of_categories_have_sorted_states(chunks):
+    column = pa.chunked_array(chunks)
+    found = factorise_chunks(column, "v")
+    assert found.states == sorted(found.states)
+    states = [*found.states, None]
+    assert [states[code] for code in found.codes.tolist()] == column.to_pylist()
+    assert found.codes.itemsize == (1 if len(found.states) <= 128 else 2)
+
+
+@pytest.mark.parametrize(
+    "values", [["b", None, "a"], [3, None, 1], [True, None, False], [2.5, None, 0.5]]
+)
+def test_chunks_of_other_types(values):
+    found = factorise_chunks(pa.chunked_array([values, values]), "v")
+    states = [*found.states, None]
+    assert [states[code] for code in found.codes.tolist()] == values * 2
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 1001])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_counts_of_codes(n, dtype):
+    codes = np.random.default_rng(n).integers(-1, 4, n).astype(dtype)
+    counts = np.ones(5, dtype=np.int64)
+    count_codes(codes, counts)
+    np.testing.assert_array_equal(counts, 1 + np.bincount(codes + 1, minlength=5))
