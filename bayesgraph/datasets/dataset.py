@@ -30,9 +30,10 @@ Sum = TypeVar("Sum")
 
 # Maximum number of blocks of a part, which one worker reads and counts, a power of two.
 BLOCKS_OF_PART = 32
-# There are this many parts if that leaves them at least so many blocks: workers wait for the last
-# part, but the rows at the ends of parts are decoded twice.
-_PARTS, _FEW_BLOCKS = 16, 8
+# There are this many parts, or so many for each of the workers if their number is known, if that
+# leaves them at least a few blocks: workers wait for the last part, but a row group in which a part
+# ends is decoded twice.
+_PARTS, _PARTS_OF_WORKER, _FEW_BLOCKS = 16, 2, 8
 
 
 def arrow(module: str = "") -> Any:
@@ -272,7 +273,9 @@ class Dataset(ABC):
     def _parts(self, columns: tuple[str, ...], rows: Filter) -> list[Part]:
         """Return the rows that count as parts, each of which is a node of the grid of blocks."""
         pieces, lengths = self.pieces(columns), self._lengths(rows)
-        length = _blocks_of_part(sum(lengths), self.blocks_of_part) * blocks.BLOCK
+        n_workers = None if self.executor is None else self.executor.n_workers
+        size = _blocks_of_part(sum(lengths), self.blocks_of_part, n_workers)
+        length = size * blocks.BLOCK
         parts: list[Part] = []
         held: list[tuple[Piece, tuple[int, int | None]]] = []
         first = end = 0
@@ -387,10 +390,11 @@ def sum_of_runs(
         return _sum(function(*run) for run in _numbered(in_runs(tables), first))
 
 
-def _blocks_of_part(n_rows: int, maximum: int | None) -> int:
+def _blocks_of_part(n_rows: int, maximum: int | None, n_workers: int | None) -> int:
     """Return the number of blocks of a part, given the number of all rows."""
     size = min(BLOCKS_OF_PART, maximum or BLOCKS_OF_PART)
-    while size > _FEW_BLOCKS and n_rows < _PARTS * size * blocks.BLOCK:
+    n_parts = _PARTS_OF_WORKER * n_workers if n_workers else _PARTS
+    while size > _FEW_BLOCKS and n_rows < n_parts * size * blocks.BLOCK:
         size //= 2
     return size
 

@@ -26,7 +26,18 @@ _RETRIES = 3
 
 
 class Executor(Protocol):
-    """Where functions of parts of a dataset are computed."""
+    """Where functions of parts of a dataset are computed.
+
+    Attributes
+    ----------
+    n_workers : int or None
+        Number of parts that are computed at a time, None if it is unknown.
+    """
+
+    @property
+    def n_workers(self) -> int | None:
+        """Number of parts that are computed at a time."""
+        ...
 
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order.
@@ -42,6 +53,7 @@ class Futures:
     """The executor that submits to a `concurrent.futures.Executor`, or to anything like it."""
 
     pool: Any
+    n_workers: int | None = None
 
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
@@ -60,12 +72,21 @@ class DaskGraph:
 
     client: Any = None
 
+    @property
+    def n_workers(self) -> int | None:
+        """Number of threads of the workers that there are now; see `Executor`."""
+        client = self._client()
+        return None if client is None else sum(client.nthreads().values())
+
+    def _client(self) -> Any:
+        return _default_client() if self.client is None else self.client
+
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
         dask = optional_module("dask", extra="dask", what="Reading Dask frames")
         call = dask.delayed(_call, pure=False, traverse=False)
         lazy = [call(function, *_apart(part)) for part in parts]
-        client = _default_client() if self.client is None else self.client
+        client = self._client()
         if client is None:
             yield from dask.compute(*lazy, traverse=False)
             return

@@ -131,12 +131,19 @@ def test_the_bits_do_not_depend_on_parts_and_attempts(
 
 
 @pytest.mark.parametrize(
-    ("n_blocks", "maximum", "expected"),
-    [(10_000, None, 32), (512, None, 32), (511, None, 16), (200, None, 8), (1, None, 8), (1, 2, 2)],
-)
-def test_few_rows_make_parts_for_several_workers(n_blocks, maximum, expected, monkeypatch):
+    ("n_blocks", "maximum", "n_workers", "expected"),
+    [
+        (10_000, None, None, 32), (512, None, None, 32), (511, None, None, 16),
+        (200, None, None, 8), (1, None, None, 8), (1, 2, None, 2), (511, None, 0, 16),
+        (128, None, 2, 32), (127, None, 2, 16), (127, None, 4, 8), (10_000, None, 1000, 8),
+    ],
+)  # fmt: skip
+def test_few_rows_make_parts_for_several_workers(
+    n_blocks, maximum, n_workers, expected, monkeypatch
+):
     monkeypatch.undo()
-    assert datasets._blocks_of_part(n_blocks * blocks.BLOCK, maximum) == expected
+    n_rows = n_blocks * blocks.BLOCK
+    assert datasets._blocks_of_part(n_rows, maximum, n_workers) == expected
 
 
 def test_threads_and_processes_give_the_same_bits(files, weight, expected, tmp_path, monkeypatch):
