@@ -54,6 +54,8 @@ class CPD(Displayed, ABC):
         discrete parents. Variables, `arrays` and `other_arrays` determine the CPD.
     other_arrays : tuple of str
         Constructor arguments that are also attributes: arrays of any other shape.
+    optional_arrays : tuple of str
+        Those of `other_arrays` that files leave out where they are empty.
     """
 
     variable: Variable
@@ -62,6 +64,7 @@ class CPD(Displayed, ABC):
     takes_children = False
     arrays: ClassVar[tuple[str, ...]] = ()
     other_arrays: ClassVar[tuple[str, ...]] = ()
+    optional_arrays: ClassVar[tuple[str, ...]] = ()
 
     @property
     def children(self) -> tuple[Variable, ...]:

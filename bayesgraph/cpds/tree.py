@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,17 +52,44 @@ class Split:
         For a continuous parent, the threshold: values up to and including it go left. For a
         discrete parent, the states that go left.
     left, right : Split, or probabilities of the child's states
+    continues : bool
+        Whether this split, on the right of another one on the same parent, continues it: together
+        they are one split with more than two branches.
     """
 
     on: Any
     at: Any
     left: Any
     right: Any
+    continues: bool = False
+
+
+class Branch(NamedTuple):
+    """A branch of a split, which may have more than two of them.
+
+    Attributes
+    ----------
+    node : int
+        Index of the node below.
+    low, high : float
+        At splits on continuous parents: values above `low`, up to and including `high`.
+    states : ndarray of bool, shape (maximum of states of a discrete parent,)
+        At splits on discrete parents: the states of the branch.
+    """
+
+    node: int
+    low: float
+    high: float
+    states: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree in flat arrays; the root is node 0, and each node precedes its child nodes.
+    """A tree in flat arrays; the root is node 0, and each node precedes its child nodes.
+
+    The tree is binary. A split with more than two branches is a sequence of binary ones: each takes
+    one branch off to the left, and the next one, to its right, continues it. So each question about
+    a binary tree is answered for many-way splits too.
 
     Attributes
     ----------
@@ -78,6 +105,9 @@ class Tree:
         Distributions of the child variable at the leaves; zero elsewhere.
     counts : ndarray, shape (n_nodes,) or (0,)
         Weight of the rows that reached each node in fitting, if known; shown in plots.
+    continues : ndarray of bool, shape (n_nodes,) or (0,)
+        Splits that continue the split of the node above, whose right child they are; empty if there
+        are none.
     """
 
     feature: Ints
@@ -87,10 +117,11 @@ class Tree:
     right: Ints
     values: Floats
     counts: Floats = field(default_factory=lambda: np.empty(0))
+    continues: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     @property
     def n_nodes(self) -> int:
-        """The number of inner nodes and leaves."""
+        """The number of inner nodes and leaves; a split of k branches has k - 1 nodes."""
         return len(self.feature)
 
     @cached_property
@@ -100,23 +131,61 @@ class Tree:
 
     @cached_property
     def depth(self) -> int:
-        """The maximum number of splits on the path to a leaf."""
+        """The maximum number of splits on the path to a leaf; a many-way split counts once."""
         depth = [0] * self.n_nodes
+        heads = self.heads
         for node in range(self.n_nodes):
             if self.feature[node] >= 0:
-                depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
+                below = depth[heads[node]] + 1
+                depth[self.left[node]] = depth[self.right[node]] = below
         return max(depth)
 
+    @cached_property
+    def height(self) -> int:
+        """The maximum number of nodes above a leaf."""
+        height = [0] * self.n_nodes
+        for node in range(self.n_nodes):
+            if self.feature[node] >= 0:
+                height[self.left[node]] = height[self.right[node]] = height[node] + 1
+        return max(height)
 
-ARRAYS = ("feature", "threshold", "left_states", "left", "right", "values", "counts")
+    @cached_property
+    def heads(self) -> Ints:
+        """The node with which the split of each node begins: itself, unless it continues one."""
+        heads = np.arange(self.n_nodes)
+        for node in np.flatnonzero(self.feature >= 0).tolist():
+            if self.is_continued(node):
+                heads[self.right[node]] = heads[node]
+        return heads
+
+    def is_continued(self, node: int) -> bool:
+        """Return whether the right child of an inner node continues its split."""
+        return bool(len(self.continues) and self.continues[self.right[node]])
+
+    def branches(self, node: int) -> list[Branch]:
+        """Return the branches of the split that begins at a node, in order."""
+        result: list[Branch] = []
+        low, rest = -math.inf, np.ones(self.left_states.shape[1], dtype=bool)
+        while True:
+            high, states = float(self.threshold[node]), self.left_states[node]
+            result.append(Branch(int(self.left[node]), low, high, rest & states))
+            low, rest = high, rest & ~states
+            below = int(self.right[node])
+            if not self.is_continued(node):
+                return [*result, Branch(below, low, math.inf, rest)]
+            node = below
+
+
+ARRAYS = ("feature", "threshold", "left_states", "left", "right", "values", "counts", "continues")
 
 
 class TreeCPD(RootSummingCPD):
-    """A discrete child given discrete and continuous parents, as a binary tree.
+    """A discrete child given discrete and continuous parents, as a tree.
 
     Each leaf is a context in which the child is independent of all parents without a split on the
     path to the leaf (context-specific independence: Boutilier, Friedman, Goldszmidt, Koller 1996).
-    Discrete parents split by a subset of their states, continuous parents at a threshold.
+    Discrete parents split by subsets of their states, continuous parents at thresholds, into two or
+    more branches.
 
     If an unobserved parent is a root of the network without other children, inference takes both
     branches of its splits, each with its probability given the earlier splits on the path. This sum
@@ -154,6 +223,7 @@ class TreeCPD(RootSummingCPD):
     """
 
     other_arrays = ARRAYS
+    optional_arrays = ("continues",)
 
     variable: Discrete
 
@@ -308,24 +378,34 @@ class TreeCPD(RootSummingCPD):
         """Return the path to a leaf as text; ``above[node]`` is the parent node of each node."""
         conditions: list[str] = []
         while (node := int(above[leaf])) >= 0:
-            parent = self.parents[self.tree.feature[node]]
-            conditions.append(self._condition(parent, node, leaf == self.tree.left[node]))
-            leaf = node
+            head = int(self.tree.heads[node])
+            branch = next(b for b in self.tree.branches(head) if b.node == leaf)
+            conditions.append(self._condition(self.parents[self.tree.feature[head]], branch))
+            leaf = head
         return " and ".join(reversed(conditions)) or "always"
 
-    def _condition(self, parent: Variable, node: int, goes_left: bool) -> str:
-        """Return the text of the condition for the left or the right branch of a split on `parent`.
-
-        An example is ``age ≤ 40``.
-        """
+    def _condition(self, parent: Variable, branch: Branch) -> str:
+        """Return the text of the condition of a branch of a split on `parent`: ``age ≤ 40``."""
         if not isinstance(parent, Discrete):
-            threshold = number(float(self.tree.threshold[node]))
-            return f"{parent.name} {'≤' if goes_left else '>'} {threshold}"
-        chosen = self.tree.left_states[node, : parent.cardinality] == goes_left
-        places = np.flatnonzero(chosen).tolist()
+            return interval_text(str(parent.name), branch.low, branch.high)
+        places = np.flatnonzero(branch.states[: parent.cardinality]).tolist()
         names = texts([parent.states[i] for i in places[:_MAXIMUM_STATES]], _LONGEST)
         more = [f"{len(places) - len(names):,} more"] if len(places) > len(names) else []
         return f"{parent.name} = {' or '.join([*names, *more])}"
+
+
+def interval_text(
+    name: str, low: float, high: float, written: Callable[[float], str] = number
+) -> str:
+    """Return the text that a number is in a branch, such as ``age > 40`` or ``40 < age ≤ 60``.
+
+    Without a `name` it is ``> 40`` or ``40 … 60``. `written` writes a number.
+    """
+    if math.isinf(low):
+        return f"{name} ≤ {written(high)}".lstrip()
+    if math.isinf(high):
+        return f"{name} > {written(low)}".lstrip()
+    return f"{written(low)} {f'< {name} ≤' if name else '…'} {written(high)}"
 
 
 class _SummedTree(NumericCPD):
@@ -390,7 +470,7 @@ class _SummedTree(NumericCPD):
             out,
             _matrix(self.source.parents, {**evidence.columns, **fixed}, n_rows),
             self.source.flat,
-            self.source.tree.depth,
+            self.source.tree.height,
             self._share,
             self.source.tree.values,
             self.source.log_values,
@@ -489,10 +569,10 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
     names = [parent.name for parent in parents]
     width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
     nodes: list[Any] = [tree]
-    rows: list[tuple[int, float, list[bool], int, int]] = []
+    rows: list[tuple[int, float, list[bool], int, int, bool]] = []
     for node in nodes:  # the loop itself appends to the list
         if not isinstance(node, Split):
-            rows.append((-1, 0.0, [False] * width, -1, -1))
+            rows.append((-1, 0.0, [False] * width, -1, -1, False))
             continue
         name = node.on.name if isinstance(node.on, (Discrete, Continuous)) else node.on
         if name not in names:
@@ -506,14 +586,14 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
             assert isinstance(parent, Discrete)  # vectors of counts are no parents
             for state in _listed(node.at, parent):
                 states[parent.index(state)] = True
-        rows.append((place, threshold, states, len(nodes), len(nodes) + 1))
+        rows.append((place, threshold, states, len(nodes), len(nodes) + 1, node.continues))
         nodes += [node.left, node.right]
     values = np.zeros((len(nodes), variable.cardinality))
     for k, node in enumerate(nodes):
         if not isinstance(node, Split):
             what = f"A leaf of the tree of {variable.name!r}"
             values[k] = checked_numbers(node, (variable.cardinality,), what=what)
-    feature, thresholds, left_states, left, right = zip(*rows, strict=True)
+    feature, thresholds, left_states, left, right, continues = zip(*rows, strict=True)
     return Tree(
         np.array(feature),
         np.array(thresholds),
@@ -521,6 +601,7 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
         np.array(left),
         np.array(right),
         values,
+        continues=np.array(continues),
     )
 
 
@@ -548,8 +629,9 @@ def _checked(tree: Tree, variable: Discrete, parents: Sequence[Variable], what: 
         "right": (n,),
         "values": (n, variable.cardinality),
         "counts": (len(np.atleast_1d(tree.counts)) and n,),
+        "continues": (len(np.atleast_1d(tree.continues)) and n,),
     }
-    kinds: dict[str, Any] = {"left_states": bool} | dict.fromkeys(
+    kinds: dict[str, Any] = dict.fromkeys(("left_states", "continues"), bool) | dict.fromkeys(
         ("feature", "left", "right"), np.int64
     )
     found = {}
@@ -562,9 +644,12 @@ def _checked(tree: Tree, variable: Discrete, parents: Sequence[Variable], what: 
         if kind is not np.float64 and not np.array_equal(array, given):
             raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given!r:.200}.")
         found[name] = array
+    if not found["continues"].any():
+        found["continues"] = np.empty(0, dtype=bool)
     made = Tree(**found)
     _check_links(made, len(parents), what)
     _check_splits(made, parents, what)
+    _check_continued(made, what)
     _check_numbers(made, what)
     for name in ARRAYS:
         getattr(made, name).flags.writeable = False
@@ -596,6 +681,24 @@ def _check_links(tree: Tree, n_parents: int, what: str) -> None:
         raise CPDError(
             f"{what}: every node but the first hangs below exactly one other; node {at} hangs "
             f"below {visits[at]}."
+        )
+
+
+def _check_continued(tree: Tree, what: str) -> None:
+    if not len(tree.continues):
+        return
+    splits = np.flatnonzero(tree.feature >= 0)
+    below = tree.right[splits]
+    may = np.zeros(tree.n_nodes, dtype=bool)
+    # Thresholds are zero at splits on discrete parents.
+    may[below] = (tree.feature[below] == tree.feature[splits]) & (
+        tree.left_states[below].any(axis=1) | (tree.threshold[below] > tree.threshold[splits])
+    )
+    at = _first(tree.continues & ~may)
+    if at >= 0:
+        raise CPDError(
+            f"{what}: a split continues the one to whose right it is, on the same parent, with a "
+            f"greater threshold or other states; that at node {at} does not."
         )
 
 

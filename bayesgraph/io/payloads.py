@@ -162,7 +162,11 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
         "family": name,
         **child,
         "parents": [at[parent] for parent in cpd.parents],
-        **{key: arrays.add(f"{name}.{key}", array) for key, array in cpd.to_arrays().items()},
+        **{
+            key: arrays.add(f"{name}.{key}", array)
+            for key, array in cpd.to_arrays().items()
+            if array.size or key not in cpd.optional_arrays
+        },
     }
 
 
@@ -175,7 +179,9 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
     places = item["children"] if stored.takes_children else [item["variable"]]
     children = [variable_at(variables, place) for place in places]
     parents = [variable_at(variables, parent) for parent in item["parents"]]
-    values = {key: arrays.view(item[key]) for key in (*stored.arrays, *stored.other_arrays)}
+    names = (*stored.arrays, *stored.other_arrays)
+    kept = [key for key in names if key in item or key not in stored.optional_arrays]
+    values = {key: arrays.view(item[key]) for key in kept}
     lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
     for key in stored.arrays:
         array = values[key]

@@ -112,7 +112,7 @@ def node_sums(
             if isinstance(parent, Discrete):
                 matrix[k, matrix[k] < 0] = np.nan
         kernels.spread_over_nodes(
-            sums, matrix, walked.flat, tree.depth, share, np.ascontiguousarray(amounts[rows])
+            sums, matrix, walked.flat, tree.height, share, np.ascontiguousarray(amounts[rows])
         )
     for node in range(tree.n_nodes - 1, -1, -1):
         if tree.feature[node] >= 0:
@@ -121,13 +121,16 @@ def node_sums(
 
 
 def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
-    """Return tree node values, in which nodes in the mask `empty` have the parent node's value."""
+    """Return tree node values, in which nodes in the mask `empty` have that of the split above.
+
+    The value of a many-way split is that of the node with which it begins.
+    """
     result = values.copy()
     for node in range(tree.n_nodes):  # parents come first
         if tree.feature[node] >= 0:
             for below in (tree.left[node], tree.right[node]):
                 if empty[below]:
-                    result[below] = result[node]
+                    result[below] = result[tree.heads[node]]
     return result
 
 

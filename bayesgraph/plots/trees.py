@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesgraph.cpds import GaussianCPD, TreeCPD
 from bayesgraph.cpds.description import number, texts
+from bayesgraph.cpds.tree import Branch, interval_text
 from bayesgraph.errors import DataTypeError, GraphError
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
@@ -91,13 +92,11 @@ def tree_to_dot(
             nodes.append(_cut(cpd, node))
             continue
         nodes.append(_split(cpd, node))
-        sides = _sides(cpd, node, left_over)
-        for below, (text, full, rest) in zip(
-            (tree.left[node], tree.right[node]), sides, strict=True
-        ):
+        for branch in tree.branches(node):
+            text, full, rest = _condition(cpd, node, branch, left_over)
             look = {"label": f" {text} ", "tooltip": full}
-            arcs.append(statement(f"n{node} -> n{below}", look))
-            stack.append((int(below), depth + 1, rest))
+            arcs.append(statement(f"n{node} -> n{branch.node}", look))
+            stack.append((branch.node, depth + 1, rest))
     child = f"P({cpd.variable.name}" if numbers is None else f"p({numbers.variable.name}"
     given = ", ".join(str(parent.name) for parent in cpd.parents)
     heading = f"{child} | {given})" if given else f"{child})"
@@ -171,30 +170,25 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
     return [labels.font(f"{text} {word}", size=labels.NOTE_SIZE, colour=labels.MUTED)]
 
 
-def _sides(cpd: TreeCPD, node: int, left_over: _Left) -> list[tuple[str, str, _Left]]:
-    """Return (short condition, full condition, possible states) for both branches of a split.
+def _condition(cpd: TreeCPD, node: int, branch: Branch, left_over: _Left) -> tuple[str, str, _Left]:
+    """Return (short condition, full condition, possible states) of a branch of a split.
 
     `left_over` has the states of each discrete feature that are still possible at the node.
     """
     parent = cpd.parents[cpd.tree.feature[node]]
     if not isinstance(parent, Discrete):
-        at = float(cpd.tree.threshold[node])
-        return [
-            (f"{sign} {number(at)}", f"{parent.name} {sign} {at!r}", left_over)
-            for sign in ("≤", ">")
-        ]
-    goes_left = frozenset(np.flatnonzero(cpd.tree.left_states[node]).tolist())
+        short = interval_text("", branch.low, branch.high)
+        full = interval_text(str(parent.name), branch.low, branch.high, repr)
+        return short, full, left_over
     here = left_over[parent]
-    result: list[tuple[str, str, _Left]] = []
-    for chosen in (here & goes_left, here - goes_left):
-        names = texts(parent.states, labels.LONGEST_STATE)
-        inside, outside = ([names[c] for c in sorted(part)] for part in (chosen, here - chosen))
-        text = _listed(inside)
-        if len(inside) > _MAX_LISTED >= len(outside) > 0:
-            text = f"not {' or '.join(outside)}"
-        full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
-        result.append((text, full, {**left_over, parent: chosen}))
-    return result
+    chosen = here & frozenset(np.flatnonzero(branch.states).tolist())
+    names = texts(parent.states, labels.LONGEST_STATE)
+    inside, outside = ([names[c] for c in sorted(part)] for part in (chosen, here - chosen))
+    text = _listed(inside)
+    if len(inside) > _MAX_LISTED >= len(outside) > 0:
+        text = f"not {' or '.join(outside)}"
+    full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
+    return text, full, {**left_over, parent: chosen}
 
 
 def _listed(names: list[str]) -> str:

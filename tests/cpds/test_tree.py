@@ -253,6 +253,42 @@ def test_what_is_impossible_is_not_drawn():
     np.testing.assert_array_equal(drawn, codes > 0)
 
 
+# ----------------------------------------------------------------------------- many-way splits
+
+
+def three_ways(*, continues):
+    """Return a tree of two splits of three branches, or the same tree of binary splits."""
+    b = bg.Split("place", ["c"], [0.5, 0.5], [0.4, 0.6], continues)
+    a = bg.Split("place", ["a"], [0.8, 0.2], b)
+    return tree(bg.Split("age", 40.0, a, bg.Split(AGE, 60.0, [0.3, 0.7], [0.1, 0.9], continues)))
+
+
+def test_many_way_splits_answer_as_binary_ones():
+    joined, binary = (three_ways(continues=value) for value in (True, False))
+    assert joined != binary
+    assert (joined.tree.depth, binary.tree.depth) == (2, 3)
+    assert joined.tree.height == binary.tree.height == 3
+    assert joined.tree.heads.tolist() == [0, 1, 0, 3, 1, 5, 6, 7, 8]
+    ours, theirs = network(joined), network(binary)
+    oracle = TreeOracle(ours)
+    for evidence in ({}, {"age": 50.0}, {"place": "b"}, {"age": 10.0, "place": "c"}):
+        found = ours.query("sick", evidence).probabilities
+        np.testing.assert_array_equal(found, theirs.query("sick", evidence).probabilities)
+        np.testing.assert_allclose(found, oracle.posterior(["sick"], evidence), atol=1e-12)
+
+
+def test_branches_of_many_way_splits_are_named():
+    title, _, *lines = repr(three_ways(continues=True)).splitlines()
+    assert title.endswith("5 leaves, depth 2")
+    assert [line.split("  ")[1] for line in lines] == [
+        "age ≤ 40 and place = a",
+        "40 < age ≤ 60",
+        "age > 60",
+        "age ≤ 40 and place = c",
+        "age ≤ 40 and place = b",
+    ]
+
+
 # -------------------------------------------------------------------------------------- errors
 
 
@@ -291,6 +327,16 @@ BAD_TREES = {
         "node 3 sum to 0.9, not to 1",
     ),
     "counts": ({"counts": [1.0, -1.0, 1, 1, 1]}, "counts takes finite"),
+    "left of": ({"continues": [0, 1, 0, 0, 0]}, "that at node 1 does not"),
+    "another parent": ({"continues": [0, 0, 1, 0, 0]}, "on the same parent.*at node 2 does not"),
+    "descending": (
+        {
+            "feature": [0, -1, 0, -1, -1],
+            "threshold": [40.0, 0, 40.0, 0, 0],
+            "continues": [False, False, True, False, False],
+        },
+        "a greater threshold.*at node 2",
+    ),
 }
 
 

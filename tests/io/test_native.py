@@ -437,6 +437,25 @@ def test_files_keep_trees_and_histograms(tmp_path):
     assert bg.load(tmp_path / "graph.bayesgraph") == graph
 
 
+def test_files_keep_splits_of_many_branches(tmp_path):
+    age, sick = bg.Continuous("age"), bg.Discrete("sick", [False, True])
+
+    def written(continues, name):
+        rest = bg.Split(age, 60.0, [0.5, 0.5], [0.2, 0.8], continues)
+        tree = bg.TreeCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], rest), [age])
+        net = bg.BayesianNetwork([tree, bg.HistogramCPD(age, [0.0, 40.0, 80.0], [0, 0.5, 0.5, 0])])
+        net.save(tmp_path / name)
+        assert bg.load(tmp_path / name) == net
+        bg.load(tmp_path / name).save(tmp_path / "again.bayesgraph")
+        assert (tmp_path / name).read_bytes() == (tmp_path / "again.bayesgraph").read_bytes()
+        return net
+
+    joined, binary = written(True, "joined.bayesgraph"), written(False, "binary.bayesgraph")
+    assert joined != binary
+    # Trees without such splits are written as ever, so that earlier versions read them.
+    assert b"continues" not in (tmp_path / "binary.bayesgraph").read_bytes()
+
+
 @pytest.mark.parametrize("seed", range(15))
 def test_files_keep_random_trees(tmp_path, seed):
     net = random_tree_network(seed)

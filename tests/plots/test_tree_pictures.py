@@ -61,6 +61,17 @@ def test_counts_and_depth():
     assert tree_to_dot(bg.TreeCPD(SICK, [0.5, 0.5])).count("50.0%") == 2
 
 
+def test_many_way_splits_are_drawn_as_one():
+    last = bg.Split(AGE, 60.0, [0.5, 0.5], [0.3, 0.7], continues=True)
+    rest = bg.Split(PLACE, ["b", "c"], [0.4, 0.6], bg.Split(AGE, 40.0, [1, 0], last), True)
+    cpd = bg.TreeCPD(SICK, bg.Split(PLACE, ["a"], [0.9, 0.1], rest), [AGE, PLACE])
+    text = tree_to_dot(cpd, max_depth=1)
+    assert [text.count(f"n0 -> n{k}") for k in range(5)] == [0, 1, 0, 1, 1]
+    assert "… 3 leaves" in text
+    for label in (" a ", " b, c ", " d, e, f ", " ≤ 40 ", " 40 … 60 ", " > 60 "):
+        assert f'[label="{label}"' in tree_to_dot(cpd)
+
+
 def test_numbers_at_the_leaves():
     X, y = {"s": ["u", "u", "v", "v"]}, [1.0, 3.0, 11.0, 13.0]
     reg = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=0)).fit(X, y)
