@@ -30,3 +30,8 @@ def ndtr(x: Any) -> Any:
 def polygamma(n: int, x: Any) -> Any:
     """Return the n-th derivative of the digamma function."""
     return scipy.special.polygamma(n, x)
+
+
+def betaincinv(a: Any, b: Any, p: Any) -> Any:
+    """Return the quantile p of the beta distribution with parameters a and b."""
+    return scipy.special.betaincinv(a, b, p)

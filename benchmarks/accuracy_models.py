@@ -78,6 +78,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     ),
     "hill-climb": lambda: bg.BayesianNetworkClassifier("hill_climb", discretizer="mdlp"),
     "tree": lambda: bg.DecisionTreeNetworkClassifier(ccp_alpha="cv"),
+    "c45": lambda: bg.DecisionTreeNetworkClassifier(criterion="gain_ratio", min_samples_leaf=2),
+    "chaid": lambda: bg.DecisionTreeNetworkClassifier(criterion="chaid", min_samples_leaf=5),
     "wanbia": bg.WeightedNaiveBayesClassifier,
     "weighted-class": lambda: bg.WeightedNaiveBayesClassifier("class"),
     "weighted-mixed": lambda: bg.WeightedNaiveBayesClassifier("mixed"),

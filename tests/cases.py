@@ -495,6 +495,20 @@ CLASSIFIERS = (
         without=_TREE,
     ),
     Case(
+        "tree-c45",
+        partial(bg.DecisionTreeNetworkClassifier, criterion="gain_ratio", smoothing=1.0),
+        class_is_root=False,
+        without=_TREE,
+    ),
+    Case(
+        "tree-chaid",
+        partial(
+            bg.DecisionTreeNetworkClassifier, criterion="chaid", alpha_split=0.5, smoothing=1.0
+        ),
+        class_is_root=False,
+        without=_TREE,
+    ),
+    Case(
         "lda",
         bg.DiscriminantAnalysisClassifier,
         kinds=("continuous",),

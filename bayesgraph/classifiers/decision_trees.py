@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph import late_methods
-from bayesgraph.classifiers.error_tree import ErrorTreeClassifier
+from bayesgraph.checks import whole_number
+from bayesgraph.classifiers.criterion_trees import CriterionGrowing
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
@@ -21,7 +23,14 @@ from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed, estimator
 from bayesgraph.classifiers.rows import Columns
-from bayesgraph.classifiers.tree_growing import Learner, Pruning, encoded, grow
+from bayesgraph.classifiers.tree_growing import (
+    Growing,
+    Learner,
+    Pruning,
+    ScikitLearn,
+    encoded,
+    grow,
+)
 from bayesgraph.classifiers.validation import (
     known_rows,
     number_column,
@@ -40,6 +49,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.learning import Smoothing
+from bayesgraph.learning.growing import ChiSquared, Criterion, ErrorRate, GainRatio, Limits
 from bayesgraph.learning.smoothing import SmoothingLike, one_of
 from bayesgraph.learning.trees import (
     estimate_roots,
@@ -54,19 +64,19 @@ from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Maximum number of entries of the matrix of leaf posteriors that `predict` holds at once.
 _CHUNK_NUMBERS = 2**22
-_CRITERIA = ("entropy", "gini", "log_loss", "error")
+_CRITERIA = ("entropy", "gini", "log_loss", "error", "gain_ratio", "chaid")
 
 
 @estimator
 class _GrownTree(Smoothed):
-    """Base class of trees that scikit-learn grows.
+    """Base class of trees.
 
     Parameters
     ----------
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
     max_leaf_nodes, min_impurity_decrease
         Stopping rules of scikit-learn's trees. Minimum numbers of samples count rows, whatever
-        their weights.
+        their weights, unless `criterion` says otherwise.
     ccp_alpha : float or "cv", default 0.0
         Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3);
         "cv" chooses it by cross-validation.
@@ -88,6 +98,8 @@ class _GrownTree(Smoothed):
     _fitted: ClassVar[Collection[str]] = ("ccp_alpha_",)
     # Name of the attribute that holds the variable whose CPD is the tree.
     _tree_variable: ClassVar[str] = "target_"
+    # scikit-learn's class.
+    _learner: ClassVar[Learner] = DecisionTreeClassifier
 
     network_: BayesianNetwork = field(init=False)
     layout_: Layout = field(init=False)
@@ -109,9 +121,9 @@ class _GrownTree(Smoothed):
     check_columns: bool = True
 
     def _grow(
-        self, learner: Learner, table: Table, y: NDArray[Any], weights: Floats
+        self, table: Table, y: NDArray[Any], weights: Floats
     ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
-        """Grow and prune a tree with scikit-learn, and estimate the marginals of all features.
+        """Grow and prune a tree, and estimate the marginals of all features.
 
         `y` has codes of classes, or numbers.
 
@@ -123,22 +135,24 @@ class _GrownTree(Smoothed):
         roots : dict from Variable to CPD
             The marginal CPD of each feature.
         """
-        # Pruning and class weights are applied here, not by scikit-learn's learner.
-        names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
-        growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
         pruning = Pruning(self.ccp_alpha, self.cv, self.one_standard_error, self.random_state)
         try:
-            splits, parents, self.ccp_alpha_ = grow(
-                learner, encoded(table), y, weights, growth, pruning
-            )
+            splits, parents, self.ccp_alpha_ = grow(self._growing(table, y, weights), pruning)
         except ValueError as error:
             # scikit-learn checks the parameters, as those of a class that the user does not know.
-            if learner.__name__ not in str(error):
+            if self._learner.__name__ not in str(error):
                 raise
-            said = str(error).replace(learner.__name__, type(self).__name__)
+            said = str(error).replace(self._learner.__name__, type(self).__name__)
             raise DataError(said) from error
         self.features_ = table.variables
         return splits, parents, estimate_roots(table, weights, splits, parents)
+
+    def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
+        """Return the way in which trees are grown; `y` has codes of classes, or numbers."""
+        # Pruning and class weights are applied here, not by scikit-learn's learner.
+        names = self._learner().get_params().keys() - {"ccp_alpha", "class_weight"}
+        growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
+        return ScikitLearn(self._learner, encoded(table), y, weights, growth)
 
     def _table(
         self, X: Any, y: Any, sample_weight: Any
@@ -182,23 +196,47 @@ class _GrownTree(Smoothed):
 class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     """A decision tree as a network: the features that it splits on are the parents of the class.
 
-    scikit-learn grows and prunes the tree, which becomes the CPD of the class given the features.
-    In the network the features are independent of each other. The probabilities of complete rows
-    are those of scikit-learn. A missing feature is marginalised exactly under its own distribution,
+    The tree becomes the CPD of the class given the features. In the network the features are
+    independent of each other. A missing feature is marginalised exactly under its own distribution,
     and the network answers every other query too, such as a feature given the class or the
     likelihood of a row.
 
+    scikit-learn grows trees by the entropy or the Gini index: the probabilities of complete rows
+    are then scikit-learn's. This library grows those of the other criteria: by classification
+    error, C4.5 (Quinlan 1993) and CHAID (Kass 1980), whose splits may have more than two branches.
+
     Missing values in fitting: scikit-learn chooses the splits and sends rows with a missing value
-    to the better side. The probabilities at the leaves are estimated from fractional rows (Quinlan
-    1993, section 3.2): a row with a missing value goes to both children, in the proportions that
-    prediction uses too. The fact that a value is missing is not treated as evidence.
+    to the better side; the other criteria divide such a row among the branches, and what a split
+    gains counts for the other rows only. The probabilities at the leaves are estimated from
+    fractional rows (Quinlan 1993, section 3.2): a row with a missing value goes to all children, in
+    the proportions that prediction uses too. The fact that a value is missing is not treated as
+    evidence.
 
     Parameters
     ----------
-    criterion : {"entropy", "gini", "log_loss", "error"}
-        By default the entropy, whose decrease is the gain in log likelihood of the leaves. "error"
-        is the share of rows that are not of the most frequent class, which scikit-learn does not
-        offer.
+    criterion : {"entropy", "gini", "log_loss", "error", "gain_ratio", "chaid"}
+        By default the entropy, whose decrease is the gain in log likelihood of the leaves. For
+        "gain_ratio" and "chaid", a row of weight 2 counts as two rows in all tests and minima.
+        * "error": the share of rows that are not of the most frequent class; binary splits.
+        * "gain_ratio", C4.5: of the splits of at least average information gain, that of the
+          largest ratio of gain to split information. Each state of a discrete feature is a branch;
+          at least two branches have `min_samples_leaf` rows (2 in Quinlan's program). The gain of a
+          threshold is reduced by the log of the number of thresholds (Quinlan 1996), and both
+          sides have a tenth of the rows of an average class, at most 25. See `confidence`.
+        * "chaid": the states of a discrete feature, or the intervals of a number, are merged while
+          chi-squared tests do not tell their classes apart, numbers only with their neighbours;
+          the split is on the feature whose groups have the lowest p-value, multiplied by the number
+          of ways to merge (Bonferroni). Missing values join the group that they resemble, if any.
+          The tests are rough for groups of few rows: see `min_samples_leaf`.
+    confidence : float or None, default 0.25
+        For "gain_ratio": confidence level of pessimistic pruning, by which a leaf replaces a
+        subtree if the upper limit of its error rate is not higher (Quinlan 1993, section 4.2;
+        without subtree raising). The lower, the smaller the tree; None does not prune.
+    alpha_merge, alpha_split : float, default 0.05
+        For "chaid": levels of significance below which two categories are not merged, and above
+        which a node is not split.
+    n_intervals : int, default 10
+        For "chaid": maximum number of intervals, of about equal weight, of a number.
     smoothing : float or Smoothing, default 0.0
         Its `alpha` is the mean pseudo-count of a class at each leaf; the pseudo-counts of a leaf
         are proportional to the class frequencies in all rows (the m-estimate, Cestnik 1990). The
@@ -238,6 +276,20 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
       x3 > 0.8 and x3 > 1.75  0.000  0.022  0.978
     >>> clf.query(evidence={"x3": 1.5}).argmax
     1
+    >>> X = {"outlook": ["sunny"] * 5 + ["overcast"] * 4 + ["rain"] * 5,
+    ...      "humid": [True] * 3 + [False] * 2 + [True, False] * 2 + [True, False] * 2 + [False],
+    ...      "windy": [False, True, False, False, True, False, True, True, False] + [False] * 3
+    ...               + [True] * 2}
+    >>> play = ["no"] * 3 + ["yes"] * 9 + ["no"] * 2
+    >>> c45 = DecisionTreeNetworkClassifier(criterion="gain_ratio", min_samples_leaf=2)
+    >>> c45.set_params(check_columns=False).fit(X, play).tree_
+    TreeCPD P(class | outlook, humid, windy), 5 leaves, depth 2
+      leaf                                  no    yes
+      outlook = overcast                 0.000  1.000
+      outlook = rain and windy = False   0.000  1.000
+      outlook = rain and windy = True    1.000  0.000
+      outlook = sunny and humid = False  0.000  1.000
+      outlook = sunny and humid = True   1.000  0.000
     """
 
     command: ClassVar[str] = "tree"
@@ -245,6 +297,10 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     _reads = ("alpha",)
 
     criterion: str = "entropy"
+    confidence: float | None = 0.25
+    alpha_merge: float = 0.05
+    alpha_split: float = 0.05
+    n_intervals: int = 10
     smoothing: SmoothingLike = 0.0
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -255,6 +311,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         """
         smoothing = self._smoothing()
         one_of("criterion", self.criterion, _CRITERIA)
+        self._check_levels()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
         labels, name = target_column(y)
@@ -264,8 +321,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
-        learner = ErrorTreeClassifier if self.criterion == "error" else DecisionTreeClassifier
-        splits, parents, roots = self._grow(learner, table, codes, weights)
+        splits, parents, roots = self._grow(table, codes, weights)
         amounts = np.where(codes[:, None] == np.arange(len(self.classes_)), weights[:, None], 0.0)
         counts = node_sums(splits, parents, roots, table, amounts)
         tree = replace(
@@ -280,6 +336,34 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         )
         self.target_ = target
         return self
+
+    def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
+        criterion = self._criterion()
+        if criterion is None:
+            return super()._growing(table, y, weights)
+        limits = {f.name: getattr(self, f.name) for f in fields(Limits)}
+        confidence = self.confidence if self.criterion == "gain_ratio" else None
+        return CriterionGrowing.of(table, y, weights, criterion, limits, confidence)
+
+    def _criterion(self) -> Criterion | None:
+        """Return the criterion, if it is one of this library."""
+        if self.criterion == "error":
+            return ErrorRate()
+        if self.criterion == "gain_ratio":
+            return GainRatio()
+        if self.criterion == "chaid":
+            return ChiSquared(self.alpha_merge, self.alpha_split, self.n_intervals)
+        return None
+
+    def _check_levels(self) -> None:
+        """Raise a DataError if a level of confidence or significance is out of range."""
+        for name in ("confidence", "alpha_merge", "alpha_split"):
+            level = getattr(self, name)
+            if name == "confidence" and level is None:
+                continue
+            if not isinstance(level, Real) or not 0 < float(level) < 1:
+                raise DataError(f"{name} is a number between 0 and 1; got {level!r}.")
+        whole_number("n_intervals", "intervals", self.n_intervals, 2)
 
 
 @estimator
@@ -332,6 +416,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     _fitted = ("ccp_alpha_", "leaf_")
     _tree_variable = "leaf_"
+    _learner = DecisionTreeRegressor
 
     target_: Continuous = field(init=False)
     leaf_: Discrete = field(init=False)
@@ -360,7 +445,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         numbers, name = number_column(y)
         found, table, numbers, weights = self._table(X, numbers, sample_weight)
         self._check(found, table, None)
-        splits, parents, roots = self._grow(DecisionTreeRegressor, table, numbers, weights)
+        splits, parents, roots = self._grow(table, numbers, weights)
         # Sums of squares of centred numbers lose fewer digits.
         centre = float(np.average(numbers, weights=weights))
         deviation = numbers - centre

@@ -1,4 +1,4 @@
-"""Growing and pruning of trees by scikit-learn, and their conversion to `Tree`.
+"""Growing of trees by scikit-learn or by this library, and their pruning by cross-validation.
 
 scikit-learn learns on single-precision columns. A continuous column is replaced by the ranks of its
 values, so that neither the unit nor the precision of the column matters. The threshold is then the
@@ -9,8 +9,8 @@ column becomes one indicator column for each state (a single column if there are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Variable
 
+Ints: TypeAlias = NDArray[np.integer[Any]]
 Learner: TypeAlias = type[DecisionTreeClassifier] | type[DecisionTreeRegressor]
 
 # Maximum number of subtrees that cross-validation compares; longer sequences are thinned evenly.
@@ -123,53 +124,111 @@ def _ranks(column: Floats) -> Floats:
 # --------------------------------------------------------------------------------------- growing
 
 
-def grow(
-    learner: Learner,
-    data: Encoded,
-    y: NDArray[Any],
-    weights: Floats,
-    parameters: Mapping[str, Any],
-    pruning: Pruning,
-) -> tuple[Tree, tuple[Variable, ...], float]:
-    """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
+class Growing(Protocol):
+    """A way to grow trees from the rows of a table.
 
-    The values at the nodes of the tree are zero; the caller replaces them.
-
-    Parameters
+    Attributes
     ----------
-    learner : DecisionTreeClassifier or DecisionTreeRegressor
-    data : Encoded
+    variables : tuple of Variable
+        To which trees refer by index.
     y : ndarray, shape (n_rows,)
         Codes of classes, or numbers.
     weights : ndarray, shape (n_rows,)
-    parameters : mapping
-        Parameters of the learner.
-    pruning : Pruning
+    is_class : bool
+        Whether `y` has codes of classes.
+    """
+
+    @property
+    def variables(self) -> tuple[Variable, ...]: ...
+    @property
+    def y(self) -> NDArray[Any]: ...
+    @property
+    def weights(self) -> Floats: ...
+    @property
+    def is_class(self) -> bool: ...
+
+    def tree(self, alpha: float) -> Tree:
+        """Return the tree that is pruned with the complexity parameter `alpha`."""
+
+    def alphas(self) -> Floats:
+        """Return complexity parameters at which the pruned tree changes, ascending."""
+
+    def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
+        """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas))."""
+
+
+def grow(growing: Growing, pruning: Pruning) -> tuple[Tree, tuple[Variable, ...], float]:
+    """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
+
+    The values at the nodes of the tree are zero; the caller replaces them.
     """
     if isinstance(pruning.ccp_alpha, str):
-        alpha = _cross_validated(learner, data.matrix, y, weights, parameters, pruning)
+        alpha = _cross_validated(growing, pruning)
     else:
         alpha = pruning.ccp_alpha
-    estimator = learner(**parameters, ccp_alpha=alpha)
-    grown = estimator.fit(data.matrix, y, sample_weight=weights).tree_
-    tree = _taken_over(grown, data)
+    tree = growing.tree(alpha)
     used = np.unique(tree.feature[tree.feature >= 0])
-    place = np.full(len(data.table.variables) + 1, -1)
+    place = np.full(len(growing.variables) + 1, -1)
     place[used] = np.arange(len(used))
-    parents = tuple(data.table.variables[k] for k in used)
+    parents = tuple(growing.variables[k] for k in used)
     width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
-    return (
-        Tree(
-            place[tree.feature],
-            tree.threshold,
-            tree.left_states[:, :width],
-            tree.left,
-            tree.right,
-            tree.values,
-        ),
-        parents,
-        float(alpha),
-    )
+    tree = replace(tree, feature=place[tree.feature], left_states=tree.left_states[:, :width])
+    return tree, parents, float(alpha)
+
+
+@dataclass(frozen=True)
+class ScikitLearn:
+    """Growing by scikit-learn; see `Growing`.
+
+    Attributes
+    ----------
+    learner : DecisionTreeClassifier or DecisionTreeRegressor
+    data : Encoded
+    y, weights : ndarray, shape (n_rows,)
+    parameters : mapping
+        Parameters of the learner.
+    """
+
+    learner: Learner
+    data: Encoded
+    y: NDArray[Any]
+    weights: Floats
+    parameters: Mapping[str, Any]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables of the table."""
+        return self.data.table.variables
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the tree is a classifier."""
+        return issubclass(self.learner, DecisionTreeClassifier)
+
+    def tree(self, alpha: float) -> Tree:
+        """Return the pruned tree; see `Growing`."""
+        return _taken_over(self._fitted(slice(None), alpha).tree_, self.data)
+
+    def alphas(self) -> Floats:
+        """Return complexity parameters; see `Growing`."""
+        path = self.learner(**self.parameters).cost_complexity_pruning_path(
+            self.data.matrix, self.y, sample_weight=self.weights
+        )
+        return np.unique(np.maximum(path.ccp_alphas, 0.0))
+
+    def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
+        """Return misclassifications or squared errors; see `Growing`."""
+        result = np.empty((len(test), len(alphas)))
+        y = self.y[test]
+        for k, alpha in enumerate(alphas.tolist()):
+            found = self._fitted(train, alpha).predict(self.data.matrix[test])
+            result[:, k] = found != y if self.is_class else (found - y) ** 2
+        return result
+
+    def _fitted(self, rows: Any, alpha: float) -> Any:
+        estimator = self.learner(**self.parameters, ccp_alpha=alpha)
+        weights = self.weights[rows]
+        return estimator.fit(self.data.matrix[rows], self.y[rows], sample_weight=weights)
 
 
 def _taken_over(grown: Any, data: Encoded) -> Tree:
@@ -247,38 +306,25 @@ def _middle(column: Floats, rows: Any, left: int, right: int) -> float:
 # --------------------------------------------------------------------------------------- pruning
 
 
-def _cross_validated(
-    learner: Learner,
-    matrix: NDArray[np.float32],
-    y: NDArray[Any],
-    weights: Floats,
-    parameters: Mapping[str, Any],
-    pruning: Pruning,
-) -> float:
+def _cross_validated(growing: Growing, pruning: Pruning) -> float:
     """Return the complexity parameter of minimum cross-validated error (Breiman et al. 1984, 3.4).
 
     Each subtree in the pruning sequence of all rows is optimal on an interval of the parameter, and
     is represented by the geometric mean of the ends of its interval. Errors are misclassification
     rates or mean squares. Of parameters with equal errors, that of the smaller tree is returned.
     """
-    path = learner(**parameters).cost_complexity_pruning_path(matrix, y, sample_weight=weights)
-    alphas = np.unique(np.maximum(path.ccp_alphas, 0.0))
+    alphas = growing.alphas()
     candidates = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
     if len(candidates) > _MAX_SUBTREES:
         at = np.linspace(0, len(candidates) - 1, _MAX_SUBTREES).round().astype(int)
         candidates = candidates[at]
+    y = growing.y
     if len(y) < 2 or len(candidates) == 1:
         return float(candidates[0])
     losses = np.zeros((len(y), len(candidates)))
-    for train, test in _splitter(learner, y, pruning).split(matrix, y):
-        for k, alpha in enumerate(candidates):
-            estimator = learner(**parameters, ccp_alpha=float(alpha))
-            estimator.fit(matrix[train], y[train], sample_weight=weights[train])
-            found = estimator.predict(matrix[test])
-            wrong = found != y[test]
-            is_class = issubclass(learner, DecisionTreeClassifier)
-            losses[test, k] = wrong if is_class else (found - y[test]) ** 2
-    share = weights / weights.sum()
+    for train, test in _splitter(growing, pruning).split(np.zeros((len(y), 1)), y):
+        losses[test] = growing.losses(train, test, candidates)
+    share = growing.weights / growing.weights.sum()
     error = share @ losses
     best = int(np.flatnonzero(error <= error.min() * (1 + 1e-12))[-1])
     if pruning.one_standard_error:
@@ -288,8 +334,8 @@ def _cross_validated(
     return float(candidates[best])
 
 
-def _splitter(learner: Learner, y: NDArray[Any], pruning: Pruning) -> Any:
-    is_class = issubclass(learner, DecisionTreeClassifier)
+def _splitter(growing: Growing, pruning: Pruning) -> Any:
+    y, is_class = growing.y, growing.is_class
     if not isinstance(pruning.cv, (int, np.integer)):
         return check_cv(pruning.cv, y, classifier=is_class)
     folds = min(int(pruning.cv), len(y))

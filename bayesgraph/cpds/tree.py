@@ -376,13 +376,19 @@ class TreeCPD(RootSummingCPD):
 
     def _path(self, leaf: int, above: NDArray[np.intp]) -> str:
         """Return the path to a leaf as text; ``above[node]`` is the parent node of each node."""
-        conditions: list[str] = []
+        taken: list[tuple[Variable, Branch]] = []
         while (node := int(above[leaf])) >= 0:
             head = int(self.tree.heads[node])
             branch = next(b for b in self.tree.branches(head) if b.node == leaf)
-            conditions.append(self._condition(self.parents[self.tree.feature[head]], branch))
+            taken.append((self.parents[self.tree.feature[head]], branch))
             leaf = head
-        return " and ".join(reversed(conditions)) or "always"
+        conditions: list[str] = []
+        possible: dict[Variable, NDArray[np.bool_]] = {}
+        for parent, branch in reversed(taken):
+            states = branch.states & possible.get(parent, np.True_)
+            possible[parent] = states
+            conditions.append(self._condition(parent, branch._replace(states=states)))
+        return " and ".join(conditions) or "always"
 
     def _condition(self, parent: Variable, branch: Branch) -> str:
         """Return the text of the condition of a branch of a split on `parent`: ``age ≤ 40``."""

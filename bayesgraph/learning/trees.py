@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -105,12 +106,7 @@ def node_sums(
     sums = np.zeros((tree.n_nodes, amounts.shape[1]))
     for start in range(0, table.n_rows, _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
-        part = {p: table.column(p)[rows] for p in parents}
-        matrix = np.empty((len(parents), len(amounts[rows])))
-        for k, parent in enumerate(parents):
-            matrix[k] = part[parent]
-            if isinstance(parent, Discrete):
-                matrix[k, matrix[k] < 0] = np.nan
+        matrix = node_columns(parents, table, rows)
         kernels.spread_over_nodes(
             sums, matrix, walked.flat, tree.height, share, np.ascontiguousarray(amounts[rows])
         )
@@ -118,6 +114,16 @@ def node_sums(
         if tree.feature[node] >= 0:
             sums[node] = sums[tree.left[node]] + sums[tree.right[node]]
     return sums
+
+
+def node_columns(parents: Sequence[Variable], table: Table, rows: Any) -> Floats:
+    """Return columns of some rows as kernels take them: (n_parents, n_rows), NaN where missing."""
+    matrix = np.empty((len(parents), len(np.arange(table.n_rows)[rows])))
+    for own, parent in zip(matrix, parents, strict=True):
+        own[:] = table.column(parent)[rows]
+        if isinstance(parent, Discrete):
+            own[own < 0] = np.nan
+    return matrix
 
 
 def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:

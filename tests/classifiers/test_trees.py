@@ -36,8 +36,16 @@ def predicted(X, y, criterion, **parameters):
 # ------------------------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.one_in(2)
-@parametrize_with_checks([bg.DecisionTreeNetworkRegressor(), bg.DecisionTreeNetworkClassifier()])
+@pytest.mark.one_in(5)
+@parametrize_with_checks(
+    [
+        bg.DecisionTreeNetworkRegressor(),
+        *(
+            bg.DecisionTreeNetworkClassifier(criterion=name)
+            for name in ("entropy", "gain_ratio", "chaid")
+        ),
+    ]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
