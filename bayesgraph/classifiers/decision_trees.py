@@ -205,12 +205,12 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     are then scikit-learn's. This library grows those of the other criteria: by classification
     error, C4.5 (Quinlan 1993) and CHAID (Kass 1980), whose splits may have more than two branches.
 
-    Missing values in fitting: scikit-learn chooses the splits and sends rows with a missing value
-    to the better side; the other criteria divide such a row among the branches, and what a split
-    gains counts for the other rows only. The probabilities at the leaves are estimated from
-    fractional rows (Quinlan 1993, section 3.2): a row with a missing value goes to all children, in
-    the proportions that prediction uses too. The fact that a value is missing is not treated as
-    evidence.
+    Missing values in fitting: while the tree grows, scikit-learn and "error" send rows with a
+    missing value to the better side; C4.5 divides such a row among the branches, and what a split
+    gains counts for the other rows only; for CHAID see `criterion`. The probabilities at the leaves
+    are estimated from fractional rows (Quinlan 1993, section 3.2): a row with a missing value goes
+    to all children, in the proportions that prediction uses too. The fact that a value is missing
+    is not treated as evidence.
 
     Parameters
     ----------
@@ -226,8 +226,8 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         * "chaid": the states of a discrete feature, or the intervals of a number, are merged while
           chi-squared tests do not tell their classes apart, numbers only with their neighbours;
           the split is on the feature whose groups have the lowest p-value, multiplied by the number
-          of ways to merge (Bonferroni). Missing values join the group that they resemble, if any.
-          The tests are rough for groups of few rows: see `min_samples_leaf`.
+          of ways to merge (Bonferroni). Missing values join the group that they resemble, or are
+          divided as in C4.5. The tests are rough for groups of few rows: see `min_samples_leaf`.
     confidence : float or None, default 0.25
         For "gain_ratio": confidence level of pessimistic pruning, by which a leaf replaces a
         subtree if the upper limit of its error rate is not higher (Quinlan 1993, section 4.2;

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -70,7 +71,8 @@ class Pruning:
     random_state: Any
 
     def __post_init__(self) -> None:
-        if isinstance(self.ccp_alpha, str) and self.ccp_alpha != "cv":
+        alpha: Any = self.ccp_alpha
+        if alpha != "cv" and (not isinstance(alpha, Real) or not float(alpha) >= 0):
             raise DataError(
                 f"ccp_alpha takes a number that is not negative, or 'cv'; got {self.ccp_alpha!r}."
             )

@@ -105,6 +105,7 @@ def test_weights_are_rows():
         ({"alpha_merge": 1.5}, "alpha_merge is a number"),
         ({"alpha_split": None}, "alpha_split is a number .* got None"),
         ({"n_intervals": 1}, "n_intervals is a number of intervals, 2 or more"),
+        ({"criterion": "error", "ccp_alpha": -1.0}, "ccp_alpha takes a number .*; got -1.0"),
         ({"criterion": "chaid", "max_depth": 0}, "of DecisionTreeNetworkClassifier .* Got 0"),
     ],
 )

@@ -332,7 +332,7 @@ def test_pruning_a_regression():
         ({"ccp_alpha": "cv", "cv": 1}, "2 or more; got 1"),
         ({"ccp_alpha": -1.0}, "ccp_alpha"),
         ({"max_depth": 0}, "'max_depth' parameter of DecisionTreeNetworkClassifier .* Got 0"),
-        ({"criterion": "chi2"}, "criterion= is one of 'entropy', .*'error'; got 'chi2'"),
+        ({"criterion": "chi2"}, "criterion= is one of 'entropy', .*'chaid'; got 'chi2'"),
         ({"smoothing": -1.0}, "alpha"),
         ({"unseen": "ignore"}, "unseen"),
         ({"class_weight": {0: -2.0}}, "class_weight= maps"),

@@ -127,14 +127,14 @@ class ErrorRate:
 
     def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
         """Return the split of a node, or None; see `Criterion`."""
-        feature, low, high, gain = _searched(kernels.error_split, rows, node, minima)
+        feature, low, high, left, gain = _searched(kernels.error_split, rows, node, minima)
         if feature < 0:
             return None
         if rows.place[feature]:
-            return Split(feature, gain, between=(low, high))
+            return Split(feature, gain, missing=0 if left else 1, between=(low, high))
         branch_of = np.zeros(rows.columns.n_codes[feature], dtype=np.int32)
         branch_of[low] = 1
-        return Split(feature, gain, branch_of)
+        return Split(feature, gain, branch_of, missing=1 if left else 0)
 
 
 @dataclass(frozen=True)

@@ -205,14 +205,14 @@ def error_split(
     n_classes: int,
     min_rows: float,
     min_weight: float,
-) -> tuple[int, int, int, float]:
+) -> tuple[int, int, int, bool, float]:
     """Return the binary split that decreases the classification error most.
 
     Of splits of equal decrease, the one with the largest decrease of the Gini index is returned,
     then the first. Otherwise splits that do not change the error would cut off single rows. Numbers
-    are split at a threshold, and a state from the other states. Parameters are as in
-    `gain_ratio_split`, but `min_rows` is the minimum number of rows of each branch, whatever their
-    weights and the parts of them, and `min_weight` its minimum weight.
+    are split at a threshold, and a state from the other states; missing values go to the better
+    side. Parameters are as in `gain_ratio_split`, but `min_rows` is the minimum number of rows of
+    each branch, whatever their weights, and `min_weight` its minimum weight.
 
     Returns
     -------
@@ -220,7 +220,8 @@ def error_split(
         -1 if there is no split.
     low, high : int
         Of a number, the largest code of the left branch and the smallest code of the right one; of
-        a discrete feature, `low` is the code of the state.
+        a discrete feature, `low` is the code of the state, whose branch is the left one here.
+    missing_left : bool
     gain : float
         Decrease of the weight of the rows that are not of the most frequent class of their node.
     """
@@ -228,14 +229,16 @@ def error_split(
     whole, known, left = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
     _weigh(mass, rows, share, weights, labels, whole)
     rounding = ROUNDING * whole.sum()
+    most = whole.max()
     gain, purity, feature, low, high = -np.inf, -np.inf, -1, -1, -1
+    missing_left = False
     for j in range(len(codes)):
         code = codes[j]
         counts, size = np.empty((0, n_classes)), np.empty(0)
         if place[j]:
             sorted_rows = order[place[j]]
             first = _observed(code, sorted_rows, mass, labels, whole, known)
-            last, n_known = len(sorted_rows) - 1, float(len(sorted_rows) - first)
+            last, n_missing = len(sorted_rows) - 1, float(first)
         else:
             sorted_rows = rows
             counts, size = np.empty((n_codes[j], n_classes)), np.empty(n_codes[j])
@@ -243,13 +246,9 @@ def error_split(
             known[:] = 0.0
             for s in range(n_codes[j]):
                 known += counts[s]
-            n_known = size.sum()
+            n_missing = len(rows) - size.sum()
             # Of two states, one is split from the other.
             first, last = (1 if n_codes[j] == 2 else 0), n_codes[j]
-        weight, most, squares = known.sum(), 0.0, 0.0
-        for c in range(n_classes):
-            most = max(most, known[c])
-            squares += known[c] * known[c]
         left[:] = 0.0
         n_left = 0.0
         for i in range(first, last):
@@ -264,23 +263,30 @@ def error_split(
                 left[:] = counts[i]
                 n_left = size[i]
                 at = after = np.int32(i)
-            if min(n_left, n_known - n_left) < min_rows:
+            # Both branches have rows with a value.
+            if min(n_left, len(rows) - n_missing - n_left) < 1.0:
                 continue
-            a = b = most_a = most_b = squares_a = squares_b = 0.0
-            for c in range(n_classes):
-                here, there = left[c], known[c] - left[c]
-                a, b = a + here, b + there
-                most_a, most_b = max(most_a, here), max(most_b, there)
-                squares_a, squares_b = squares_a + here * here, squares_b + there * there
-            if min(a, b) < min_weight or min(a, b) <= rounding:
-                continue
-            found = most_a + most_b - most
-            if found < gain - rounding:
-                continue
-            pure = squares_a / a + squares_b / b - squares / weight
-            if found > gain + rounding or pure > purity + rounding:
-                gain, purity, feature, low, high = found, pure, j, at, after
-    return feature, low, high, gain
+            for side in range(2 if n_missing > 0.0 else 1):
+                here = n_left + side * n_missing
+                if min(here, len(rows) - here) < min_rows:
+                    continue
+                a = b = most_a = most_b = squares_a = squares_b = 0.0
+                for c in range(n_classes):
+                    mine = left[c] + side * (whole[c] - known[c])
+                    other = whole[c] - mine
+                    a, b = a + mine, b + other
+                    most_a, most_b = max(most_a, mine), max(most_b, other)
+                    squares_a, squares_b = squares_a + mine * mine, squares_b + other * other
+                if min(a, b) < min_weight or min(a, b) <= rounding:
+                    continue
+                found = most_a + most_b - most
+                if found < gain - rounding:
+                    continue
+                pure = squares_a / a + squares_b / b
+                if found > gain + rounding or pure > purity + rounding:
+                    gain, purity, feature, low, high = found, pure, j, at, after
+                    missing_left = side == 1
+    return feature, low, high, missing_left, gain
 
 
 @kernel(interpreted=False)
