@@ -38,6 +38,14 @@ def test_quinlans_example_of_pruning():
     assert pessimistically_pruned(tree, 0.95).splits[0] is not None
 
 
+def test_subtrees_without_fewer_errors_are_leaves():
+    # Both states have the same most frequent class, so that the split saves no error.
+    x, y = np.repeat(["u", "v"], [40, 40]), np.repeat([0, 1, 0, 1], [38, 2, 25, 15])
+    tree = grown(table(x=list(x)), y, GainRatio())
+    assert tree.splits[0] is not None
+    assert pessimistically_pruned(tree, 0.999).splits[0] is None
+
+
 def example(seed, criterion):
     random = np.random.default_rng(seed)
     x = random.normal(size=(120, 2))
