@@ -71,7 +71,8 @@ def test_merging_is_that_of_a_search_over_all_pairs(ordered, floats, seed):
 
 
 def test_merging_by_hand():
-    # Neighbours: 3.8 and 0.0 of 1 degree between rows 1 and 2, 2 and 3; then 9.8 of {1}, {2, 3}.
+    # Chi-squared of 1 degree, of which 3.84 is significant: 3.91 between the first two rows, 0
+    # between the second and the third, and then 6.11 between the first and both of them.
     counts = [[20, 10], [10, 15], [20, 30], [1, 40]]
     assert merged(counts) == [0, 1, 1, 3]
     assert merged(counts, ordered=True) == [0, 1, 1, 3]
