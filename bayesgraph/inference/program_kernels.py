@@ -647,7 +647,7 @@ def compile_tree(
             for q in range(residual[c]):
                 v = member[first_at + q]
                 best = n_factors + n_cliques
-                least = entries[c] + 1
+                shortest = entries[c] + 1
                 for shift in range(2):
                     o = n_factors + first_child[c] if shift == 0 else first[c]
                     o = -1 if shift == 0 and first_child[c] < 0 else o
@@ -657,8 +657,8 @@ def compile_tree(
                         for a in range(begin[o], end[o]):
                             length *= cards[axis[a]]
                             has |= axis[a] == v
-                        if has and length < least:
-                            best, least = o, length
+                        if has and length < shortest:
+                            best, shortest = o, length
                         if shift:
                             o = following[o]
                         else:

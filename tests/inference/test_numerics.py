@@ -166,3 +166,24 @@ def test_rows_that_sum_to_one_only_nearly_are_used_as_given():
     assert net["b"].values[0, 0] == 0.3333333
     assert net.query("a").probabilities == pytest.approx([0.5, 0.5], abs=1e-6)
     assert sum(net.query("b").values()) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_sum_of_products_that_underflows_in_a_large_table():
+    """Both tables have only 1e-160 where the other has no zero, and nothing else to multiply."""
+    random = np.random.default_rng(0)
+    x, y, e = bg.Discrete("x", range(30)), bg.Discrete("y", range(30)), bg.Discrete("e", [0, 1])
+    f, g = (random.uniform(0.5, 1.0, (30, 30)) for _ in range(2))
+    g[:, 0] = 0.0
+    rows = np.where(np.arange(30) == 0, 1.0, f * 1e-160)
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(x, np.full(30, 1 / 30)),
+            bg.TableCPD(y, rows, parents=[x]),
+            bg.TableCPD(e, np.stack([1.0 - g * 1e-160, g * 1e-160], axis=-1), parents=[x, y]),
+        ]
+    )
+    found = net.marginals({"e": 1})
+    expected = (f * g).sum(axis=1)
+    np.testing.assert_allclose(found["x"].probabilities, expected / expected.sum(), atol=1e-12)
+    log_mass = math.log(expected.sum() / 30) + 320 * math.log(0.1)
+    assert found.log_evidence == pytest.approx(log_mass, abs=1e-9)
