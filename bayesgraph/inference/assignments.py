@@ -89,16 +89,17 @@ class TableAssignments:
             states, log_mass = found[-1]
             begin, excluded = branch
             for at in range(begin, len(order)):
-                values = _local(run, order[at], states)
+                values, choices = _local(run, order[at], states)
                 members, cards = _leaving(run, order[at])
                 taken = int(np.ravel_multi_index(tuple(states[members]), cards))
                 here = (excluded if at == begin else frozenset()) | {taken}
-                lost = values[taken]
-                values[list(here)] = -np.inf
+                lost = values[np.searchsorted(choices, taken)]
+                values[np.searchsorted(choices, list(here))] = -np.inf
                 best = int(np.argmax(values))
                 if values[best] > -np.inf:
                     counter += 1
                     value = log_mass + float(values[best] - lost)
+                    best = int(choices[best])
                     heapq.heappush(heap, (-value, counter, states, at, best, here))
             if not heap:
                 break
@@ -158,25 +159,22 @@ def _leaving(run: Run, clique: int) -> tuple[Ints, tuple[int, ...]]:
     return members, tuple(tree.cards[members].tolist())
 
 
-def _local(run: Run, clique: int, states: Ints) -> Floats:
-    """Return the log value of each joint state of the variables that a clique eliminates.
+def _local(run: Run, clique: int, states: Ints) -> tuple[Floats, Ints]:
+    """Return the log values of joint states of the variables that a clique eliminates.
 
     The value is the product of the clique's factors and incoming messages. The other variables of
-    the clique have the states in `states`, an array over all free variables.
+    the clique have the states in `states`, an array over all free variables. The second array has
+    the numbers of the joint states, ascending; those of a compressed clique are the possible ones.
     """
-    values = np.empty((1, math.prod(_leaving(run, clique)[1])))
-    tree = run.program.tree
-    operands = kernels.operand_lists(tree.home, tree.parent, run.program.up)
-    kernels.local_values(
-        clique,
-        states[None],
-        run.program,
-        operands,
-        run.tables,
-        run.offsets,
-        run.space,
-        False,
-        values,
-    )
-    row: Floats = values[0]
-    return row
+    program, tree = run.program, run.program.tree
+    operands = kernels.operand_lists(tree.home, tree.parent, program.up)
+    fixed = program, operands, run.tables, run.offsets, run.space, False
+    n = math.prod(_leaving(run, clique)[1])
+    n_rows = kernels.n_rows(program, clique)
+    if n_rows < 0:
+        values = np.empty((1, n))
+        kernels.local_values(clique, states[None], *fixed, values)
+        return values[0], np.arange(n)
+    listed = np.empty(n_rows)
+    begin, end = kernels.listed_values(clique, states, *fixed, listed)
+    return listed[: end - begin], program.code[begin:end] % n

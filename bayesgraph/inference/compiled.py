@@ -19,7 +19,7 @@ from bayesgraph import parallel
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.contract import Case
-from bayesgraph.inference.junction import Ints, Program, Restricted
+from bayesgraph.inference.junction import Ints, Program, Restricted, Tree
 from bayesgraph.inference.memory import (
     BYTES,
     borrow,
@@ -27,7 +27,8 @@ from bayesgraph.inference.memory import (
     give_back,
     memory_error,
 )
-from bayesgraph.inference.programs import Relevance, compile_query, restrict
+from bayesgraph.inference.programs import Relevance, compile_query, plan_tree, restrict
+from bayesgraph.inference.supports import Findings
 from bayesgraph.inference.tables import Tables
 
 # Maximum number of free variables for which enumeration is considered.
@@ -104,6 +105,19 @@ class CompiledTables:
         stage[list(maximized)] = 1
         return stage
 
+    def tree(
+        self,
+        observed: Sequence[int],
+        soft: Sequence[int] = (),
+        targets: Sequence[int] = (),
+        relevance: Relevance = Relevance.EVERYTHING,
+        *,
+        maximized: Sequence[int] | None = None,
+    ) -> Tree:
+        """Return the junction tree of a query, of any size; for the parameters see `program`."""
+        restricted = self.restricted(observed, soft, targets, relevance)
+        return plan_tree(restricted, stage=self.stages(maximized), plan_only=True)
+
     def program(
         self,
         observed: Sequence[int],
@@ -113,7 +127,10 @@ class CompiledTables:
         *,
         both: bool = False,
         maximized: Sequence[int] | None = None,
+        tree: Tree | None = None,
         memory_limit: float | None = None,
+        compress: bool = False,
+        hard: Findings | None = None,
     ) -> Program:
         """Return the elimination program of a query, compiled for a set of observed variables.
 
@@ -129,20 +146,27 @@ class CompiledTables:
             Whether to compile both passes, whose result is the marginal of every free variable.
         maximized : sequence of int, optional
             Variables that are maximised after all others have been summed out.
+        tree : Tree, optional
+            The result of `tree` for the same query.
         memory_limit : float, optional
             Bytes; by default half of the machine's memory.
+        compress, hard
+            See `compile_query`.
         """
-        stage = self.stages(maximized)
-        restricted = self.restricted(observed, soft, targets, relevance)
+        if tree is None:
+            tree = self.tree(observed, soft, targets, relevance, maximized=maximized)
         # With variables to maximise the result is the maximum, not the table of the targets.
         return compile_query(
             self.tables,
-            restricted,
+            tree,
             soft,
-            targets if stage is None else (),
+            targets if maximized is None else (),
             both=both,
-            maximized=stage,
+            maximized=self.stages(maximized),
             memory_limit=memory_limit,
+            compress=compress,
+            # Without evidence there is only one case.
+            hard=hard if observed else {},
         )
 
     # --------------------------------------------------------------------------------------- runs
@@ -264,12 +288,22 @@ class CompiledTables:
         return found.factors, found.variables.tolist()
 
 
+def held_entries(program: Program) -> int:
+    """Return the number of entries that a run holds, with the keys and lists of the program."""
+    return program.n_work + program.n_result + (len(program.code) if program.layout.size else 0)
+
+
+def held_bytes(program: Program) -> float:
+    """Return the bytes that are limited: of the largest table, or of what a run holds."""
+    return BYTES * max(program.tree.largest, held_entries(program))
+
+
 def _check_memory(program: Program, memory_limit: float | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    tree, workspace = program.tree, program.n_work + program.n_result
-    if BYTES * max(tree.largest, workspace) <= limit:
+    if held_bytes(program) <= limit:
         return
-    for what, entries in (("a table", tree.largest), ("a workspace", workspace)):
+    tree = program.tree
+    for what, entries in (("a table", tree.largest), ("a workspace", held_entries(program))):
         if BYTES * entries > limit:
             raise memory_error(what, entries, tree.width, limit)
 

@@ -201,11 +201,14 @@ class Pattern(NamedTuple):
         case.
     rows : bool
         Whether the evidence is a batch of rows, where observed variables may have missing values.
+    states : tuple
+        Values of the observed variables, for plans that depend on them; otherwise empty.
     """
 
     observed: tuple[int, ...]
     soft: tuple[int, ...] = ()
     rows: bool = False
+    states: tuple[Any, ...] = ()
 
 
 class Case(NamedTuple):

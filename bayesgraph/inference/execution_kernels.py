@@ -26,16 +26,23 @@ from bayesgraph.inference.program_kernels import (
     CLEAR,
     CONTRACT,
     COPY,
+    DATA,
     DIVIDE,
+    GATHER,
     HEAD,
+    LISTED,
     LOOP,
     MASS,
     MAXIMUM,
     MULTIPLY,
+    N_ROWS,
     ONES,
+    OPERAND,
     RESULT,
     SCALE,
+    SCATTER,
     SHORT,
+    STATES,
     TABLE,
 )
 from bayesgraph.parallel import by_rows
@@ -527,6 +534,60 @@ def _add_logarithmic(
 
 
 @kernel(error_model="numpy")
+def _gather(
+    operation: int,
+    target: Floats,
+    t: int,
+    n: int,
+    source: Floats,
+    s: int,
+    listed: NDArray[np.int32],
+    at: int,
+    logarithmic: bool,
+) -> None:
+    """Copy or multiply in the entry of `source` that is listed for each of n rows from `at` on."""
+    to, begin, base = np.uint64(t), np.uint64(at), np.uint64(s)
+    if operation == COPY:
+        for i in range(np.uint64(n)):
+            target[to + i] = source[base + np.uint64(listed[begin + i])]
+    elif logarithmic:
+        for i in range(np.uint64(n)):
+            target[to + i] += source[base + np.uint64(listed[begin + i])]
+    else:
+        for i in range(np.uint64(n)):
+            target[to + i] *= source[base + np.uint64(listed[begin + i])]
+
+
+@kernel(error_model="numpy")
+def _scatter(
+    target: Floats,
+    t: int,
+    n: int,
+    source: Floats,
+    s: int,
+    listed: NDArray[np.int32],
+    at: int,
+    logarithmic: bool,
+    maximum: bool,
+) -> None:
+    """Add each of n rows to the entry of `target` that is listed from `at` on.
+
+    Of logarithms the maximum is taken if `maximum` is set, else log-sum-exp.
+    """
+    to, begin, base = np.uint64(t), np.uint64(at), np.uint64(s)
+    for i in range(np.uint64(n)):
+        k = to + np.uint64(listed[begin + i])
+        x = source[base + i]
+        if not logarithmic:
+            target[k] += x
+        elif maximum:
+            target[k] = max(target[k], x)
+        elif x > -np.inf:
+            high = max(target[k], x)
+            target[k] = high + np.log1p(np.exp(min(target[k], x) - high))
+
+
+@kernel(error_model="numpy")
 def run(
     code: Ints,
     tables: Floats,
@@ -573,6 +634,7 @@ def run(
     status = OK
     zero = -np.inf if logarithmic else 0.0
     bits = work.view(np.int64)
+    listed = code.view(np.int32)
     pair = np.zeros(2, np.int64)
     numbers = pair.view(np.float64)
     index = np.zeros(64, np.int64)
@@ -700,6 +762,24 @@ def run(
             for k in range(n_loop - 1, -1, -1):
                 loop[k] = first % code[loop_at + k]
                 first //= code[loop_at + k]
+            at += code[at + 1]
+        elif operation == GATHER:
+            s, data = code[at + 4], work
+            if code[at + 5] == TABLE:
+                s, data = offsets[s], tables
+            place = len(listed) + code[at + 6]
+            _gather(
+                code[at + 7], work, code[at + 2], code[at + 3], data, s, listed, place, logarithmic
+            )
+            at += LISTED
+        elif operation == SCATTER:
+            place, maximum = len(listed) + code[at + 6], code[at + 5] == MAXIMUM
+            _scatter(
+                work, code[at + 2], code[at + 3], work, code[at + 4], listed, place, logarithmic,
+                maximum,
+            )  # fmt: skip
+            at += LISTED
+        elif operation == DATA:
             at += code[at + 1]
         else:  # AGAIN
             turns -= 1
@@ -914,6 +994,76 @@ def local_values(
     return n
 
 
+def n_rows(program: Program, c: int) -> int:
+    """Return the number of rows of a clique that is held compressed, -1 of other cliques."""
+    layout = program.layout
+    return int(layout[N_ROWS, len(program.tree.factors) + c]) if layout.size else -1
+
+
+@kernel(error_model="numpy")
+def _lower_bound(keys: Ints, begin: int, end: int, key: int) -> int:
+    """Return the first place in a range of ascending keys from which none is less than the key."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if keys[middle] < key:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@kernel(work=lambda c, assigned, *_: 4 * len(assigned), error_model="numpy")
+def listed_values(
+    c: int,
+    assigned: Ints,
+    program: Program,
+    operands: tuple[Ints, Ints],
+    tables: Floats,
+    offsets: Ints,
+    work: Floats,
+    linear: bool,
+    values: Floats,
+) -> tuple[int, int]:
+    """Write the values of a compressed clique's rows that agree with the states in `assigned`.
+
+    See `local_values`; `assigned` has shape (n,), `values` one entry for each row of the clique at
+    least. Returns where the keys of the rows begin and end in the program, which has one pass.
+    """
+    tree, code, layout = program.tree, program.code, program.layout
+    cards, member, c_start = tree.cards, tree.member, tree.c_start
+    n_factors = len(tree.start) - 1
+    listed = code.view(np.int32)
+    first, following = operands
+    leaving, key = 1, 0
+    for at in range(c_start[c], c_start[c] + tree.residual[c]):
+        leaving *= cards[member[at]]
+    for at in range(c_start[c] + tree.residual[c], c_start[c + 1]):
+        key = key * cards[member[at]] + assigned[member[at]]
+    keys_at = len(code) + layout[STATES, n_factors + c]
+    keys_end = keys_at + layout[N_ROWS, n_factors + c]
+    begin = _lower_bound(code, keys_at, keys_end, key * leaving)
+    end = _lower_bound(code, begin, keys_end, (key + 1) * leaving)
+    for i in range(end - begin):
+        values[i] = 1.0 if linear else 0.0
+    o = first[c]
+    while o >= 0:
+        data = work
+        if o >= n_factors:
+            origin = program.up[o - n_factors]
+        else:
+            origin = program.source[o]
+            if program.kind[o] == TABLE:
+                origin, data = offsets[origin], tables
+        at = len(listed) + layout[OPERAND, o] + begin - keys_at
+        for i in range(end - begin):
+            if linear:
+                values[i] *= data[origin + listed[at + i]]
+            else:
+                values[i] += data[origin + listed[at + i]]
+        o = following[o]
+    return begin, end
+
+
 # Number of rows of draws for which the values at a clique are computed together.
 _ROWS_TOGETHER = 64
 
@@ -961,25 +1111,37 @@ def decode(
     """
     tree = program.tree
     cards, c_start, member, residual = tree.cards, tree.c_start, tree.member, tree.residual
-    n_cliques = len(residual)
-    largest = 1
+    n_cliques, n_factors = len(residual), len(tree.start) - 1
+    layout, compressed = program.layout, program.layout.shape[1] > 0
+    largest = most_rows = 1
     for c in range(n_cliques):
         n = 1
+        if compressed and layout[N_ROWS, n_factors + c] >= 0:
+            most_rows = max(most_rows, layout[N_ROWS, n_factors + c])
+            continue
         for k in range(residual[c]):
             n *= cards[member[c_start[c] + k]]
         largest = max(largest, n)
+    group = np.empty(most_rows)
     rows_together = min(len(assigned), _ROWS_TOGETHER)
     block = np.empty((rows_together, largest))
     operands = operand_lists(tree.home, tree.parent, program.up)
     for c in range(n_cliques - 1, -1, -1):
         if residual[c] == 0 or not chosen[c]:
             continue
-        n = 0
+        n = begin = 0
+        listed = compressed and layout[N_ROWS, n_factors + c] >= 0
         for row in range(len(assigned)):
-            if row % _ROWS_TOGETHER == 0:
+            values = block[row % _ROWS_TOGETHER]
+            if listed:
+                values = group
+                begin, end = listed_values(
+                    c, assigned[row], program, operands, tables, offsets, work, linear, group
+                )
+                n = end - begin
+            elif row % _ROWS_TOGETHER == 0:
                 rows = assigned[row : row + rows_together]
                 n = local_values(c, rows, program, operands, tables, offsets, work, linear, block)
-            values = block[row % _ROWS_TOGETHER]
             best = 0
             if uniform.shape[1]:
                 if not linear:
@@ -1002,6 +1164,8 @@ def decode(
                 for i in range(1, n):
                     if values[i] > values[best]:
                         best = i
+            if listed:  # the variables that are eliminated are the last of a key
+                best = program.code[begin + best]
             for k in range(residual[c] - 1, -1, -1):
                 v = member[c_start[c] + k]
                 assigned[row, v] = best % cards[v]

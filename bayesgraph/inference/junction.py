@@ -161,6 +161,8 @@ class Program(NamedTuple):
     halves : shape (2 k,)
         Begins and ends of the ranges of the program that two threads may share: each range clears
         the sums of a large table and contains the loop that computes them.
+    layout : shape (5, m + n_cliques) or (5, 0)
+        Which cliques are held compressed, and where; see `program_kernels.compile_tree`.
     n_work, n_result : int
         Number of entries of the workspace and of the result.
     """
@@ -177,5 +179,6 @@ class Program(NamedTuple):
     soft_at: Ints
     maximal: Ints
     halves: Ints
+    layout: Ints
     n_work: int
     n_result: int

@@ -64,7 +64,11 @@ class Plan(Displayed):
     joint : tuple of variables
         Variables whose joint states are enumerated, without intermediate tables.
     workspace : int
-        Number of entries of the arrays that a compiled program writes; 0 if nothing is compiled.
+        Number of entries of the arrays that a compiled program writes, with the lists of compressed
+        cliques; 0 if nothing is compiled.
+    entries : tuple of int, optional
+        If cliques with many zeros are held compressed: the number of entries of all cliques before,
+        and how many are held.
     parts : tuple of Plan
         Plans of the solvers to which a composite solver delegates.
     """
@@ -76,6 +80,7 @@ class Plan(Displayed):
     passes: int = 1
     joint: tuple[Variable, ...] = ()
     workspace: int = 0
+    entries: tuple[int, int] | None = None
     parts: tuple[Plan, ...] = ()
 
     @property
@@ -147,6 +152,7 @@ class Plan(Displayed):
             ("passes", self.passes > 1, str(self.passes)),
             ("induced width", True, str(self.width)),
             ("largest table", True, _size(self.largest_table)),
+            ("compressed", self.entries is not None, _compressed(self.entries or (0, 0))),
             ("workspace", self.workspace > 0, _size(self.workspace)),
             ("multiplications", True, f"{format_count(self.multiplications)} (about {seconds})"),
             ("components", self.components > 1, f"{format_count(self.components)} Gaussians"),
@@ -165,6 +171,11 @@ class Plan(Displayed):
 
 def _size(numbers: int) -> str:
     return f"{format_count(numbers)} numbers ({format_bytes(BYTES * numbers)})"
+
+
+def _compressed(entries: tuple[int, int]) -> str:
+    before, after = map(format_count, entries)
+    return f"{after} of {before} entries of all tables are held"
 
 
 def _names(scope: Sequence[Variable]) -> str:

@@ -31,11 +31,20 @@ from bayesgraph.inference.planning_kernels import (
 COPY, MULTIPLY, ADD, CLEAR, LOOP, AGAIN, SCALE, DIVIDE, RESULT, MASS, ONES, CONTRACT = np.arange(
     1, 13
 )
-# CONTRACT, which adds products of two sources, consists of: operation, length, target, first
-# source, its kind, second source, its kind, number of dimensions, then (count, target step, steps
-# of the sources) for each dimension.
+# Operations on compressed cliques. GATHER, which copies or multiplies in a listed entry of the
+# source for each row, and SCATTER, which adds each row to a listed entry of the target, consist of:
+# operation, length, target, rows, source, kind of source, position of the list, operation (COPY,
+# MULTIPLY or ADD). DATA, at the end, consists of operation, length, all lists and keys. Positions
+# are counted back from the end of the program, those of lists in halves of its integers.
+GATHER, SCATTER, DATA = np.arange(13, 16)
 # Length of an instruction up to its dimensions, and length of an instruction without dimensions.
 HEAD, SHORT = 7, 6
+# Length of an instruction on compressed cliques.
+LISTED = 8
+# Rows of a layout, see `compile_tree`.
+N_ROWS, SEPARATOR, OPERAND, OWN, STATES = np.arange(5)
+# Maximum number of joint states of variables whose marginals are sums of one table.
+_GROUP = 4096
 # Kinds of source: the workspace, or the table of a factor, reduced to the observed states.
 WORK, TABLE = np.arange(2)
 # Kind of source that makes a sum a maximum; the source itself is the workspace.
@@ -412,6 +421,38 @@ def _sum_of_products(
 
 
 @kernel(error_model="numpy")
+def group_begin(counts: Ints, end: int) -> int:
+    """Return where the group of variables begins that ends before a place.
+
+    The joint states of a group, given the numbers of states of the variables, are few. The
+    marginals of the variables that a compressed clique eliminates are sums of the tables of groups.
+    """
+    begin, n = end - 1, counts[end - 1]
+    while begin > 0 and n * counts[begin - 1] <= _GROUP:
+        begin -= 1
+        n *= counts[begin]
+    return begin
+
+
+@kernel(error_model="numpy")
+def _listed(
+    code: Ints,
+    size: int,
+    operation: int,
+    target: int,
+    n: int,
+    source: int,
+    kind: int,
+    a: int,
+    b: int,
+) -> int:
+    """Append an instruction on the n rows of a compressed clique; return the code size."""
+    code[size], code[size + 1], code[size + 2], code[size + 3] = operation, LISTED, target, n
+    code[size + 4], code[size + 5], code[size + 6], code[size + 7] = source, kind, a, b
+    return size + LISTED
+
+
+@kernel(error_model="numpy")
 def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
     """Tell whether the scale of clique c's message counts for the probability of the evidence.
 
@@ -440,6 +481,7 @@ def compile_tree(
     maximized: Ints,
     targets: Ints,
     both: bool,
+    layout: Ints,
 ) -> Program:
     """Return the elimination program that passes messages over a junction tree.
 
@@ -454,6 +496,13 @@ def compile_tree(
     both : bool
         Whether to compile both passes: the result is the marginal of every variable, in order.
         Otherwise the program has only the first pass: the result is the joint table of the targets.
+    layout : shape (5, n_factors + n_cliques), or (5, 0) if no clique is held compressed
+        For each operand (the factors, then the message of each clique to its parent): the number of
+        rows of the clique that sends the message, and the number of entries of the message, -1
+        where they are not compressed; positions, as in the instructions, of the entries of the
+        operand for the rows of the clique that multiplies it, and of the message for those of the
+        clique that sends it (at a root: of the result); the position of lists of the states of
+        each group (see `group_begin`) of the variables that leave, or without `both` of the keys.
     """
     variables, factors, cards, start, item = (
         tree.variables, tree.factors, tree.cards, tree.start, tree.item,
@@ -511,6 +560,8 @@ def compile_tree(
     up = filled(n_cliques, -1)
     maximal = filled(n_cliques, 0)
     largest = 1
+    compressed = layout.shape[1] > 0
+    most_rows = 0
     for c in range(n_cliques - 1, -1, -1):
         distance = 1
         for at in range(c_start[c + 1] - 1, c_start[c] - 1, -1):
@@ -520,6 +571,13 @@ def compile_tree(
             if at == c_start[c] + residual[c]:
                 separator[c] = distance
         entries[c] = distance
+        if compressed:
+            rows = layout[N_ROWS, n_factors + c]
+            if layout[SEPARATOR, n_factors + c] >= 0:
+                separator[c] = layout[SEPARATOR, n_factors + c]
+            if rows >= 0:
+                most_rows = max(most_rows, rows)
+                distance = 1
         if residual[c]:
             largest = max(largest, distance)
         if len(maximized):
@@ -534,7 +592,7 @@ def compile_tree(
     first, following = linked(owner, n_cliques, False)
     first_child, next_child = linked(parent, n_cliques, False)
     tile = free
-    free += min(TILE, largest)
+    free += max(min(TILE, largest), 0 if both else most_rows)
     # The result: marginals one after the other, or the joint table of the targets.
     number_of = filled(len(tables.cards), -1)
     result = filled(n + 1, 0)
@@ -578,6 +636,107 @@ def compile_tree(
             counts[k] = cards[v]
             own[k] = stride[n_items + first_at + k]
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
+        rows = layout[N_ROWS, n_factors + c] if compressed else -1
+        if rows >= 0:
+            n_inputs = 4
+            o = first[c]
+            while o >= 0:
+                n_inputs += 1
+                o = following[o]
+            d = first_child[c]
+            while d >= 0:
+                n_inputs += 2
+                d = next_child[d]
+            code = grown(code, size, (n_inputs + residual[c]) * (4 * LISTED + HEAD + 3 * width))
+            made = table[c] if both else tile
+            how = MAXIMUM if maximal[c] else WORK
+            own_at = layout[OWN, n_factors + c]
+            if made < 0:
+                made = table[c] = free
+                free += rows
+                fresh = True
+            else:
+                fresh = not both
+            operation = COPY
+            o = first[c] if fresh else -1
+            while o >= 0:
+                size = _listed(
+                    code, size, GATHER, made, rows, where[o], sort[o], layout[OPERAND, o], operation
+                )
+                operation = MULTIPLY
+                o = following[o]
+            if fresh and operation == COPY:
+                lengths[0], ordered[0], other[0] = rows, 1, 0
+                size = _emit(
+                    code, size, ONES, made, zero, WORK, zero, lengths[:1], ordered[:1], other[:1]
+                )
+            if collect and not root:
+                size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
+                size = _listed(code, size, SCATTER, up[c], rows, made, how, own_at, ADD)
+                counted = _counted(parent, residual, unit, c)
+                size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
+            elif collect:
+                n_sums = n_result if asked else 1
+                sums = free
+                free += n_sums
+                size = _simple(code, size, CLEAR, sums, n_sums, zero, zero)
+                if asked or rows == 0:  # loops of ADD run once at least
+                    size = _listed(code, size, SCATTER, sums, rows, made, how, own_at, ADD)
+                else:
+                    lengths[0], ordered[0], other[0] = rows, 0, 1
+                    size = _emit(
+                        code, size, ADD, sums, made, how, zero, lengths[:1], ordered[:1], other[:1]
+                    )
+                size = _simple(code, size, RESULT if asked else MASS, sums, n_sums, zero, one)
+            else:
+                if not root:
+                    size = _listed(code, size, GATHER, made, rows, down[c], WORK, own_at, MULTIPLY)
+                d = first_child[c]
+                while d >= 0:
+                    down[d] = free
+                    free += separator[d]
+                    at = layout[OPERAND, n_factors + d]
+                    size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
+                    size = _listed(code, size, SCATTER, down[d], rows, made, WORK, at, ADD)
+                    size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
+                    d = next_child[d]
+                at = layout[STATES, n_factors + c]
+                stop = residual[c]
+                while stop > 0:
+                    begin_group = group_begin(counts, stop)
+                    together = _packed(
+                        counts[begin_group:stop],
+                        counts[begin_group:stop],
+                        np.arange(stop - begin_group),
+                        ordered[begin_group:stop],
+                    )
+                    sums = free
+                    free += together
+                    size = _simple(code, size, CLEAR, sums, together, zero, zero)
+                    size = _listed(code, size, SCATTER, sums, rows, made, WORK, at, ADD)
+                    at += rows + rows % 2
+                    for q in range(begin_group, stop):
+                        other[:] = 0
+                        other[q] = 1
+                        size = _simple(code, size, CLEAR, free, counts[q], zero, zero)
+                        size = _emit(
+                            code,
+                            size,
+                            ADD,
+                            free,
+                            sums,
+                            WORK,
+                            zero,
+                            counts[begin_group:stop],
+                            other[begin_group:stop],
+                            ordered[begin_group:stop],
+                        )
+                        counted = 1 if root and q == 0 else 0
+                        at_result = result[member[first_at + q]]
+                        size = _simple(code, size, RESULT, free, counts[q], at_result, counted)
+                        free += counts[q]
+                    stop = begin_group
+            continue
         # Large cliques with few operands: sums of products, whose terms are not stored.
         fold = entries[c] >= _SMALLEST_SUM and residual[c] > 0 and not maximal[c]
         fold &= both or not root
@@ -871,5 +1030,5 @@ def compile_tree(
                 d = next_child[d]
     return Program(
         tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
-        least, soft_at, maximal, loops[:n_loops].copy(), free, n_result,
+        least, soft_at, maximal, loops[:n_loops].copy(), layout, free, n_result,
     )  # fmt: skip

@@ -11,12 +11,17 @@ from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels
 from bayesgraph.inference.junction import Ints, Program, Restricted, Tree
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
+from bayesgraph.inference.supports import (
+    MAXIMUM_ENTRIES,
+    MOST_DENSE,
+    Findings,
+    Layout,
+    compressed,
+)
 from bayesgraph.inference.tables import Tables
 
-# Maximum number of entries of a tree: sizes and their sums must fit into 64-bit integers.
-_MAXIMUM_ENTRIES = 2.0**56
-
 _NOTHING = np.empty(0, dtype=np.int64)
+_DENSE = np.empty((5, 0), dtype=np.int64)
 
 
 class Relevance(Enum):
@@ -108,21 +113,23 @@ def plan_tree(
 
 def compile_query(
     tables: Tables,
-    question: Restricted,
+    tree: Tree,
     soft: Sequence[int],
     targets: Sequence[int],
     *,
     both: bool,
     maximized: Ints | None = None,
     memory_limit: float | None = None,
+    compress: bool = False,
+    hard: Findings | None = None,
 ) -> Program:
     """Return the elimination program that passes messages over the junction tree of a query.
 
     Parameters
     ----------
     tables : Tables
-    question : Restricted
-        Relevant factors of the query.
+    tree : Tree
+        Junction tree of the relevant factors, of any size.
     soft : indices of variables with soft evidence
     targets : indices of variables
         Variables of the axes of the joint table that is the result, in this order.
@@ -131,7 +138,13 @@ def compile_query(
     maximized : shape (n_variables,), optional
         1 for variables that are maximised, after all others have been summed out.
     memory_limit : float, optional
-        See `plan_tree`.
+        Maximum bytes of the largest table, and of a compressed program. (Large tables are computed
+        tile by tile and never stored whole, so the limit bounds the time as well.)
+    compress : bool
+        Whether cliques with many zeros are held compressed where that pays. In trees that exceed
+        the limit, or are so large that it takes less time than a run, they are in any case.
+    hard : mapping from index of a variable to its state, optional
+        Evidence for which alone cliques are compressed, see `supports.compressed`.
 
     Raises
     ------
@@ -139,8 +152,16 @@ def compile_query(
         If the largest table exceeds the limit; the message gives its size.
     """
     arrays = tables.arrays
-    tree = plan_tree(question, stage=maximized, memory_limit=memory_limit)
-    if tree.total > planning.SMALL:
+    limit = _limit(memory_limit)
+    layout = None
+    if compress or tree.total > MOST_DENSE or not _fits(tree, limit):
+        layout = compressed(tables, tree, targets, both, limit, hard)
+    if layout is not None and BYTES * layout.n_data > limit and _fits(tree, limit):
+        layout = None
+    if layout is not None:
+        tree = layout.tree
+    _check_size(tree, limit)
+    if layout is None and tree.total > planning.SMALL:
         tree = planning.with_intermediates(tree, both)
     program: Program = program_kernels.compile_tree(
         arrays,
@@ -149,16 +170,34 @@ def compile_query(
         _NOTHING if maximized is None else maximized,
         _array(targets),
         both,
+        _DENSE if layout is None else layout.places,
     )
-    return program
+    return program if layout is None else _with_data(program, layout, limit)
+
+
+def _with_data(program: Program, layout: Layout, limit: float) -> Program:
+    """Return the program of a layout with the layout's data at its end."""
+    size = len(program.code)
+    held = size + layout.n_data + program.n_work + program.n_result
+    if BYTES * held > limit:
+        raise memory_error("a compressed program", held, program.tree.width, limit)
+    code = np.empty(size + 2 + layout.n_data, dtype=np.int64)
+    code[:size] = program.code
+    code[size : size + 2] = program_kernels.DATA, 2 + layout.n_data
+    layout.write(code[size + 2 :])
+    return program._replace(code=code)
 
 
 def _limit(memory_limit: float | None) -> float:
     return float(default_memory_limit() if memory_limit is None else memory_limit)
 
 
+def _fits(tree: Tree, limit: float) -> bool:
+    return BYTES * tree.largest <= limit and tree.total <= MAXIMUM_ENTRIES
+
+
 def _check_size(tree: Tree, limit: float) -> None:
-    if BYTES * tree.largest > limit or tree.total > _MAXIMUM_ENTRIES:
+    if not _fits(tree, limit):
         raise memory_error("a table", tree.largest, tree.width, limit)
 
 

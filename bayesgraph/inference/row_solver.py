@@ -4,13 +4,15 @@ Each row may have its own missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.errors import MemoryLimitError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import execution_kernels as kernels
@@ -18,7 +20,7 @@ from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
 from bayesgraph.inference.elimination import PlannedSlice, planned_slice
 from bayesgraph.inference.factor_solver import slice_of_case
-from bayesgraph.inference.junction import Program
+from bayesgraph.inference.junction import Ints, Program
 from bayesgraph.inference.memory import borrow, give_back
 from bayesgraph.inference.plan import Plan, plan_of_tree
 from bayesgraph.inference.programs import Relevance, compile_query, plan_tree, restrict
@@ -172,35 +174,42 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
         case = Case({v: int(columns[v][0]) for v in sorted(columns)})
         return np.full((1, n_states), _alone(model, targets, case))
     seen = sorted(v for v, column in columns.items() if (column >= 0).any())
-    rows = _row_program(model, tuple(seen), targets)
-    extended, program = rows.tables, rows.program
     codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)
     for k, v in enumerate(seen):
         codes[k] = columns[v]
-    logs = np.empty((n_states, evidence.n_rows))
-    if program.minima.min(initial=0.0) < kernels.MINIMUM_LOG2:
-        logs[:] = np.nan  # products of table entries may underflow
-    else:
-        work = borrow(program.n_work)
-        kernels.run_rows(
-            program.code,
-            extended.values.copy(),
-            extended.arrays.base,
-            program.minima,
-            work,
-            np.empty(program.n_result),
-            codes,
-            extended.arrays.base[len(tables) :],
-            tables.cards[seen],
-            rows.n_together,
-            logs,
-        )
-        give_back(work)
-        logs += tables.log_scale
+    logs = np.full((n_states, evidence.n_rows), np.nan)
+    # Where the program of all rows is too large, the states of each row may bring about more zeros.
+    with suppress(MemoryLimitError):
+        _run_together(tables, _row_program(model, tuple(seen), targets), seen, codes, logs)
     for row in np.flatnonzero(np.isnan(logs[0])):
         hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
         logs[:, row] = _alone(model, targets, Case(hard))
     return logs.T
+
+
+def _run_together(
+    tables: Tables, rows: RowProgram, seen: Sequence[int], codes: Ints, logs: Floats
+) -> None:
+    """Write log probabilities of rows to `logs`, unless they may have lost digits by underflow."""
+    extended, program = rows.tables, rows.program
+    if program.minima.min(initial=0.0) < kernels.MINIMUM_LOG2:
+        return  # products of table entries may underflow
+    work = borrow(program.n_work)
+    kernels.run_rows(
+        program.code,
+        extended.values.copy(),
+        extended.arrays.base,
+        program.minima,
+        work,
+        np.empty(program.n_result),
+        codes,
+        extended.arrays.base[len(tables) :],
+        tables.cards[seen],
+        rows.n_together,
+        logs,
+    )
+    give_back(work)
+    logs += tables.log_scale
 
 
 def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
@@ -222,7 +231,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
     tables = compiled.tables
 
     def made() -> RowProgram:
-        alone = plan_tree(restrict(tables, (), seen, targets, Relevance.EVIDENCE))
+        alone = plan_tree(restrict(tables, (), seen, targets, Relevance.EVIDENCE), plan_only=True)
         n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MAXIMUM_TOGETHER))
         row = Discrete(_Row(), range(n_together))
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
@@ -235,7 +244,8 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         extended.arrays.child[: len(tables)] = tables.arrays.child
         asked = (*targets, len(tables.cards))
         question = restrict(extended, (), (), asked, Relevance.EVIDENCE)
-        program = compile_query(extended, question, (), asked, both=False)
+        tree = plan_tree(question, plan_only=True)
+        program = compile_query(extended, tree, (), asked, both=False, hard={})
         return RowProgram(program, extended, n_together)
 
     found: RowProgram = model.memo.get(("rows", seen, targets), made)

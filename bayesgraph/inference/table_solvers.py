@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bayesgraph.errors import EvidenceError
+from bayesgraph.errors import EvidenceError, MemoryLimitError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.assignments import TableAssignments, TableDraws
-from bayesgraph.inference.compiled import CompiledTables, Run
+from bayesgraph.inference.compiled import CompiledTables, Run, held_bytes, held_entries
 from bayesgraph.inference.contract import (
     All,
     Best,
@@ -25,15 +27,19 @@ from bayesgraph.inference.contract import (
     Solver,
     Work,
 )
-from bayesgraph.inference.junction import Ints
-from bayesgraph.inference.memory import BYTES, default_memory_limit, give_back
+from bayesgraph.inference.junction import Ints, Program, Tree
+from bayesgraph.inference.memory import default_memory_limit, give_back
 from bayesgraph.inference.plan import Plan, plan_of_tree
-from bayesgraph.inference.programs import Relevance, plan_tree
+from bayesgraph.inference.programs import Relevance
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, sensitivity
+from bayesgraph.inference.supports import MOST_DENSE, SMALLEST, Findings
 
 # Maximum number of targets of a joint posterior: NumPy arrays have at most 64 axes.
 _MAX_TARGETS = 60
+# Number of the run before which cliques are compressed to save time: a query that is run once or
+# twice would take longer by it.
+_RUNS_BEFORE = 3
 
 
 class _TableSolver(Solver):
@@ -179,33 +185,95 @@ def _terms(
 
 
 class _Program(_TableWork):
-    """Base class of prepared queries that hold a compiled elimination program."""
+    """Base class of prepared queries that hold a compiled elimination program.
+
+    The program serves all states of the observed variables. If it is too large for memory, or so
+    large that finding a smaller one takes less time than running it, each run has a program of its
+    own, in which the zeros that the states bring about compress cliques too.
+    """
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
-        self.program = program_of(
-            self.compiled, self.question, self.pattern, memory_limit=self.memory_limit
-        )
+        self._runs = 0
+        self._tree = tree_of(self.compiled, self.question, self.pattern)
+        self._keep(None)
+        try:
+            self._keep(self._made(memory_limit=self.memory_limit))
+        except MemoryLimitError:
+            if not self.pattern.observed:
+                raise
 
-    def _result(self, case: Case, memory_limit: float | None) -> tuple[Floats, float]:
-        run = self.compiled.run(self.program, case, memory_limit)
+    def _made(self, **options: Any) -> Program:
+        return program_of(self.compiled, self.question, self.pattern, tree=self._tree, **options)
+
+    def _keep(self, general: Program | None) -> None:
+        """Keep the program of all cases, and what each run asks about it."""
+        self._general = general
+        self._bytes = math.inf if general is None else held_bytes(general)
+        large = general is not None and general.tree.total > MOST_DENSE
+        self._narrows = large and bool(self.pattern.observed)
+
+    def _program(self, case: Case, memory_limit: float | None) -> Program:
+        """Return the program for a case."""
+        general = self._general
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        if general is None or self._bytes > limit:
+            return self._narrowed(case, memory_limit)
+        self._runs += 1
+        if self._runs == _RUNS_BEFORE and general.tree.total >= SMALLEST:
+            general = self._smaller(general, memory_limit, None)
+            self._keep(general)
+        if self._narrows:
+            narrow = self._smaller(general, memory_limit, case)
+            self._narrows = narrow.tree.total < general.tree.total / 2
+            return narrow
+        return general
+
+    def _smaller(self, general: Program, memory_limit: float | None, case: Case | None) -> Program:
+        """Return a compressed program, of one case or of all, or `general` if it does not fit."""
+        with suppress(MemoryLimitError):
+            if case is not None:
+                return self._narrowed(case, memory_limit)
+            return self._made(memory_limit=memory_limit, compress=True)
+        return general
+
+    def _narrowed(self, case: Case, memory_limit: float | None) -> Program:
+        """Return the program of one case, which the model keeps as long as there is room."""
+
+        def made() -> Program:
+            return self._made(memory_limit=memory_limit, compress=True, hard=case.hard)
+
+        states = tuple(case.hard[v] for v in self.pattern.observed)
+        key = ("case", type(self.question), self.question, self.pattern, states)
+        found: Program = self.model.memo.get(key, made)
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        return found if held_bytes(found) <= limit else made()
+
+    def _result(self, case: Case, memory_limit: float | None) -> tuple[Floats, float, Program]:
+        program = self._program(case, memory_limit)
+        run = self.compiled.run(program, case, memory_limit)
         give_back(run.space)
-        return run.result, run.log_mass
+        return run.result, run.log_mass, program
 
     @property
     def nbytes(self) -> int:
-        program, tree = self.program, self.program.tree
-        return sum(part.nbytes for part in (*program, *tree) if isinstance(part, np.ndarray))
+        held = self._tree if self._general is None else (*self._general, *self._general.tree)
+        return sum(part.nbytes for part in held if isinstance(part, np.ndarray))
+
+
+def tree_of(compiled: CompiledTables, question: Question, pattern: Pattern) -> Tree:
+    """Return the junction tree of a query on tables, of any size."""
+    targets, relevance, maximized = _terms(compiled, question, pattern)
+    return compiled.tree(pattern.observed, pattern.soft, targets, relevance, maximized=maximized)
 
 
 def program_of(
     compiled: CompiledTables,
     question: Question,
     pattern: Pattern,
-    *,
-    memory_limit: float | None = None,
-) -> Any:
-    """Return the compiled elimination program of a query on tables."""
+    **options: Any,
+) -> Program:
+    """Return the elimination program of a query on tables; see `CompiledTables.program`."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
     return compiled.program(
         pattern.observed,
@@ -214,7 +282,7 @@ def program_of(
         relevance,
         both=isinstance(question, All),
         maximized=maximized,
-        memory_limit=memory_limit,
+        **options,
     )
 
 
@@ -225,8 +293,8 @@ class ProgramPosteriors(_Program, _TablePosteriors):
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | None:
-        found = self._result(case, memory_limit)
-        return self._answer(found, self.program.tree.variables, case, memory_limit)
+        flat, log_mass, program = self._result(case, memory_limit)
+        return self._answer((flat, log_mass), program.tree.variables, case, memory_limit)
 
 
 class ProgramMass(_Program):
@@ -244,7 +312,8 @@ class ProgramBest(_Program):
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> TableAssignments | None:
-        run = possible_run(self.compiled, self.program, case, memory_limit, logarithmic=True)
+        program = self._program(case, memory_limit)
+        run = possible_run(self.compiled, program, case, memory_limit, logarithmic=True)
         variables = self.compiled.tables.variables
         return None if run is None else TableAssignments(variables, run, self.question.over)
 
@@ -256,7 +325,8 @@ class ProgramDraw(_Program):
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> TableDraws | None:
-        run = possible_run(self.compiled, self.program, case, memory_limit)
+        program = self._program(case, memory_limit)
+        run = possible_run(self.compiled, program, case, memory_limit)
         return None if run is None else TableDraws(self.compiled.tables.variables, run)
 
 
@@ -346,19 +416,37 @@ class CompiledPrograms(_TableSolver):
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         compiled: CompiledTables = model.compiled
         variables = compiled.tables.variables
-        targets, relevance, maximized = _terms(compiled, question, pattern)
-        restricted = compiled.restricted(pattern.observed, pattern.soft, targets, relevance)
-        stage = compiled.stages(maximized)
-        tree = plan_tree(restricted, stage=stage, plan_only=True)
+        targets, _, maximized = _terms(compiled, question, pattern)
+        tree = tree_of(compiled, question, pattern)
         kept = [variables[v] for v in targets] if maximized is None else []
         passes = {All: 2, Slopes: 4, Retractions: 4}.get(type(question), 1)
-        workspace = 0
-        is_program = issubclass(self.works[type(question)], _Program)
-        if is_program and BYTES * tree.largest <= default_memory_limit():
-            # Compilation gives the size of the workspace; the program does not run.
-            program = program_of(compiled, question, pattern)
-            workspace = program.n_work + program.n_result
-        return plan_of_tree(tree, variables, kept, passes=passes, workspace=workspace)
+        found: dict[str, Any] = {}
+        if issubclass(self.works[type(question)], _Program):
+            program = _planned_program(compiled, question, pattern, tree)
+            if program is not None:
+                found["workspace"] = held_entries(program)
+                if program.layout.size:
+                    found["entries"] = int(tree.total), int(program.tree.total)
+        return plan_of_tree(tree, variables, kept, passes=passes, **found)
+
+
+def _planned_program(
+    compiled: CompiledTables, question: Question, pattern: Pattern, tree: Tree
+) -> Program | None:
+    """Return the program that a query comes to use; None if none fits into memory.
+
+    Compilation gives the size of the workspace; the program does not run.
+    """
+
+    def made(hard: Findings | None) -> Program | None:
+        with suppress(MemoryLimitError):
+            return program_of(compiled, question, pattern, tree=tree, compress=True, hard=hard)
+        return None
+
+    program = made(None)
+    if pattern.states and (program is None or program.tree.total > MOST_DENSE):
+        return made(dict(zip(pattern.observed, pattern.states, strict=True))) or program
+    return program
 
 
 PROGRAMS = CompiledPrograms()

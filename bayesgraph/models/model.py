@@ -749,7 +749,9 @@ class Model(ABC):
 
     def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
         if evidence is None or isinstance(evidence, Mapping) or hasattr(evidence, "to_dict"):
-            return self.case(evidence).pattern
+            case = self.case(evidence)
+            pattern = case.pattern
+            return pattern._replace(states=tuple(case.hard[v] for v in pattern.observed))
         if isinstance(evidence, str) or not isinstance(evidence, Collection):
             raise EvidenceError(f"evidence= is a mapping or a list of names; got {evidence!r:.80}.")
         return Pattern(tuple(sorted({self.number[self.variable(v).name] for v in evidence})))
