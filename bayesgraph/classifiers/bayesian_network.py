@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import networkx as nx
+import numpy as np
 
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
 from bayesgraph.classifiers.labels import checked_priors
@@ -15,7 +16,7 @@ from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, 
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.datasets import DatasetSource
-from bayesgraph.errors import DataError, quoted, unknown_variable
+from bayesgraph.errors import DataError, UnsupportedModelError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.exponents import (
@@ -32,6 +33,7 @@ from bayesgraph.learning.structure import (
     counts_ahead,
     learned_by,
 )
+from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
@@ -50,8 +52,13 @@ class BayesianNetworkClassifier(ColumnClassifier):
     *predict*. Its tables maximise the penalised conditional likelihood of the class instead of the
     likelihood of the rows. Compared with a table estimated by counting, each cell has a learned
     exponent (see `to_factor_graph`). The structure and the strength of the penalties are those that
-    predict held-out rows best in an internal cross-validation; `choice_` has its losses. The result
-    is a Bayesian network like any other.
+    predict held-out rows best in an internal cross-validation; `choice_` has its losses.
+
+    This network is averaged with random trees (Breiman 2001), which learn interactions of several
+    features and fine thresholds. The weight of the trees is the one that predicts held-out rows
+    best. Averaged are the posteriors of the class, with fixed weights (`PosteriorAverage`): in a
+    mixture of the joint distributions the weights would depend on how well each describes the
+    features, which says little about the class. ``n_trees=0`` keeps the single readable network.
 
     Parameters
     ----------
@@ -67,6 +74,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
         "variable" learns an exponent of each table, "class" an exponent of each table and class,
         and "mixed" both, as in :class:`WeightedNaiveBayesClassifier`; `network_` is then a
         WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.
+    n_trees : int, default 100
+        Number of random trees, only for the structure "auto". With 0, or if the trees would have a
+        weight of less than 0.05, `network_` is a BayesianNetwork, else a PosteriorAverage of that
+        network and a network of the trees.
     {parameters}
 
     Attributes
@@ -108,6 +119,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     structure: Any = field(default="auto", kw_only=False)
     exponents: str | None = "auto"
+    n_trees: int = 100
 
     @property
     def _is_auto(self) -> bool:
@@ -180,11 +192,23 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if self._weighs:
             return weighted_network(network, source, str(self.exponents))
         structure = None if self._is_auto else self._learner()(source, smoothing)
-        found = train_network(source, structure, priors=checked_priors(self.priors, target))
+        n_trees = 0 if structure is not None else self._checked_trees()
+        found = train_network(
+            source, structure, priors=checked_priors(self.priors, target), n_trees=n_trees
+        )
         self.choice_ = found.choice
         # Makes the source collect the statistics from which `to_factor_graph` estimates tables.
         estimate_network(found.structure, source, smoothing)
-        return found.network
+        if found.trees is None:
+            return found.network
+        share = found.choice.tree_share
+        return PosteriorAverage([found.network, found.trees], [1.0 - share, share])
+
+    def _checked_trees(self) -> int:
+        n: Any = self.n_trees
+        if not isinstance(n, (int, np.integer)) or n < 0:
+            raise DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
+        return int(n)
 
     def to_factor_graph(self) -> FactorGraph:
         """Return the model as a factor graph of counted tables that are raised to exponents.
@@ -199,6 +223,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         """
         check_fitted(self, "network_")
         model: Any = self.network_
+        if isinstance(model, PosteriorAverage):
+            raise UnsupportedModelError(
+                "An average with random trees is no factor graph; fit with n_trees=0 for a single "
+                "network."
+            )
         if isinstance(model, WeightedNetwork):
             return model.to_factor_graph()
         check_statistics(self)

@@ -11,6 +11,7 @@ from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
 from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.tree import Split, Tree, TreeCPD
+from bayesgraph.cpds.tree_average import TreeAverageCPD, Trees
 
 __all__ = [
     "CPD",
@@ -24,5 +25,7 @@ __all__ = [
     "TableCPD",
     "TablePlate",
     "Tree",
+    "TreeAverageCPD",
     "TreeCPD",
+    "Trees",
 ]

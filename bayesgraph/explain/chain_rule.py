@@ -11,6 +11,9 @@ is independent of all other earlier features given its parents (the local Markov
 the feature's class-conditional probabilities, the weight of evidence of Good (1950). A vector of
 counts, such as words, has a term for each item if the class is its only parent. All other terms are
 computed by one batch query, whose rows observe growing sets of features.
+
+An average of posteriors has no likelihoods. Its terms are the changes of its log odds when the
+features are observed one after the other, in the order of the columns.
 """
 
 from __future__ import annotations
@@ -31,16 +34,19 @@ from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.evidence import impossible
 from bayesgraph.models.factor_graph import FactorGraph, Term
-from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.mixture import Ensemble, NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import CountVector, Discrete, Name, State, Variable, decode, plain
 
-Product: TypeAlias = BayesianNetwork | FactorGraph | NetworkMixture | WeightedNetwork
+Product: TypeAlias = (
+    BayesianNetwork | FactorGraph | NetworkMixture | PosteriorAverage | WeightedNetwork
+)
 _Set: TypeAlias = frozenset[Variable]
 _NOTHING: _Set = frozenset()
 
@@ -95,8 +101,8 @@ def explain(
     findings = _Findings(contrast, row)
     if isinstance(model, FactorGraph):
         prior, steps = _factor_steps(model, findings)
-    elif isinstance(model, NetworkMixture):
-        prior, steps = _mixture_steps(model, findings)
+    elif isinstance(model, Ensemble):
+        prior, steps = _ensemble_steps(model, findings)
     elif isinstance(model, WeightedNetwork):
         prior, steps = _weighted_steps(model, findings)
     else:
@@ -177,14 +183,14 @@ class _Findings:
         with np.errstate(invalid="ignore"):
             return float(self.contrast(after) - self.contrast(before))
 
-    def log_scores(
-        self, network: BayesianNetwork | NetworkMixture, sets: Collection[_Set]
-    ) -> dict[_Set, Floats]:
+    def log_scores(self, network: Model, sets: Collection[_Set]) -> dict[_Set, Floats]:
         """Return log P(class, findings) for several sets of findings by one batch query.
+
+        An average of posteriors has log P(class | findings) instead.
 
         Parameters
         ----------
-        network : BayesianNetwork or NetworkMixture
+        network : BayesianNetwork, NetworkMixture or PosteriorAverage
         sets : collection of sets of Variable
             Each set becomes one row of the batch, in which its variables are observed and all
             others are missing.
@@ -295,16 +301,18 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
     return scores[_NOTHING], steps
 
 
-def _mixture_steps(mixture: NetworkMixture, findings: _Findings) -> tuple[Floats, list[_Step]]:
+def _ensemble_steps(
+    model: NetworkMixture | PosteriorAverage, findings: _Findings
+) -> tuple[Floats, list[_Step]]:
     """Return the log prior of the classes, and a `_Step` for each finding in the variables' order.
 
-    All log likelihoods are computed by queries and not read from single CPDs, because the posterior
-    weights of the networks depend on all findings.
+    All log likelihoods are computed by queries and not read from single CPDs: in a mixture the
+    posterior weights of the networks depend on all findings, and an average has only posteriors.
     """
-    observed = [v for v in mixture.variables if v in findings.row.columns]
+    observed = [v for v in model.variables if v in findings.row.columns]
     prefixes = [frozenset(observed[:i]) for i in range(len(observed) + 1)]
     alone = {v: frozenset([v]) for v in observed}
-    scores = findings.log_scores(mixture, [*prefixes, *alone.values()])
+    scores = findings.log_scores(model, [*prefixes, *alone.values()])
     steps = []
     for variable, before, after in zip(observed, prefixes, prefixes[1:], strict=False):
         with np.errstate(invalid="ignore"):

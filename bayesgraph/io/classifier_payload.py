@@ -93,14 +93,15 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     rows = [
         [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
     ]
-    return {"structure": choice.structure, "candidates": rows}
+    share = {"tree_share": choice.tree_share} if choice.tree_share else {}
+    return {"structure": choice.structure, "candidates": rows, **share}
 
 
 def _decode_choice(item: Any) -> Choice:
     rows = [(Candidate(s, float(a), float(b)), x, y) for s, a, b, x, y in item["candidates"]]
     shares = {candidate: float(share) for candidate, share, _ in rows if share is not None}
     losses = {candidate: float(loss) for candidate, _, loss in rows if loss is not None}
-    return Choice(str(item["structure"]), shares, losses)
+    return Choice(str(item["structure"]), shares, losses, float(item.get("tree_share", 0.0)))
 
 
 def _decode(item: Any, arrays: ArrayReader) -> Any:

@@ -164,4 +164,5 @@ MODELS: dict[str, Kind] = {
     "factor graph": FACTOR_GRAPH,
     "mixture": MIXTURE,
     "weighted network": WEIGHTED,
+    "average": AVERAGE,
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, TreeCPD
+from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, TreeAverageCPD, TreeCPD
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.families import FAMILIES
@@ -63,6 +63,7 @@ STORED: dict[str, type[CPD]] = {
     "joint_gaussian": JointGaussianCPD,
     "histogram": HistogramCPD,
     "tree": TreeCPD,
+    "tree_average": TreeAverageCPD,
 }
 
 # Names in files of families whose children 0.1.0 did not check to be counts.

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.loglinear.pair_trees import trees_of
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
@@ -22,6 +22,7 @@ from bayesgraph.learning.loglinear.training import (
     train,
     with_share,
 )
+from bayesgraph.learning.random_trees import grow_trees, log_means
 
 # Candidate penalties of the parameters of features and of pairs, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
@@ -34,8 +35,13 @@ _PATIENCE = 0.003
 _GAIN = 1e-4
 # Relative decrease of the objective at which training stops for models that are only compared.
 _ROUGHLY = 2e-5
-# Minimum weight of a candidate that is kept in the mixture.
-_MIN_SHARE = 1e-3
+# Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
+_MIN_SHARE, _MIN_TREE_SHARE = 1e-3, 0.05
+# Weight of the prior of equal weights in the average, in nats: the held-out loss of the log-linear
+# model is a little too low, as its penalties were chosen by it.
+_EQUAL = 2.0
+# Probabilities below this count as this.
+_LEAST = 1e-15
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,14 @@ class Choice:
         probabilities); the weights need not sum to one.
     losses : mapping from Candidate to float
         Held-out -log P(label), in nats per row.
+    tree_share : float
+        Weight of the posterior of the random trees in its average with that of the weighted sum.
     """
 
     structure: str
     shares: Mapping[Candidate, float]
     losses: Mapping[Candidate, float]
+    tree_share: float = 0.0
 
 
 class Folded:
@@ -171,19 +180,28 @@ class Folded:
             best = min(best, loss)
         return found
 
+    def tree_scores(self, n_trees: int) -> Floats:
+        """Return the log probabilities of held-out rows under random trees, (n_rows, n_classes)."""
+        parts = zip(self._seen, self._unseen, strict=True)
+        return np.concatenate(
+            [log_means(grow_trees(seen, n_trees), unseen) for seen, unseen in parts]
+        )
+
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
 
-def choose(folded: Folded) -> Choice:
+def choose(folded: Folded, n_trees: int = 0) -> Choice:
     """Choose the structure and the penalties of the highest held-out conditional likelihood.
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
     best tree (if any improves) and the penalty of pairs. Finally the candidates are combined by
     stacking (Wolpert 1992): the weighted sum of their class scores has the weights that predict
-    held-out rows best. As scores are log probabilities, the sum is again a log-linear model.
+    held-out rows best. As scores are log probabilities, the sum is again a log-linear model. If
+    there are random trees, the average of their posterior and that of the sum has the weight that
+    predicts held-out rows best.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -206,7 +224,11 @@ def choose(folded: Folded) -> Choice:
     kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _MIN_SHARE}
     if structure != "given" and all(c.structure == "star" for c in kept):
         structure = "star"
-    return Choice(structure, kept or {alone: 1.0}, losses)
+    tree_share = 0.0
+    if n_trees:
+        sums = np.tensordot(shares, np.stack(list(held_out.values())), 1)
+        tree_share = _averaged(sums, folded.tree_scores(n_trees), folded.held_out)
+    return Choice(structure, kept or {alone: 1.0}, losses, tree_share)
 
 
 def train_choice(
@@ -228,6 +250,26 @@ def train_choice(
                 model = train(own, rows, sample.prior, candidate.penalty(own), model)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
     return terms, with_share(sample.rows(terms), Effects.mixed(terms, parts))
+
+
+def _averaged(sums: Floats, trees: Floats, sample: Sample) -> float:
+    """Return the weight of the trees in the average of two posteriors of the lowest log loss.
+
+    With few rows the weight is shrunk towards one half.
+
+    `sums` has scores of the rows of `sample` under the log-linear model, `trees` log probabilities.
+    """
+    own = np.arange(len(sample.labels)), sample.labels
+    first = np.exp(sums[own] - log_sum_exp(sums, 1))
+    second = np.exp(trees[own])
+
+    def loss(share: float) -> float:
+        mean = (1.0 - share) * first + share * second
+        prior = _EQUAL * (np.log(share) + np.log1p(-share))
+        return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
+
+    share = float(minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded").x)
+    return share if share >= _MIN_TREE_SHARE else 0.0
 
 
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:

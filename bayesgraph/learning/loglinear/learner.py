@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from bayesgraph.ancestors import Arc
-from bayesgraph.cpds import TableCPD
+from bayesgraph.cpds import TableCPD, TreeAverageCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
 from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Pair
+from bayesgraph.learning.random_trees import grow_trees
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread
@@ -35,15 +38,22 @@ class Discriminative:
         The class is a parent of every feature, and each feature has at most one other parent.
     choice : Choice
         The compared candidates, with their losses on held-out rows.
+    trees : BayesianNetwork or None
+        The average of random trees, if it has a share in the posterior.
     """
 
     network: BayesianNetwork
     structure: Structure
     choice: Choice
+    trees: BayesianNetwork | None = None
 
 
 def train_network(
-    source: RowSource, given: Structure | None = None, *, priors: Floats | None = None
+    source: RowSource,
+    given: Structure | None = None,
+    *,
+    priors: Floats | None = None,
+    n_trees: int = 0,
 ) -> Discriminative:
     """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
 
@@ -81,7 +91,7 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.weights.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs))
+        choice = choose(Folded(small, n_folds, pairs), n_trees if features else 0)
         terms, effects = train_choice(sample, choice, pairs)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     if priors is not None:
@@ -89,7 +99,34 @@ def train_network(
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
     network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
-    return Discriminative(network, Structure(variables, tuple(strengths), strengths), choice)
+    trees = tree_network(own, sample, n_trees, priors) if choice.tree_share else None
+    structure = Structure(variables, tuple(strengths), strengths)
+    return Discriminative(network, structure, choice, trees)
+
+
+def tree_network(
+    own: Canonical, sample: Sample, n_trees: int, priors: Floats | None
+) -> BayesianNetwork:
+    """Return a network whose class is distributed as the average of random trees says.
+
+    The features are its parents and independent of each other.
+    """
+    trees = grow_trees(sample, n_trees)
+    ends = np.cumsum([view.variable.cardinality for view in sample.views])[:-1]
+    groups, parents, cpds = [], [], []
+    for view, group in zip(sample.views, np.split(trees.groups, ends), strict=True):
+        variable, place = own.given[view.variable.name]
+        parents.append(variable)
+        groups.append(group[place])
+        cpds.append(TableCPD(variable, view.share[place] / view.share.sum()))
+    target, place = own.given[own.target.name]
+    values = trees.values[:, place]
+    if priors is not None:
+        values = values * (priors / sample.share[place])
+        values /= values.sum(axis=1, keepdims=True)
+    trees = replace(trees, groups=np.concatenate(groups), values=values)
+    cpd = TreeAverageCPD(target, trees, parents)
+    return BayesianNetwork([*cpds, cpd])
 
 
 def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:

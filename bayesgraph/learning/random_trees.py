@@ -1,0 +1,128 @@
+"""Random trees of a class given discrete features, grown for an average of trees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds import tree_average_kernels
+from bayesgraph.cpds.tree_average import MAX_GROUPS, Trees
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import random_tree_kernels as kernels
+from bayesgraph.learning.loglinear.sample import Codes, Sample
+from bayesgraph.learning.loglinear.terms import View
+from bayesgraph.variables import Binned
+
+# Maximum number of probabilities at the leaves of all trees, 32 MB.
+_MAX_NUMBERS = 1 << 22
+# First state of the random number generator; any number from 1 to 2^31 - 2.
+_SEED = 20_011
+# Weight of the class frequencies in the distribution of a leaf, in rows.
+_PRIOR_ROWS = 0.5
+
+
+def grow_trees(sample: Sample, n_trees: int) -> Trees:
+    """Return random trees of the class given the features (Breiman 2001).
+
+    Each tree sees rows that are drawn with replacement. Each split is the one with the lowest Gini
+    index among those of a few random features, the square root of their number. Trees grow until
+    each leaf has rows of one class only, or, where the leaves of all trees would take more than 32
+    MB, until each leaf has few rows.
+
+    Parameters
+    ----------
+    sample : Sample
+        With at least one feature.
+    n_trees : int
+    """
+    views, n_classes = sample.views, sample.n_classes
+    groups = [_groups(view) for view in views]
+    codes = np.ascontiguousarray(_grouped(groups, sample.codes) & 255, dtype=np.uint8)
+    rows = (
+        codes,
+        np.array([group.max() + 1 for group in groups], dtype=np.int64),
+        np.array([isinstance(view.variable, Binned) for view in views]),
+        (codes == 255).any(axis=1),
+        _cumulative(groups, views),
+        sample.labels.astype(np.int64),
+        sample.weights * max(1.0, len(codes.T) / float(sample.weights.sum())),
+        np.array([_SEED]),
+        math.ceil(math.sqrt(len(views))),
+    )
+    capacity = max(min(int(rows[6].sum() * 2), _MAX_NUMBERS // (n_trees * n_classes)), 2)
+    nodes = [np.empty(2 * capacity, dtype=kind) for kind in (np.int32, np.int64, np.int32)]
+    leaves = np.empty((capacity, n_classes))
+    least = 1.0
+    parts: list[list[NDArray[Any]]] = []
+    while len(parts) < n_trees:
+        n_nodes, n_leaves = kernels.grow(*rows, least, *nodes, leaves)
+        if n_nodes:
+            parts.append([*(array[:n_nodes].copy() for array in nodes), leaves[:n_leaves].copy()])
+        else:
+            least *= 2.0
+    return _joined(parts, np.concatenate(groups), sample.prior)
+
+
+def _joined(parts: list[list[NDArray[Any]]], groups: NDArray[np.uint8], prior: Floats) -> Trees:
+    """Return trees grown one by one as one set of arrays, with distributions at the leaves."""
+    n_nodes, n_leaves = (np.array([len(part[at]) for part in parts]) for at in (0, 3))
+    roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
+    feature, states, below, counts = (np.concatenate(found) for found in zip(*parts, strict=True))
+    shift = np.where(feature < 0, np.repeat(leaves, n_nodes), np.repeat(roots, n_nodes))
+    values = counts + _PRIOR_ROWS * prior
+    values /= values.sum(axis=1, keepdims=True)
+    below += shift.astype(np.int32)
+    return Trees(roots.astype(np.int32), feature, states, below, values, groups)
+
+
+def log_means(trees: Trees, sample: Sample) -> Floats:
+    """Return the log of the mean of the trees' distributions for each row.
+
+    Missing values are summed out under the distribution of their feature.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, n_classes)
+    """
+    groups = [_groups(view) for view in sample.views]
+    codes = _grouped(groups, sample.codes)
+    share = np.full(len(trees.feature), np.nan)
+    for place in np.flatnonzero((codes < 0).any(axis=1)).tolist():
+        own = np.bincount(groups[place], sample.views[place].share)
+        tree_average_kernels.left_shares(place, own, trees.flat, share)
+    out = np.zeros((sample.n_classes, len(sample.labels)))
+    tree_average_kernels.add_average(
+        out, codes, trees.flat, trees.depth, share, trees.values, np.empty(0, dtype=np.int64)
+    )
+    return np.ascontiguousarray(out.T)
+
+
+def _groups(view: View) -> NDArray[np.uint8]:
+    """Return the group of each state: neighbouring intervals, or rare categories, share one."""
+    n = len(view.share)
+    if n <= MAX_GROUPS:
+        return np.arange(n, dtype=np.uint8)
+    if isinstance(view.variable, Binned):
+        return (np.arange(n) * MAX_GROUPS // n).astype(np.uint8)
+    rank = np.argsort(np.argsort(-view.share, kind="stable"), kind="stable")
+    return np.minimum(rank, MAX_GROUPS - 1).astype(np.uint8)
+
+
+def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.int16]:
+    """Return the groups of the rows' states, -1 where missing, shape (n_features, n_rows)."""
+    found = np.empty(codes.shape[::-1], dtype=np.int16)
+    for row, group, column in zip(found, groups, codes.T, strict=True):
+        row[:] = np.append(group.astype(np.int16), np.int16(-1))[column]
+    return found
+
+
+def _cumulative(groups: list[NDArray[np.uint8]], views: tuple[View, ...]) -> Floats:
+    """Return the cumulative distribution of each feature's groups, one to the right of them."""
+    found = np.ones((len(groups), MAX_GROUPS))
+    for row, group, view in zip(found, groups, views, strict=True):
+        ends = np.cumsum(np.bincount(group, view.share))
+        row[: len(ends) - 1] = ends[:-1]
+    return found
