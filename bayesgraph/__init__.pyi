@@ -41,7 +41,9 @@ from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
 from .cpds import TablePlate as TablePlate
 from .cpds import Tree as Tree
+from .cpds import TreeAverageCPD as TreeAverageCPD
 from .cpds import TreeCPD as TreeCPD
+from .cpds import Trees as Trees
 from .datasets import Dataset as Dataset
 from .datasets import open_dataset as open_dataset
 from .drift import ADWIN as ADWIN

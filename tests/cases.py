@@ -364,7 +364,9 @@ CLASSIFIERS = (
     Case("tan-all-categorical", partial(bg.TANClassifier, categorical="all")),
     # The first of its class, of which everything is asked: it pays for no search of structures.
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
-    Case("auto", bg.BayesianNetworkClassifier),
+    # Random trees do not have the class frequencies as their mean.
+    Case("auto", bg.BayesianNetworkClassifier, class_is_root=False, searched=("n_trees", (0, 9))),
+    Case("auto-single", partial(bg.BayesianNetworkClassifier, n_trees=0)),
     Case(
         "tan-cells",
         partial(bg.BayesianNetworkClassifier, "tan", exponents="cells", discretizer="frequency"),

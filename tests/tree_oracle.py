@@ -145,6 +145,42 @@ class TreeOracle:
         return self.oracle.moments(targets, self.translated(evidence)[0])
 
 
+def average_table(cpd):
+    """Return a TreeAverageCPD as a table: each tree is walked, and the leaves are averaged."""
+    shape = [p.cardinality for p in cpd.parents]
+    table = np.empty((*shape, cpd.variable.cardinality))
+    for codes in itertools.product(*map(range, shape)):
+        table[codes] = average_at(cpd, dict(zip(cpd.parents, codes, strict=True)))
+    return bg.TableCPD(cpd.variable, table, cpd.parents)
+
+
+def average_at(cpd, point):
+    """Return the mean of the leaves that a mapping from parent to state code reaches."""
+    trees, starts = cpd.trees, np.cumsum([0] + [p.cardinality for p in cpd.parents])
+    leaves = []
+    for root in trees.roots.tolist():
+        node = root
+        while trees.feature[node] >= 0:
+            place = int(trees.feature[node])
+            group = int(trees.groups[starts[place] + point[cpd.parents[place]]])
+            goes_left = int(trees.states[node]) >> group & 1
+            node = int(trees.below[node]) + (0 if goes_left else 1)
+        leaves.append(trees.values[trees.below[node]])
+    return np.mean(leaves, axis=0)
+
+
+class AverageOracle:
+    """Answers about an average of posteriors: the weighted sum of its members' posteriors."""
+
+    def __init__(self, average):
+        pairs = zip(average.weights, average.networks, strict=True)
+        self.parts = [(weight, oracle_of(network)) for weight, network in pairs]
+
+    def posterior(self, targets, evidence=None):
+        """Return P(targets | evidence), one axis for each discrete target."""
+        return sum(weight * oracle.posterior(targets, evidence) for weight, oracle in self.parts)
+
+
 class MixtureOracle:
     """Answers about a mixture: the weighted sum of what the oracles of its networks say."""
 
@@ -212,10 +248,15 @@ def oracle_of(network):
     """Return the oracle that fits the families of a network, or of those of a mixture."""
     if isinstance(network, bg.WeightedNetwork):
         return TemperedOracle(network)
+    if isinstance(network, bg.PosteriorAverage):
+        return AverageOracle(network)
     if isinstance(network, bg.NetworkMixture):
         return MixtureOracle(network)
     if is_of_families(network):
         return StarOracle(network)
+    if any(isinstance(cpd, bg.TreeAverageCPD) for cpd in network.cpds):
+        cpds = [average_table(c) if isinstance(c, bg.TreeAverageCPD) else c for c in network.cpds]
+        return Oracle.of(bg.BayesianNetwork(cpds))
     own = any(isinstance(cpd, (bg.TreeCPD, bg.HistogramCPD)) for cpd in network.cpds)
     return TreeOracle(network) if own else Oracle.of(network)
 

@@ -13,9 +13,10 @@ factor.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -24,7 +25,8 @@ from bayesgraph.cpds.base import CPD
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, Variable
+from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
+from bayesgraph.variables import Continuous, Discrete, Variable
 
 
 class NumericCPD(CPD):
@@ -62,6 +64,82 @@ class RootSummingCPD(NumericCPD):
         """
 
     __hash__ = None
+
+
+class RootsSummed(NumericCPD):
+    """A CPD of splits that takes both branches of a split where a root parent is missing.
+
+    Parameters
+    ----------
+    source : RootSummingCPD
+        The CPD, of a discrete child.
+    parents : sequence of Variable
+        The parents of `source`, without parents that are summed out in all rows.
+    share : ndarray, shape (n_nodes,)
+        Weight of the left branch at splits on the parents that are summed out, else NaN.
+    """
+
+    variable: Discrete
+
+    def __init__(self, source: RootSummingCPD, parents: Sequence[Variable], share: Floats) -> None:
+        assert isinstance(source.variable, Discrete)  # the states are those of leaves
+        self.source = source
+        self.variable = source.variable
+        self.parents = tuple(parents)
+        self._share = share
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters of the original CPD."""
+        return self.source.n_parameters
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """Return the potential, with some root parents summed out where missing; see CPD."""
+        free = [p for p in self.discrete_parents if p not in evidence]
+        cards = [p.cardinality for p in free]
+        n_rows = evidence.n_rows if any(v in evidence for v in self.scope) else 1
+        cells = 1 if self.variable in evidence else self.variable.cardinality
+        entries = math.prod(cards) * cells * n_rows
+        if BYTES * entries > default_memory_limit():
+            raise memory_error("a table", entries, len(cards), default_memory_limit())
+        out = np.zeros((*cards, cells, n_rows))
+        for codes in np.ndindex(*cards):
+            self._add(out[codes], evidence, dict(zip(free, codes, strict=True)), n_rows)
+        rows_first = np.moveaxis(out, -1, 0)
+        if self.variable in evidence:
+            return Factor.from_log(free, rows_first[..., 0])
+        return Factor.from_log([*free, self.variable], rows_first)
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """Add the log potential to `out`; see CPD."""
+        if any(p not in evidence for p in self.discrete_parents):
+            super().accumulate(evidence, scope, out)
+            return
+        self._add(out, evidence, {}, evidence.n_rows)
+
+    @abstractmethod
+    def _add(
+        self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int
+    ) -> None:
+        """Add the log potential to `out`, (n_states, n_rows), or (1, n_rows) for a known child.
+
+        `codes` has the states of the free parents.
+        """
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, type(self))
+            and self.source == other.source
+            and self.parents == other.parents
+            and np.array_equal(self._share, other._share, equal_nan=True)
+        )
+
+    __hash__ = None
+
+    @property
+    def title(self) -> str:
+        """The title of the original CPD."""
+        return self.source.title
 
 
 @runtime_checkable

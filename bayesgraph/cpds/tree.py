@@ -15,7 +15,7 @@ from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, left_out, number, state_texts, texts
 from bayesgraph.cpds.summing_out import (
-    NumericCPD,
+    RootsSummed,
     RootSummingCPD,
     interval_probability,
     state_probabilities,
@@ -30,7 +30,6 @@ from bayesgraph.display import DisplayTable
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -414,58 +413,14 @@ def interval_text(
     return f"{written(low)} {f'< {name} ≤' if name else '…'} {written(high)}"
 
 
-class _SummedTree(NumericCPD):
-    """A tree CPD that sums out unobserved root parents by taking both branches of their splits.
+class _SummedTree(RootsSummed):
+    """A tree CPD that sums out unobserved root parents by taking both branches of their splits."""
 
-    Parameters
-    ----------
-    source : TreeCPD
-    parents : sequence of Variable
-        The parents of `source`, without parents that are summed out in all rows.
-    share : ndarray, shape (n_nodes,)
-        Weight of the left branch at splits on the parents that are summed out, else NaN.
-    """
-
-    variable: Discrete
-
-    def __init__(self, source: TreeCPD, parents: Sequence[Variable], share: Floats) -> None:
-        self.source = source
-        self.variable = source.variable
-        self.parents = tuple(parents)
-        self._share = share
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of free parameters of the tree."""
-        return self.source.n_parameters
+    source: TreeCPD
 
     def check_observed(self, observed: Collection[Variable]) -> None:
         """Raise an error if a continuous parent with splits is not observed; see NumericCPD."""
         super().check_observed({*observed, *self.source._idle})
-
-    def potential(self, evidence: Evidence) -> Factor:
-        """Return the potential, with some root parents summed out where missing; see CPD."""
-        free = [p for p in self.discrete_parents if p not in evidence]
-        cards = [p.cardinality for p in free]
-        n_rows = evidence.n_rows if any(v in evidence for v in self.scope) else 1
-        cells = 1 if self.variable in evidence else self.variable.cardinality
-        entries = math.prod(cards) * cells * n_rows
-        if BYTES * entries > default_memory_limit():
-            raise memory_error("a table", entries, len(cards), default_memory_limit())
-        out = np.zeros((*cards, cells, n_rows))
-        for codes in np.ndindex(*cards):
-            self._add(out[codes], evidence, dict(zip(free, codes, strict=True)), n_rows)
-        rows_first = np.moveaxis(out, -1, 0)
-        if self.variable in evidence:
-            return Factor.from_log(free, rows_first[..., 0])
-        return Factor.from_log([*free, self.variable], rows_first)
-
-    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """Add the log potential to `out`; see CPD."""
-        if any(p not in evidence for p in self.discrete_parents):
-            super().accumulate(evidence, scope, out)
-            return
-        self._add(out, evidence, {}, evidence.n_rows)
 
     def _add(
         self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int
@@ -482,21 +437,6 @@ class _SummedTree(NumericCPD):
             self.source.log_values,
             np.ascontiguousarray(child, dtype=np.int64),
         )
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _SummedTree)
-            and self.source == other.source
-            and self.parents == other.parents
-            and np.array_equal(self._share, other._share, equal_nan=True)
-        )
-
-    __hash__ = None
-
-    @property
-    def title(self) -> str:
-        """The title of the original tree CPD."""
-        return self.source.title
 
 
 def _matrix(

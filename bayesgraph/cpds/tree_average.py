@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 from bayesgraph.cpds import tree_average_kernels as kernels
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description
-from bayesgraph.cpds.summing_out import RootSummingCPD, state_probabilities
+from bayesgraph.cpds.summing_out import RootsSummed, RootSummingCPD, state_probabilities
 from bayesgraph.cpds.validation import SUM_TOLERANCE, check_child, check_family
 from bayesgraph.errors import CPDError
 from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
+from bayesgraph.factors.algebra import Floats, log_of
+from bayesgraph.parallel import over_rows
 from bayesgraph.variables import Discrete, Variable
 
 # Maximum number of groups of states of a parent: a split is a set of groups, in 64 bits.
 MAX_GROUPS = 62
+# Number of rows below which an additional thread costs more time than it saves.
+_MIN_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +55,63 @@ class Trees:
     values: Floats
     groups: NDArray[np.uint8]
 
-    @property
-    def flat(self) -> kernels.TreesArrays:
-        """The arrays that compiled kernels take."""
-        return self.roots, self.feature, self.states, self.below
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """Where each node leads, as kernels read it, shape (n_nodes, 2).
+
+        The parent that a node splits on (in the upper 32 bits) and the right child node, and the
+        groups that go left instead. A leaf leads to itself.
+        """
+        number, inner = np.arange(len(self.feature)), self.feature >= 0
+        found = np.column_stack([number, np.zeros_like(number)])
+        found[inner, 0] = (self.feature[inner].astype(np.int64) << 32) | (self.below[inner] + 1)
+        found[inner, 1] = self.states[inner]
+        return found
+
+    def means(self, codes: NDArray[np.int8], share: Floats) -> Floats:
+        """Return the mean of the trees' distributions for each row, shape (n_rows, n_states).
+
+        Parameters
+        ----------
+        codes : ndarray of int8, shape (n_rows, n_parents)
+            Groups of the parents' states; a row takes both branches where they are negative.
+        share : ndarray, shape (n_nodes,)
+            Weight of the left branch where the parent is missing.
+        """
+        total = np.zeros((len(codes), self.values.shape[1]))
+
+        def part(begin: int, end: int) -> None:
+            kernels.add_leaves(
+                total[begin:end],
+                codes[begin:end],
+                self.roots,
+                self.steps,
+                self.below,
+                self.depth,
+                share,
+                self.values,
+            )
+
+        over_rows(part, len(codes), _MIN_ROWS, kernels.TOGETHER)
+        return total / len(self.roots)
+
+    def left_shares(self, distributions: Mapping[int, NDArray[Any]]) -> Floats:
+        """Return P(left branch | earlier splits on the path) at splits on missing parents.
+
+        Parameters
+        ----------
+        distributions : mapping from index of a parent to ndarray, shape (n_groups,)
+            Distribution of the parent's groups of states.
+
+        Returns
+        -------
+        ndarray, shape (n_nodes,)
+            NaN at leaves and at splits on other parents.
+        """
+        out = np.full(len(self.feature), np.nan)
+        for place, shares in distributions.items():
+            kernels.left_shares(place, shares, self.feature, self.states, self.below, out)
+        return out
 
     @cached_property
     def depth(self) -> int:
@@ -120,7 +175,7 @@ class TreeAverageCPD(RootSummingCPD):
         self.variable = variable
         self.parents = found  # type: ignore[assignment]
         self.trees = _checked(trees, variable, self.parents, self.title)
-        self._shares: dict[Variable, tuple[CPD, Floats]] = {}
+        self._shares: tuple[dict[Variable, CPD], Floats | None] = {}, None
 
     @property
     def n_parameters(self) -> int:
@@ -128,42 +183,34 @@ class TreeAverageCPD(RootSummingCPD):
         return len(self.trees.values) * (self.variable.cardinality - 1)
 
     @cached_property
-    def groups(self) -> dict[Variable, NDArray[np.int16]]:
+    def groups(self) -> dict[Variable, NDArray[np.int8]]:
         """The group of each state of each parent, and -1 as the last entry, for missing values."""
-        ends = np.cumsum([parent.cardinality for parent in self.parents])[:-1]
-        parts = np.split(self.trees.groups.astype(np.int16), ends)
-        return {
-            parent: np.append(part, np.int16(-1))
-            for parent, part in zip(self.parents, parts, strict=True)
-        }
+        parts = zip(self.parents, _by_parent(self.trees.groups, self.parents), strict=True)
+        return {parent: np.append(part, -1).astype(np.int8) for parent, part in parts}
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
         """Return a CPD that sums out the given root parents where they are missing.
 
         See RootSummingCPD.
         """
-        share = np.full(len(self.trees.feature), np.nan)
-        for place, parent in enumerate(self.parents):
-            if parent in roots:
-                at = self.trees.feature == place
-                share[at] = self._left_shares(place, roots[parent])[at]
         parents = [p for p in self.parents if p in observed or p not in roots]
-        return _SummedAverage(self, parents, share)
+        return _SummedAverage(self, parents, self._left_shares(roots))
 
-    def _left_shares(self, place: int, root: CPD) -> Floats:
-        """Return the probability of the left branch at splits on an unobserved root parent.
+    def _left_shares(self, roots: Mapping[Variable, CPD]) -> Floats:
+        """Return the probability of the left branch at splits on unobserved root parents.
 
-        The result is cached for each root CPD.
+        The result is cached, as it is the same for all evidence.
         """
-        parent = self.parents[place]
-        known = self._shares.get(parent)
-        if known is None or known[0] is not root:
-            groups = self.groups[parent][:-1]
-            shares = np.bincount(groups, state_probabilities(root))
-            out = np.full(len(self.trees.feature), np.nan)
-            kernels.left_shares(place, shares, self.trees.flat, out)
-            known = self._shares[parent] = root, out
-        return known[1]
+        known, share = self._shares
+        if share is None or any(known.get(parent) is not root for parent, root in roots.items()):
+            groups = {
+                place: np.bincount(self.groups[p][:-1], state_probabilities(roots[p]))
+                for place, p in enumerate(self.parents)
+                if p in roots
+            }
+            share = self.trees.left_shares(groups)
+            self._shares = dict(roots), share
+        return share
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the potential over the free variables, no parent summed out; see CPD."""
@@ -174,25 +221,20 @@ class TreeAverageCPD(RootSummingCPD):
         self._nothing_summed().accumulate(evidence, scope, out)
 
     def _nothing_summed(self) -> _SummedAverage:
-        return _SummedAverage(self, self.parents, np.full(len(self.trees.feature), np.nan))
+        return _SummedAverage(self, self.parents, self.trees.left_shares({}))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
-        codes = self.codes(parents, n)
-        chosen = random.integers(len(self.trees.roots), size=n)
-        leaves = np.empty(n, dtype=np.int64)
-        for tree, root in enumerate(self.trees.roots.tolist()):
-            rows = np.flatnonzero(chosen == tree)
-            own = np.ascontiguousarray(codes[:, rows])
-            leaves[rows] = kernels.leaves_of(own, root, self.trees.flat)
-        return draw_states(self.trees.values, leaves, random)
+        roots = self.trees.roots[random.integers(len(self.trees.roots), size=n)]
+        leaves = kernels.leaves_of(self.codes(parents, n), roots, self.trees.steps)
+        return draw_states(self.trees.values, self.trees.below[leaves], random)
 
-    def codes(self, columns: Columns, n_rows: int) -> NDArray[np.int16]:
-        """Return the groups of the parents' states, -1 where missing, shape (n_parents, n_rows)."""
-        found = np.full((len(self.parents), n_rows), -1, dtype=np.int16)
-        for row, parent in zip(found, self.parents, strict=True):
+    def codes(self, columns: Columns, n_rows: int) -> NDArray[np.int8]:
+        """Return the groups of the parents' states, -1 where missing, shape (n_rows, n_parents)."""
+        found = np.full((n_rows, len(self.parents)), -1, dtype=np.int8)
+        for place, parent in enumerate(self.parents):
             if parent in columns:
-                row[:] = self.groups[parent][columns[parent]]
+                found[:, place] = self.groups[parent][columns[parent]]
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -208,7 +250,7 @@ class TreeAverageCPD(RootSummingCPD):
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles and copies leave out the cached shares.
-        return {**self.__dict__, "_shares": {}}
+        return {**self.__dict__, "_shares": ({}, None)}
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return the numbers of trees and leaves, and how often the trees split on each parent."""
@@ -222,102 +264,48 @@ class TreeAverageCPD(RootSummingCPD):
         return Description(["parent", "splits"], rows, None, note)
 
 
-class _SummedAverage(CPD):
-    """An average of trees that sums out unobserved root parents, as `_SummedTree` does.
+class _SummedAverage(RootsSummed):
+    """An average of trees that sums out unobserved root parents, as `TreeCPD` does."""
 
-    Parameters
-    ----------
-    source : TreeAverageCPD
-    parents : sequence of Discrete
-        The parents of `source`, without parents that are summed out in all rows.
-    share : ndarray, shape (n_nodes,)
-        Weight of the left branch at splits on the parents that are summed out, else NaN.
-    """
+    source: TreeAverageCPD
 
-    variable: Discrete
-
-    def __init__(self, source: TreeAverageCPD, parents: Sequence[Variable], share: Floats) -> None:
-        self.source = source
-        self.variable = source.variable
-        self.parents = tuple(parents)
-        self._share = share
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of free parameters of the average."""
-        return self.source.n_parameters
-
-    def potential(self, evidence: Evidence) -> Factor:
-        """Return the potential, with some root parents summed out where missing; see CPD."""
-        free = [p for p in self.discrete_parents if p not in evidence]
-        cards = [p.cardinality for p in free]
-        n_rows = evidence.n_rows if any(v in evidence for v in self.scope) else 1
-        cells = 1 if self.variable in evidence else self.variable.cardinality
-        entries = math.prod(cards) * cells * n_rows
-        if BYTES * entries > default_memory_limit():
-            raise memory_error("a table", entries, len(cards), default_memory_limit())
-        out = np.zeros((*cards, cells, n_rows))
-        codes = self.source.codes(evidence.columns, n_rows)
-        places = [self.source.parents.index(p) for p in free]
-        for states in np.ndindex(*cards):
-            for place, parent, state in zip(places, free, states, strict=True):
-                codes[place] = self.source.groups[parent][state]
-            self._add(out[states], evidence, codes)
-        rows_first = np.moveaxis(out, -1, 0)
-        scope = free if self.variable in evidence else [*free, self.variable]
-        return Factor.from_log(
-            scope, rows_first[..., 0] if self.variable in evidence else rows_first
-        )
-
-    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """Add the log potential to `out`; see CPD."""
-        if any(p not in evidence for p in self.discrete_parents):
-            super().accumulate(evidence, scope, out)
-            return
-        self._add(out, evidence, self.source.codes(evidence.columns, evidence.n_rows))
-
-    def _add(self, out: Floats, evidence: Evidence, codes: NDArray[np.int16]) -> None:
-        trees = self.source.trees
-        child = evidence.columns.get(self.variable, np.empty(0))
-        kernels.add_average(
-            out,
-            codes,
-            trees.flat,
-            trees.depth,
-            self._share,
-            trees.values,
-            np.ascontiguousarray(child, dtype=np.int64),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _SummedAverage)
-            and self.source == other.source
-            and self.parents == other.parents
-            and np.array_equal(self._share, other._share, equal_nan=True)
-        )
-
-    __hash__ = None
-
-    @property
-    def title(self) -> str:
-        """The title of the original CPD."""
-        return self.source.title
+    def _add(
+        self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int
+    ) -> None:
+        fixed: dict[Variable, Any] = {p: np.array([code]) for p, code in codes.items()}
+        groups = self.source.codes({**evidence.columns, **fixed}, n_rows)
+        logs = log_of(self.source.trees.means(groups, self._share))
+        child = evidence.columns.get(self.variable)
+        if child is None:
+            out += logs.T
+        else:
+            out[0] += np.where(child >= 0, logs[np.arange(n_rows), child], 0.0)
 
 
 # ---------------------------------------------------------------------------- making and checking
 
 
+def _by_parent(groups: NDArray[Any], parents: Sequence[Discrete]) -> list[NDArray[Any]]:
+    """Return the part of an array over all states of all parents that belongs to each parent."""
+    ends = np.cumsum([0] + [parent.cardinality for parent in parents])
+    return [groups[a:b] for a, b in pairwise(ends.tolist())]
+
+
 def _checked(trees: Trees, variable: Discrete, parents: Sequence[Discrete], what: str) -> Trees:
-    """Return trees with read-only arrays of the right types, or raise a CPDError."""
+    """Return trees with read-only arrays of the right types, or raise a CPDError.
+
+    Kernels trust what is checked here.
+    """
     found: dict[str, Any] = {}
     for name, kind in _KINDS.items():
         given = np.asarray(getattr(trees, name))
-        wanted = 2 if name == "values" else 1
-        if given.ndim != wanted:
-            raise CPDError(f"{what}: {name} has {wanted} axes; got shape {given.shape}.")
+        n_axes = 2 if name == "values" else 1
+        if given.ndim != n_axes:
+            raise CPDError(f"{what}: {name} has {n_axes} axes; got shape {given.shape}.")
+        if given.dtype.kind not in ("biuf" if kind is np.float64 else "biu"):
+            raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given.dtype}.")
         array = np.array(given, dtype=kind, order="C")
-        if not np.array_equal(array, given):
+        if kind is not np.float64 and not np.array_equal(array, given):
             raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given!r:.200}.")
         array.flags.writeable = False
         found[name] = array
@@ -337,53 +325,81 @@ def _checked(trees: Trees, variable: Discrete, parents: Sequence[Discrete], what
 
 def _check_links(trees: Trees, n_parents: int, what: str) -> None:
     n = len(trees.feature)
-    if ((trees.feature < -1) | (trees.feature >= n_parents)).any():
+    at = _first((trees.feature < -1) | (trees.feature >= n_parents))
+    if at >= 0:
         raise CPDError(
-            f"{what}: feature takes positions among the {n_parents} parents, and -1 at leaves."
+            f"{what}: feature takes positions among the {n_parents} parents, and -1 at leaves; got "
+            f"{trees.feature[at]} at node {at}."
         )
     inner = trees.feature >= 0
-    number = np.arange(n)
     left = trees.below.astype(np.int64)
-    if (inner & ((left <= number) | (left >= n - 1))).any():
-        raise CPDError(f"{what}: below takes a later node at splits, which another one follows.")
-    visits = np.bincount(np.concatenate([left[inner], left[inner] + 1]), minlength=n)
-    is_root = np.zeros(n, dtype=bool)
+    at = _first(inner & ((left <= np.arange(n)) | (left >= n - 1)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: below takes at splits the number of a later node that another one follows; "
+            f"got {left[at]} at node {at} of {n:,}."
+        )
     if ((trees.roots < 0) | (trees.roots >= n)).any():
-        raise CPDError(f"{what}: roots takes the numbers of nodes, 0 to {n - 1}.")
-    is_root[trees.roots] = True
-    if len(np.unique(trees.roots)) < len(trees.roots) or (visits != ~is_root).any():
-        raise CPDError(f"{what}: every node is a root, or hangs below exactly one other.")
+        raise CPDError(f"{what}: roots takes numbers of nodes, 0 to {n - 1}; got {trees.roots}.")
+    visits = np.bincount(np.concatenate([left[inner], left[inner] + 1, trees.roots]), minlength=n)
+    at = _first(visits != 1)
+    if at >= 0:
+        raise CPDError(
+            f"{what}: every node is one of the roots, or hangs below exactly one other; node {at} "
+            f"is reached {visits[at]} times."
+        )
     leaves = left[~inner]
     if len(leaves) != len(trees.values) or not np.array_equal(np.sort(leaves), range(len(leaves))):
-        raise CPDError(f"{what}: every leaf has a row of values of its own.")
+        raise CPDError(
+            f"{what}: each of the {len(leaves)} leaves has one of the {len(trees.values)} rows of "
+            "values to itself; below takes its number at leaves."
+        )
 
 
 def _check_groups(trees: Trees, parents: Sequence[Discrete], what: str) -> None:
-    n_states = [parent.cardinality for parent in parents]
-    if len(trees.groups) != sum(n_states):
+    n_states = sum(parent.cardinality for parent in parents)
+    if len(trees.groups) != n_states:
         raise CPDError(
-            f"{what}: groups has an entry for each state of each parent, {sum(n_states)}; got "
+            f"{what}: groups has an entry for each state of each parent, {n_states}; got "
             f"{len(trees.groups)}."
         )
     if (trees.groups >= MAX_GROUPS).any():
-        raise CPDError(f"{what}: a parent has at most {MAX_GROUPS} groups of states.")
-    ends = np.cumsum(n_states)[:-1]
-    whole = [
-        int(np.bitwise_or.reduce(np.int64(1) << np.unique(part).astype(np.int64)))
-        for part in np.split(trees.groups, ends)
-    ]
-    inner = np.flatnonzero(trees.feature >= 0)
-    masks = np.array([*whole, 0], dtype=np.int64)[trees.feature[inner]]
-    goes_left = trees.states[inner] & masks
-    if ((goes_left == 0) | (goes_left == masks)).any():
-        raise CPDError(f"{what}: a split sends some states left and some right.")
+        raise CPDError(
+            f"{what}: groups takes numbers below {MAX_GROUPS}; got {trees.groups.max()}."
+        )
+    bits = np.int64(1) << trees.groups.astype(np.int64)
+    occurring = [int(np.bitwise_or.reduce(part)) for part in _by_parent(bits, parents)]
+    own = np.array([*occurring, 0])[trees.feature]
+    goes_left = trees.states & own
+    at = _first((trees.feature >= 0) & ((goes_left == 0) | (goes_left == own)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: a split sends some groups of states left and some right; that at node {at} "
+            "does not."
+        )
 
 
 def _check_values(trees: Trees, variable: Discrete, what: str) -> None:
     n = variable.cardinality
     if trees.values.shape[1] != n:
-        raise CPDError(f"{what}: values has {n} columns; got shape {trees.values.shape}.")
-    if not (np.isfinite(trees.values) & (trees.values >= 0)).all():
-        raise CPDError(f"{what}: leaves take finite non-negative numbers.")
-    if (np.abs(trees.values.sum(axis=1) - 1.0) > SUM_TOLERANCE).any():
-        raise CPDError(f"{what}: the probabilities of each leaf sum to 1.")
+        raise CPDError(
+            f"{what}: values has a column for each of the {n} states; got shape "
+            f"{trees.values.shape}."
+        )
+    at = _first(~(np.isfinite(trees.values) & (trees.values >= 0)).all(axis=1))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: leaves take finite non-negative numbers; got {trees.values[at]} in row {at}."
+        )
+    sums = trees.values.sum(axis=1)
+    at = _first(np.abs(sums - 1.0) > SUM_TOLERANCE)
+    if at >= 0:
+        raise CPDError(
+            f"{what}: the probabilities in row {at} sum to {sums[at]:.9g}, not to 1. Divide them "
+            "by their sum if they are weights."
+        )
+
+
+def _first(wrong: Any) -> int:
+    """Return the index of the first true entry of a boolean array, -1 if there is none."""
+    return int(np.argmax(wrong)) if wrong.any() else -1

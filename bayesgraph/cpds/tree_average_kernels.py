@@ -2,101 +2,137 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
-# Arrays of the trees: the roots; the parent variable that each node splits on (-1 at leaves); the
-# groups of states that go left, as bits; the left child node of a split, which the right one
-# follows, and the row of `values` at a leaf.
-TreesArrays: TypeAlias = tuple[
-    NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]
-]
-
 # Number of rows that go through one tree after the other, so that each tree is read once for all.
-_BLOCK = 128
+TOGETHER = 4096
+# Number of rows that go down a tree side by side, and number of their steps between two looks at
+# whether all are at leaves. The processor does not wait for the memory of one row if it has others.
+_SIDE_BY_SIDE, _STEPS = 8, 4
+# The bits of `Trees.steps` that have the right child node.
+_NODE = (1 << 32) - 1
 
 
 def _descents(
-    out: Floats, codes: NDArray[np.int16], trees: TreesArrays, depth: int, *_: object
+    out: Floats, codes: NDArray[np.int8], roots: NDArray[np.int32], *others: object
 ) -> int:
-    return int(codes.shape[1] * len(trees[0]) * max(depth, 1))
+    return len(codes) * len(roots) * 8
+
+
+@kernel()
+def _next(codes: NDArray[np.int8], i: int, node: int, steps: NDArray[np.int64]) -> int:
+    """Return the child node that row `i` reaches from a split, or a leaf itself."""
+    step = steps[node, 0]
+    return int((step & _NODE) - (steps[node, 1] >> codes[i, step >> 32] & 1))
+
+
+@kernel()
+def _complete_first(
+    codes: NDArray[np.int8], start: int, n_rows: int, rows: NDArray[np.int64]
+) -> int:
+    """Write row numbers, those without missing values first; return the number of those."""
+    n_complete, n_others = 0, 0
+    for i in range(start, start + n_rows):
+        is_complete = True
+        for j in range(codes.shape[1]):
+            is_complete = is_complete and codes[i, j] >= 0
+        if is_complete:
+            rows[n_complete] = i
+            n_complete += 1
+        else:
+            n_others += 1
+            rows[n_rows - n_others] = i
+    return n_complete
 
 
 @kernel(work=_descents)
-def add_average(
+def add_leaves(
     out: Floats,
-    codes: NDArray[np.int16],
-    trees: TreesArrays,
+    codes: NDArray[np.int8],
+    roots: NDArray[np.int32],
+    steps: NDArray[np.int64],
+    below: NDArray[np.int32],
     depth: int,
     share: Floats,
     values: Floats,
-    child: NDArray[np.int64],
 ) -> None:
-    """Add the log of the mean of the trees' probabilities to `out`.
+    """Add the distributions at the leaves that each row reaches, one for each tree, to `out`.
 
     Parameters
     ----------
-    out : ndarray, shape (n_states, n_rows), or (1, n_rows) where the child is observed
-    codes : ndarray of int16, shape (n_parents, n_rows)
+    out : ndarray, shape (n_rows, n_states)
+    codes : ndarray of int8, shape (n_rows, n_parents)
         Groups of the parents' states; a row takes both branches where they are negative.
-    trees : see TreesArrays
+    roots : ndarray of int32, shape (n_trees,)
+    steps : ndarray of int64, shape (n_nodes, 2)
+        See `Trees.steps`.
+    below : ndarray of int32, shape (n_nodes,)
+        At leaves the row of `values`.
     depth : int
         Maximum number of splits on a path.
     share : ndarray, shape (n_nodes,)
         Weight of the left branch where the parent is missing.
     values : ndarray, shape (n_leaves, n_states)
         Distribution of the child at each leaf.
-    child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
-        State codes of the child; -1 adds 0.
     """
-    roots, feature, states, below = trees
-    n_rows, n_states = codes.shape[1], values.shape[1]
+    rows = np.empty(TOGETHER, dtype=np.int64)
+    at = np.empty(_SIDE_BY_SIDE, dtype=np.int64)
     nodes, weights = np.empty(depth + 2, dtype=np.int64), np.empty(depth + 2)
-    total = np.empty((_BLOCK, n_states))
-    is_free = len(child) == 0
-    for start in range(0, n_rows, _BLOCK):
-        stop = min(start + _BLOCK, n_rows)
-        total[:] = 0.0
+    for start in range(0, len(codes), TOGETHER):
+        n_rows = min(TOGETHER, len(codes) - start)
+        n_complete = _complete_first(codes, start, n_rows, rows)
+        whole = n_complete - n_complete % _SIDE_BY_SIDE
         for root in roots:
-            for i in range(start, stop):
+            for first in range(0, whole, _SIDE_BY_SIDE):
+                for k in range(_SIDE_BY_SIDE):
+                    at[k] = root
+                moved = 1
+                while moved > 0:
+                    for _ in range(_STEPS):
+                        for k in range(_SIDE_BY_SIDE):
+                            at[k] = _next(codes, rows[first + k], at[k], steps)
+                    moved = 0
+                    for k in range(_SIDE_BY_SIDE):
+                        moved |= (steps[at[k], 0] & _NODE) - at[k]
+                for k in range(_SIDE_BY_SIDE):
+                    i, leaf = rows[first + k], below[at[k]]
+                    for c in range(values.shape[1]):
+                        out[i, c] += values[leaf, c]
+            for row in range(whole, n_rows):
+                i = rows[row]
                 nodes[0], weights[0], top = root, 1.0, 1
                 while top > 0:
                     top -= 1
                     node, weight = nodes[top], weights[top]
-                    while feature[node] >= 0:
-                        code = codes[feature[node], i]
-                        if code >= 0:
-                            node = below[node] + 1 - (states[node] >> code & 1)
+                    while steps[node, 0] != node:
+                        step = steps[node, 0]
+                        if codes[i, step >> 32] >= 0:
+                            node = _next(codes, i, node, steps)
                             continue
                         left = share[node]
-                        if left < 1.0:
-                            if left > 0.0:
-                                nodes[top], weights[top] = below[node] + 1, weight * (1.0 - left)
-                                top += 1
-                                weight *= left
-                                node = below[node]
-                            else:
-                                node = below[node] + 1
-                        else:
-                            node = below[node]
-                    leaf = below[node]
-                    for c in range(n_states):
-                        total[i - start, c] += weight * values[leaf, c]
-        for i in range(start, stop):
-            if is_free:
-                for c in range(n_states):
-                    out[c, i] += np.log(total[i - start, c] / len(roots))
-            elif child[i] >= 0:
-                out[0, i] += np.log(total[i - start, child[i]] / len(roots))
+                        # A branch of probability zero is not taken.
+                        if 0.0 < left < 1.0:
+                            nodes[top], weights[top] = step & _NODE, weight * (1.0 - left)
+                            top += 1
+                            weight *= left
+                        node = (step & _NODE) - (1 if left > 0.0 else 0)
+                    for c in range(values.shape[1]):
+                        out[i, c] += weight * values[below[node], c]
 
 
 @kernel()
-def left_shares(place: int, shares: Floats, trees: TreesArrays, out: Floats) -> None:
+def left_shares(
+    place: int,
+    shares: Floats,
+    feature: NDArray[np.int32],
+    states: NDArray[np.int64],
+    below: NDArray[np.int32],
+    out: Floats,
+) -> None:
     """Write the probability of the left branch at each split on a missing parent.
 
     It is conditional on the branches taken at earlier splits on the path.
@@ -107,11 +143,12 @@ def left_shares(place: int, shares: Floats, trees: TreesArrays, out: Floats) -> 
         Index of the parent.
     shares : ndarray, shape (n_groups,)
         Distribution of the parent's groups of states.
-    trees : see TreesArrays
+    feature, states, below : ndarray, shape (n_nodes,)
+        See `Trees`.
     out : ndarray, shape (n_nodes,)
-        Unchanged at splits on other parents. It is 0.5 at splits that are never reached.
+        Unchanged at splits on other parents. It is 0.5 at splits that are reached with probability
+        zero.
     """
-    _, feature, states, below = trees
     # The groups that reach each node; a node precedes its child nodes.
     reached = np.full(len(feature), -1, dtype=np.int64)
     for node in range(len(feature)):
@@ -131,13 +168,17 @@ def left_shares(place: int, shares: Floats, trees: TreesArrays, out: Floats) -> 
 
 
 @kernel()
-def leaves_of(codes: NDArray[np.int16], root: int, trees: TreesArrays) -> NDArray[np.int64]:
-    """Return the leaf of one tree that each row reaches, shape (n_rows,); no value is missing."""
-    _, feature, states, below = trees
-    out = np.empty(codes.shape[1], dtype=np.int64)
-    for i in range(codes.shape[1]):
-        node = root
-        while feature[node] >= 0:
-            node = below[node] + 1 - (states[node] >> codes[feature[node], i] & 1)
-        out[i] = below[node]
+def leaves_of(
+    codes: NDArray[np.int8], roots: NDArray[np.int32], steps: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the leaf that each row reaches in a tree of its own, (n_rows,); no value is missing.
+
+    The parameters are those of `add_leaves`, with a root for each row.
+    """
+    out = np.empty(len(codes), dtype=np.int64)
+    for i in range(len(codes)):
+        node = roots[i]
+        while steps[node, 0] != node:
+            node = _next(codes, i, node, steps)
+        out[i] = node
     return out

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import tree_average_kernels
 from bayesgraph.cpds.tree_average import MAX_GROUPS, Trees
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import random_tree_kernels as kernels
@@ -40,7 +39,7 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
     """
     views, n_classes = sample.views, sample.n_classes
     groups = [_groups(view) for view in views]
-    codes = np.ascontiguousarray(_grouped(groups, sample.codes) & 255, dtype=np.uint8)
+    codes = np.ascontiguousarray(_grouped(groups, sample.codes).T).view(np.uint8)
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
@@ -78,8 +77,8 @@ def _joined(parts: list[list[NDArray[Any]]], groups: NDArray[np.uint8], prior: F
     return Trees(roots.astype(np.int32), feature, states, below, values, groups)
 
 
-def log_means(trees: Trees, sample: Sample) -> Floats:
-    """Return the log of the mean of the trees' distributions for each row.
+def mean_distributions(trees: Trees, sample: Sample) -> Floats:
+    """Return the mean of the trees' distributions of the class for each row of a sample.
 
     Missing values are summed out under the distribution of their feature.
 
@@ -89,15 +88,9 @@ def log_means(trees: Trees, sample: Sample) -> Floats:
     """
     groups = [_groups(view) for view in sample.views]
     codes = _grouped(groups, sample.codes)
-    share = np.full(len(trees.feature), np.nan)
-    for place in np.flatnonzero((codes < 0).any(axis=1)).tolist():
-        own = np.bincount(groups[place], sample.views[place].share)
-        tree_average_kernels.left_shares(place, own, trees.flat, share)
-    out = np.zeros((sample.n_classes, len(sample.labels)))
-    tree_average_kernels.add_average(
-        out, codes, trees.flat, trees.depth, share, trees.values, np.empty(0, dtype=np.int64)
-    )
-    return np.ascontiguousarray(out.T)
+    missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
+    shares = {j: np.bincount(groups[j], sample.views[j].share) for j in missing}
+    return trees.means(codes, trees.left_shares(shares))
 
 
 def _groups(view: View) -> NDArray[np.uint8]:
@@ -111,11 +104,11 @@ def _groups(view: View) -> NDArray[np.uint8]:
     return np.minimum(rank, MAX_GROUPS - 1).astype(np.uint8)
 
 
-def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.int16]:
-    """Return the groups of the rows' states, -1 where missing, shape (n_features, n_rows)."""
-    found = np.empty(codes.shape[::-1], dtype=np.int16)
-    for row, group, column in zip(found, groups, codes.T, strict=True):
-        row[:] = np.append(group.astype(np.int16), np.int16(-1))[column]
+def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.int8]:
+    """Return the groups of the rows' states, -1 where missing, shape (n_rows, n_features)."""
+    found = np.empty(codes.shape, dtype=np.int8)
+    for place, group in enumerate(groups):
+        found[:, place] = np.append(group, -1).astype(np.int8)[codes[:, place]]
     return found
 
 

@@ -22,7 +22,7 @@ from bayesgraph.learning.loglinear.training import (
     train,
     with_share,
 )
-from bayesgraph.learning.random_trees import grow_trees, log_means
+from bayesgraph.learning.random_trees import grow_trees, mean_distributions
 
 # Candidate penalties of the parameters of features and of pairs, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
@@ -180,11 +180,11 @@ class Folded:
             best = min(best, loss)
         return found
 
-    def tree_scores(self, n_trees: int) -> Floats:
-        """Return the log probabilities of held-out rows under random trees, (n_rows, n_classes)."""
+    def tree_posteriors(self, n_trees: int) -> Floats:
+        """Return P(class | row) of held-out rows under random trees, shape (n_rows, n_classes)."""
         parts = zip(self._seen, self._unseen, strict=True)
         return np.concatenate(
-            [log_means(grow_trees(seen, n_trees), unseen) for seen, unseen in parts]
+            [mean_distributions(grow_trees(seen, n_trees), unseen) for seen, unseen in parts]
         )
 
     def loss(self, scores: Floats) -> float:
@@ -227,7 +227,7 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     tree_share = 0.0
     if n_trees:
         sums = np.tensordot(shares, np.stack(list(held_out.values())), 1)
-        tree_share = _averaged(sums, folded.tree_scores(n_trees), folded.held_out)
+        tree_share = _averaged(sums, folded.tree_posteriors(n_trees), folded.held_out)
     return Choice(structure, kept or {alone: 1.0}, losses, tree_share)
 
 
@@ -253,15 +253,15 @@ def train_choice(
 
 
 def _averaged(sums: Floats, trees: Floats, sample: Sample) -> float:
-    """Return the weight of the trees in the average of two posteriors of the lowest log loss.
+    """Return the weight of the trees with the lowest log loss of the average of two posteriors.
 
-    With few rows the weight is shrunk towards one half.
+    With few rows the weight is shrunk towards one half. Weights below `_MIN_TREE_SHARE` are zero.
 
-    `sums` has scores of the rows of `sample` under the log-linear model, `trees` log probabilities.
+    `sums` has scores of the rows of `sample` under the log-linear model, `trees` probabilities.
     """
     own = np.arange(len(sample.labels)), sample.labels
     first = np.exp(sums[own] - log_sum_exp(sums, 1))
-    second = np.exp(trees[own])
+    second = trees[own]
 
     def loss(share: float) -> float:
         mean = (1.0 - share) * first + share * second

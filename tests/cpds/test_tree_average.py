@@ -1,0 +1,355 @@
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from oracle import Oracle
+from tree_oracle import average_at, average_table
+
+import bayesgraph as bg
+from bayesgraph.cpds import tree_average_kernels as kernels
+from bayesgraph.errors import CPDError, FileFormatError
+from bayesgraph.factors import Evidence
+
+
+def random_trees(random, n_states, cards, *, n_trees=5, depth=5):
+    """Return trees that split groups of states at random; some leaves have zeros."""
+    groups = [random.permutation(np.arange(n) % int(random.integers(1, n + 1))) for n in cards]
+    nodes, roots, values = [], [], []
+
+    def fill(node, alive, depth):
+        usable = [j for j, own in enumerate(alive) if len(own) > 1]
+        if depth == 0 or not usable or random.random() < 0.1:
+            leaf = random.dirichlet(np.ones(n_states))
+            leaf[random.integers(n_states)] *= random.random() < 0.8
+            nodes[node] = (-1, 0, len(values))
+            values.append(leaf / leaf.sum())
+            return
+        j = usable[random.integers(len(usable))]
+        own = random.permutation(alive[j])
+        sides = np.split(own, [int(random.integers(1, len(own)))])
+        left = len(nodes)
+        nodes[node] = (j, sum(1 << int(g) for g in sides[0]), left)
+        nodes.extend([None, None])
+        for at, side in enumerate(sides):
+            fill(left + at, [*alive[:j], side, *alive[j + 1 :]], depth - 1)
+
+    for _ in range(n_trees):
+        roots.append(len(nodes))
+        nodes.append(None)
+        fill(roots[-1], [np.unique(g) for g in groups], depth)
+    feature, states, below = (np.array(column) for column in zip(*nodes, strict=True))
+    groups = np.concatenate([*groups, np.empty(0)]).astype(np.uint8)
+    return bg.Trees(np.array(roots), feature, states, below, np.array(values), groups)
+
+
+def random_cpd(seed, cards=(3, 1, 4, 2), n_states=3, **options):
+    random = np.random.default_rng(seed)
+    parents = [bg.Discrete(f"f{j}", range(n)) for j, n in enumerate(cards)]
+    trees = random_trees(random, n_states, cards, **options)
+    return bg.TreeAverageCPD(bg.Discrete("c", range(n_states)), trees, parents)
+
+
+def random_network(seed, **options):
+    """Return features -> c -> d, where the last feature has a parent and is no root."""
+    random = np.random.default_rng(seed)
+    cpd = random_cpd(seed, **options)
+    *roots, last = cpd.parents
+    cpds = [bg.TableCPD(v, random.dirichlet(np.ones(v.cardinality))) for v in roots]
+    above = bg.Discrete("above", ["no", "yes"])
+    cpds.append(bg.TableCPD(above, [0.3, 0.7]))
+    cpds.append(bg.TableCPD(last, random.dirichlet(np.ones(last.cardinality), 2), [above]))
+    below = random.dirichlet([1, 1], cpd.variable.cardinality)
+    cpds += [cpd, bg.TableCPD(bg.Discrete("d", ["no", "yes"]), below, [cpd.variable])]
+    return bg.BayesianNetwork([cpds[i] for i in random.permutation(len(cpds))])
+
+
+def oracle(network):
+    cpds = [average_table(c) if isinstance(c, bg.TreeAverageCPD) else c for c in network.cpds]
+    return Oracle.of(bg.BayesianNetwork(cpds))
+
+
+def drawn_columns(random, cpd, n, share=1.0):
+    return {
+        p: np.where(random.random(n) < share, random.integers(p.cardinality, size=n), -1)
+        for p in cpd.parents
+    }
+
+
+# ------------------------------------------------------------------------------------ potentials
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 19])
+def test_rows_reach_the_leaves_that_a_walk_reaches(seed, n_rows):
+    cpd, random = random_cpd(seed), np.random.default_rng(seed)
+    columns = drawn_columns(random, cpd, n_rows)
+    found = np.exp(cpd.potential(Evidence(n_rows, columns)).log_values)
+    for i in range(n_rows):
+        expected = average_at(cpd, {p: int(column[i]) for p, column in columns.items()})
+        np.testing.assert_allclose(found[i], expected, atol=1e-15)
+
+
+def test_the_child_may_be_observed_in_some_rows():
+    cpd, random = random_cpd(3), np.random.default_rng(3)
+    columns = drawn_columns(random, cpd, 20)
+    child = random.integers(-1, 3, size=20)
+    logs = cpd.potential(Evidence(20, {**columns, cpd.variable: child})).log_values
+    for i in range(20):
+        shares = average_at(cpd, {p: int(column[i]) for p, column in columns.items()})
+        expected = 1.0 if child[i] < 0 else shares[child[i]]
+        np.testing.assert_allclose(np.exp(logs[i]), expected, atol=1e-15)
+
+
+def test_free_parents_stay_in_the_factor():
+    cpd = random_cpd(4)
+    table = average_table(cpd).values
+    free = np.exp(cpd.potential(Evidence(1, {})).log_values[0])
+    np.testing.assert_allclose(free, table, atol=1e-15)
+    one = {cpd.parents[2]: np.array([3, 0])}
+    some = np.exp(cpd.potential(Evidence(2, one)).log_values)
+    np.testing.assert_allclose(some[0], table[:, :, 3], atol=1e-15)
+    np.testing.assert_allclose(some[1], table[:, :, 0], atol=1e-15)
+
+
+def test_many_rows_answer_as_single_ones():
+    cpd, random = random_cpd(5, n_trees=2), np.random.default_rng(5)
+    n = 2 * kernels.TOGETHER + 13
+    columns = drawn_columns(random, cpd, n)
+    whole = cpd.potential(Evidence(n, columns)).log_values
+    rows = [0, 7, kernels.TOGETHER - 1, kernels.TOGETHER, n - 14, n - 1]
+    part = cpd.potential(Evidence(len(rows), {p: c[rows] for p, c in columns.items()}))
+    np.testing.assert_array_equal(whole[rows], part.log_values)
+
+
+# --------------------------------------------------------------------------------------- networks
+
+EVIDENCE = (
+    {},
+    {"f0": 1},
+    {"f0": 2, "f1": 0, "f2": 1, "f3": 1},
+    {"f2": 3, "d": "yes"},
+    {"above": "no", "f0": 0},
+    {"f0": [0.2, 0.5, 0.3], "f2": 0},
+    {"f2": [0.1, 0.0, 0.7, 0.2], "d": "no"},
+)
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE)
+@pytest.mark.parametrize("seed", range(3))
+def test_missing_roots_are_summed_out(seed, evidence):
+    network = random_network(seed)
+    whole = oracle(network)
+    for target in ("c", "d", "f1", "f3"):
+        if target not in evidence:
+            np.testing.assert_allclose(
+                network.query(target, evidence).probabilities,
+                whole.posterior([target], evidence),
+                atol=1e-12,
+            )
+    two = [name for name in ("c", "f3") if name not in evidence]
+    np.testing.assert_allclose(
+        network.query(two, evidence).probabilities, whole.posterior(two, evidence), atol=1e-12
+    )
+
+
+def test_rows_with_missing_values_equal_single_queries():
+    network, random = random_network(7), np.random.default_rng(7)
+    whole = oracle(network)
+    cpd = next(c for c in network.cpds if isinstance(c, bg.TreeAverageCPD))
+    columns = drawn_columns(random, cpd, 40, share=0.6)
+    logs = network.log_posterior_rows(cpd.variable, Evidence(40, columns))
+    for i, row in enumerate(logs):
+        evidence = {p.name: int(c[i]) for p, c in columns.items() if c[i] >= 0}
+        shares = np.exp(row - row.max())
+        np.testing.assert_allclose(
+            shares / shares.sum(), whole.posterior(["c"], evidence), atol=1e-12
+        )
+
+
+def test_a_state_of_probability_zero_is_never_taken():
+    c, f = bg.Discrete("c", [0, 1]), bg.Discrete("f", [0, 1, 2])
+    trees = bg.Trees(
+        np.array([0]),
+        np.array([0, -1, 0, -1, -1]),
+        np.array([0b001, 0, 0b010, 0, 0]),
+        np.array([1, 0, 3, 1, 2]),
+        np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]),
+        np.arange(3),
+    )
+    for shares, expected in (([1, 0, 0], 0.1), ([0, 1, 0], 0.6), ([0, 0, 1], 0.8)):
+        network = bg.BayesianNetwork([bg.TableCPD(f, shares), bg.TreeAverageCPD(c, trees, [f])])
+        assert network.query("c").probabilities[1] == pytest.approx(expected, abs=1e-15)
+
+
+def test_an_average_without_parents():
+    trees = bg.Trees(
+        np.array([0, 1]), np.array([-1, -1]), np.zeros(2, int), np.array([1, 0]),
+        np.array([[0.9, 0.1], [0.5, 0.5]]), np.empty(0, int),
+    )  # fmt: skip
+    network = bg.BayesianNetwork([bg.TreeAverageCPD(bg.Discrete("c", [0, 1]), trees)])
+    np.testing.assert_allclose(network.query("c").probabilities, [0.7, 0.3])
+    assert set(network.sample(9, random_state=0)["c"]) <= {0, 1}
+
+
+def test_draws_have_the_distribution():
+    network = random_network(8, cards=(2, 2, 2), n_states=2)
+    n = 20_000
+    draws = network.sample(n, random_state=0)
+    joint = oracle(network).posterior(["c", "f0", "f1"])
+    for codes in np.ndindex(*joint.shape):
+        names = zip(("c", "f0", "f1"), codes, strict=True)
+        own = np.all([np.asarray(draws[name]) == code for name, code in names], axis=0)
+        assert own.mean() == pytest.approx(joint[codes], abs=0.02)
+
+
+# ---------------------------------------------------------------------- equality, files, printing
+
+
+def test_equal_are_those_of_equal_arrays():
+    cpd, other = random_cpd(1), random_cpd(2)
+    assert cpd == random_cpd(1)
+    assert cpd != other
+    values = cpd.trees.values.copy()
+    values[0] = np.roll(values[0], 1)
+    assert cpd != bg.TreeAverageCPD(cpd.variable, replace(cpd.trees, values=values), cpd.parents)
+
+
+def test_pickles_and_copies_answer_alike():
+    network = random_network(9)
+    before = network.query("c", {"f0": 1}).probabilities
+    for other in (pickle.loads(pickle.dumps(network)), copy.deepcopy(network)):
+        assert other.cpds == network.cpds
+        np.testing.assert_array_equal(other.query("c", {"f0": 1}).probabilities, before)
+
+
+def test_files_keep_every_byte(tmp_path):
+    network = random_network(10)
+    network.save(tmp_path / "a.bayesgraph")
+    found = bg.load(tmp_path / "a.bayesgraph")
+    assert found.cpds == network.cpds
+    found.save(tmp_path / "b.bayesgraph")
+    assert (tmp_path / "a.bayesgraph").read_bytes() == (tmp_path / "b.bayesgraph").read_bytes()
+
+
+def test_it_prints_its_size_and_its_splits():
+    cpd = random_cpd(0)
+    text = str(cpd)
+    assert "5 trees with" in text
+    assert "splits deep" in text
+    assert text.startswith("TreeAverageCPD P(c | f0, f1, f2, f3)")
+
+
+# ------------------------------------------------------------------------------- malformed arrays
+
+# Two trees: a split on f and on g, and a leaf.
+GOOD = {
+    "roots": [0, 5],
+    "feature": [0, -1, 1, -1, -1, -1],
+    "states": [0b001, 0, 0b10, 0, 0, 0],
+    "below": [1, 0, 3, 1, 2, 3],
+    "values": [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]],
+    "groups": [0, 1, 1, 0, 1],
+}
+BAD = {
+    "an axis too many": {"feature": [[0, -1, 1, -1, -1, -1]]},
+    "floats": {"below": [1.0, 0, 3, 1, 2, 3]},
+    "text": {"feature": ["0"] * 6},
+    "complex": {"values": [[0.9j, 0.1]] * 4},
+    "too large": {"below": [1, 0, 2**40, 1, 2, 3]},
+    "a negative group": {"groups": [0, -1, 1, 0, 1]},
+    "fewer states": {"states": [1, 0, 2, 0, 0]},
+    "fewer nodes below": {"below": [1, 0, 3, 1, 2]},
+    "no tree": {"roots": []},
+    "an unknown parent": {"feature": [0, -1, 2, -1, -1, -1]},
+    "a negative parent": {"feature": [0, -1, -2, -1, -1, -1]},
+    "a split below itself": {"below": [1, 0, 2, 1, 2, 3]},
+    "an earlier node below": {"below": [1, 0, 0, 1, 2, 3]},
+    "nothing below": {"below": [1, 0, 5, 1, 2, 3]},
+    "a node below two": {"below": [1, 0, 4, 1, 2, 3]},
+    "a root below another": {"roots": [0, 4]},
+    "a root twice": {"roots": [0, 0]},
+    "a root too many": {"roots": [0, 5, 5]},
+    "a root too large": {"roots": [0, 6]},
+    "a negative root": {"roots": [0, -1]},
+    "a leaf of no row": {"below": [1, 0, 3, 1, 2, 4]},
+    "a leaf of a negative row": {"below": [1, -1, 3, 1, 2, 3]},
+    "a row of two leaves": {"below": [1, 0, 3, 1, 2, 2]},
+    "a row of no leaf": {"values": [*GOOD["values"], [0.5, 0.5]]},
+    "fewer groups": {"groups": [0, 1, 1, 0]},
+    "too many groups": {"groups": [0, 62, 1, 0, 1]},
+    "all go left": {"states": [0b011, 0, 0b10, 0, 0, 0]},
+    "all go right": {"states": [0b100, 0, 0b10, 0, 0, 0]},
+    "a state too many": {"values": [[0.9, 0.1, 0.0]] * 4},
+    "a negative probability": {"values": [[1.1, -0.1], *GOOD["values"][1:]]},
+    "not a number": {"values": [[np.nan, 1.0], *GOOD["values"][1:]]},
+    "no distribution": {"values": [[0.9, 0.2], *GOOD["values"][1:]]},
+}
+
+
+def made(**arrays):
+    f, g, c = bg.Discrete("f", [0, 1, 2]), bg.Discrete("g", [0, 1]), bg.Discrete("c", [0, 1])
+    trees = bg.Trees(**{name: np.array(array) for name, array in (GOOD | arrays).items()})
+    return bg.TreeAverageCPD(c, trees, [f, g])
+
+
+def test_good_arrays_are_taken():
+    cpd = made()
+    assert cpd.trees.depth == 2
+    assert not any(array.flags.writeable for array in cpd.to_arrays().values())
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_malformed_arrays_are_refused(name):
+    with pytest.raises(CPDError, match="TreeAverageCPD"):
+        made(**BAD[name])
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_malformed_arrays_in_files_are_refused(name, tmp_path, monkeypatch):
+    cpd = made()
+    roots = [bg.TableCPD(p, np.full(p.cardinality, 1 / p.cardinality)) for p in cpd.parents]
+    network = bg.BayesianNetwork([*roots, cpd])
+    bad = {key: np.array(array) for key, array in BAD[name].items()}
+    if any(array.dtype.kind not in "biuf" for array in bad.values()):
+        pytest.skip("Files hold no such arrays.")
+    arrays = cpd.to_arrays() | bad
+    monkeypatch.setattr(bg.TreeAverageCPD, "to_arrays", lambda self: arrays)
+    network.save(tmp_path / "a.bayesgraph")
+    with pytest.raises(FileFormatError):
+        bg.load(tmp_path / "a.bayesgraph")
+
+
+def test_numbers_are_refused():
+    x, c = bg.Continuous("x"), bg.Discrete("c", [0, 1])
+    trees = made().trees
+    with pytest.raises(CPDError):
+        bg.TreeAverageCPD(c, trees, [x])
+    with pytest.raises(CPDError):
+        bg.TreeAverageCPD(x, trees, [c])
+
+
+# ------------------------------------------------------------------------------------------ tiers
+
+
+def test_both_tiers_give_the_same_bits():
+    cpd, random = random_cpd(11), np.random.default_rng(11)
+    trees = cpd.trees
+    codes = cpd.codes(drawn_columns(random, cpd, 50, share=0.8), 50)
+    shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
+    found = []
+    for tier in ("interpreted", "compiled"):
+        share = np.full(len(trees.feature), np.nan)
+        for j, own in shares.items():
+            arrays = trees.feature, trees.states, trees.below
+            getattr(kernels.left_shares, tier)(j, own, *arrays, share)
+        out = np.zeros((50, 3))
+        below, depth = trees.below, trees.depth
+        arguments = codes, trees.roots, trees.steps, below, depth, share, trees.values
+        getattr(kernels.add_leaves, tier)(out, *arguments)
+        roots = np.full(50, trees.roots[1])
+        leaves = getattr(kernels.leaves_of, tier)(np.abs(codes), roots, trees.steps)
+        found.append((share, out, leaves))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
