@@ -12,6 +12,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.loglinear.pair_trees import trees_of
+from bayesgraph.learning.loglinear.random_trees import grow_trees, mean_distributions
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import (
@@ -22,7 +23,6 @@ from bayesgraph.learning.loglinear.training import (
     train,
     with_share,
 )
-from bayesgraph.learning.random_trees import grow_trees, mean_distributions
 
 # Candidate penalties of the parameters of features and of pairs, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)

@@ -11,10 +11,10 @@ from bayesgraph.cpds import TableCPD, TreeAverageCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
+from bayesgraph.learning.loglinear.random_trees import grow_trees
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
 from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Pair
-from bayesgraph.learning.random_trees import grow_trees
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread

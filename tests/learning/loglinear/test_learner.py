@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -6,8 +8,9 @@ import bayesgraph as bg
 from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.errors import DataError, UnsupportedModelError
 from bayesgraph.learning.exponents import exponents_between
-from bayesgraph.learning.loglinear import train_network
+from bayesgraph.learning.loglinear import cross_validation, train_network
 from bayesgraph.learning.loglinear.cross_validation import _GAIN
+from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.statistics import TableSource
 
 
@@ -19,7 +22,7 @@ def test_features_that_act_in_pairs_get_a_tree():
     random = np.random.default_rng(0)
     X = random.integers(2, size=(400, 4))
     y = X[:, 1] ^ X[:, 3] ^ (random.random(400) < 0.05)
-    classifier = fitted(X, y)
+    classifier = fitted(X, y, n_trees=0)
     assert classifier.choice_.structure != "star"
     assert classifier.network_.graph.to_undirected().has_edge("x1", "x3")
     assert classifier.score(X, y) > 0.9
@@ -40,7 +43,7 @@ def test_features_that_act_alone_stay_a_star():
 @pytest.mark.parametrize("structure", ["auto", "tan"])
 def test_the_factor_graph_answers_as_the_network(structure):
     X, y = load_iris(return_X_y=True)
-    classifier = bg.BayesianNetworkClassifier(structure, exponents="cells").fit(X, y)
+    classifier = bg.BayesianNetworkClassifier(structure, exponents="cells", n_trees=0).fit(X, y)
     graph = classifier.to_factor_graph()
     for row in ({"x2": 4.9, "x3": 1.6}, {"x0": 5.0, "x1": 3.0, "x2": 4.9, "x3": 1.6}, {}):
         np.testing.assert_allclose(
@@ -52,7 +55,7 @@ def test_the_factor_graph_answers_as_the_network(structure):
 
 def test_exponents_between_a_network_and_itself_are_one():
     X, y = load_iris(return_X_y=True)
-    network = bg.BayesianNetworkClassifier().fit(X, y).network_
+    network = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y).network_
     for term in exponents_between(network, network).terms:
         np.testing.assert_array_equal(term.exponent, 1.0)
 
@@ -110,3 +113,110 @@ def test_what_exponents_cannot_do_is_said():
         bg.BayesianNetworkClassifier(exponents="variable").fit(X, y)
     left_out = bg.BayesianNetworkClassifier([("class", "x0")], exponents="cells").fit(X, y)
     assert left_out.predict(X).shape == (50,)
+
+
+# ----------------------------------------------------------------------------- the random trees
+
+
+def triples(n, seed=0):
+    """Return a class that takes three features to predict: no graph of pairs has it."""
+    random = np.random.default_rng(seed)
+    X = random.integers(2, size=(n, 5))
+    return X, X[:, 0] ^ X[:, 2] ^ X[:, 4] ^ (random.random(n) < 0.05)
+
+
+def test_what_no_pair_shows_is_left_to_random_trees():
+    X, y = triples(400)
+    average, single = fitted(X, y), fitted(X, y, n_trees=0)
+    assert isinstance(average.network_, bg.PosteriorAverage)
+    assert isinstance(single.network_, bg.BayesianNetwork)
+    assert average.choice_.tree_share > 0.5
+    assert average.network_.weights[1] == pytest.approx(average.choice_.tree_share)
+    assert average.network_.networks[0] == single.network_
+    new, truth = triples(400, seed=1)
+    assert average.score(new, truth) > 0.9 > single.score(new, truth) + 0.2
+
+
+def test_trees_of_no_use_are_left_out(monkeypatch):
+    monkeypatch.setattr(cross_validation, "_MIN_TREE_SHARE", 0.999)
+    X, y = triples(200)
+    classifier = fitted(X, y)
+    assert classifier.choice_.tree_share == 0.0
+    assert classifier.network_ == fitted(X, y, n_trees=0).network_
+
+
+def test_the_share_of_trees_is_what_predicts_best():
+    sample = Sample.of((), np.empty((400, 0), int), np.arange(400) % 2, np.empty(0), 2)
+    sample = replace(sample, labels=np.arange(400) % 2, weights=np.ones(400))
+    right = np.eye(2)[sample.labels] * 0.8 + 0.1
+    half = np.full((400, 2), 0.5)
+    averaged = cross_validation._averaged
+    assert averaged(np.log(right), half, sample) == 0.0
+    assert averaged(np.log(half), right, sample) > 0.95
+    assert averaged(np.log(right), right, sample) == pytest.approx(0.5, abs=1e-3)
+    best = averaged(np.log(right), right[:, ::-1] * 0.2 + right * 0.8, sample)
+    assert best < 0.5
+
+
+@pytest.mark.parametrize("n_trees", [-1, 2.0, "many", None])
+def test_the_number_of_trees_is_checked(n_trees):
+    X, y = triples(50)
+    with pytest.raises(DataError, match="n_trees is a number of trees"):
+        fitted(X, y, n_trees=n_trees)
+
+
+def test_an_average_is_no_factor_graph():
+    X, y = triples(300)
+    with pytest.raises(UnsupportedModelError, match="n_trees=0"):
+        fitted(X, y).to_factor_graph()
+
+
+def test_neither_the_names_of_states_nor_the_order_of_rows_matters():
+    X, y = triples(300)
+    order = np.random.default_rng(0).permutation(300)
+    given = fitted(X, y).predict_proba(X)
+    np.testing.assert_array_equal(fitted(X[order], y[order]).predict_proba(X), given)
+    renamed = np.array(["a", "no"], dtype=object)[X]
+    found = fitted(renamed, np.array(["z", "b"])[y.astype(int)])
+    np.testing.assert_array_equal(found.predict_proba(renamed), given[:, ::-1])
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    X, y = triples(300)
+    weights = np.random.default_rng(0).integers(1, 4, size=300)
+    once = fitted(X, y)
+    once.fit(X, y, sample_weight=weights)
+    twice = fitted(X.repeat(weights, 0), y.repeat(weights))
+    np.testing.assert_array_equal(once.predict_proba(X), twice.predict_proba(X))
+
+
+def test_priors_hold_for_both_members():
+    X, y = triples(400)
+    given = fitted(X, y)
+    shifted = fitted(X, y, priors=[0.9, 0.1])
+    for network, other in zip(given.network_.networks, shifted.network_.networks, strict=True):
+        own, base = (n.query("class", {"x0": 1, "x2": 0, "x4": 0}) for n in (other, network))
+        expected = base.probabilities * [0.9, 0.1] / np.bincount(y) * 400
+        np.testing.assert_allclose(own.probabilities[0] > base.probabilities[0], True)
+        assert own.probabilities[0] <= expected[0] / expected.sum() + 1e-2
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_tiny_tables(n):
+    X, y = np.arange(2 * n).reshape(n, 2) % 3, np.arange(n) % 2
+    assert fitted(X, y).predict_proba(X).shape == (n, 2)
+
+
+def test_a_table_without_information():
+    X, y = np.ones((20, 2), dtype=int), np.arange(20) % 2
+    np.testing.assert_allclose(fitted(X, y).predict_proba(X), 0.5, atol=0.02)
+
+
+def test_contributions_sum_to_the_log_odds():
+    X, y = triples(300)
+    classifier = fitted(X, y)
+    for row in ({"x0": 1, "x2": 0, "x4": 1}, {"x1": 0}, {}):
+        found = classifier.contributions(evidence=row)
+        p = classifier.query(evidence=row).probabilities
+        odds = abs(np.log(p[1] / p[0]))
+        assert abs(found.total) == pytest.approx(odds, abs=1e-9)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds.tree_average import MAX_GROUPS, Trees
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning import random_tree_kernels as kernels
+from bayesgraph.learning.loglinear import random_tree_kernels as kernels
 from bayesgraph.learning.loglinear.sample import Codes, Sample
 from bayesgraph.learning.loglinear.terms import View
 from bayesgraph.variables import Binned
@@ -49,7 +49,7 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
         sample.labels.astype(np.int64),
         sample.weights * max(1.0, len(codes.T) / float(sample.weights.sum())),
         np.array([_SEED]),
-        math.ceil(math.sqrt(len(views))),
+        _n_tried(len(views)),
     )
     capacity = max(min(int(rows[6].sum() * 2), _MAX_NUMBERS // (n_trees * n_classes)), 2)
     nodes = [np.empty(2 * capacity, dtype=kind) for kind in (np.int32, np.int64, np.int32)]
@@ -63,6 +63,11 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
         else:
             least *= 2.0
     return _joined(parts, np.concatenate(groups), sample.prior)
+
+
+def _n_tried(n_features: int) -> int:
+    """Return the number of features among which each split is chosen."""
+    return math.ceil(math.sqrt(n_features))
 
 
 def _joined(parts: list[list[NDArray[Any]]], groups: NDArray[np.uint8], prior: Floats) -> Trees:

@@ -1,0 +1,226 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.cpds.tree_average import MAX_GROUPS
+from bayesgraph.learning.loglinear import random_trees
+from bayesgraph.learning.loglinear.learner import tree_network
+from bayesgraph.learning.loglinear.random_trees import grow_trees, mean_distributions
+from bayesgraph.learning.loglinear.sample import Canonical, Sample
+from bayesgraph.variables import Binned
+
+
+def table(seed, n=60, cards=(2, 3, 5), n_intervals=4, n_classes=3, missing=0.0):
+    """Return features (categories, and one of intervals), codes and labels that depend on them."""
+    random = np.random.default_rng(seed)
+    features = [bg.Discrete(f"f{j}", range(k)) for j, k in enumerate(cards)]
+    features.append(Binned("x", np.arange(n_intervals - 1.0)))
+    codes = np.column_stack([random.integers(f.cardinality, size=n) for f in features])
+    labels = (codes.sum(axis=1) + (random.random(n) < 0.3)) % n_classes
+    codes[random.random(codes.shape) < missing] = -1
+    return features, codes, labels
+
+
+def sample_of(features, codes, labels, n_classes=3, weights=None):
+    weights = np.empty(0) if weights is None else np.asarray(weights, dtype=float)
+    return Sample.of(features, codes, labels, weights, n_classes)
+
+
+def split_impurity(labels, weights, left):
+    """Return the weighted Gini index of two sides, by its definition."""
+    total = 0.0
+    for side in (left, ~left):
+        mass = weights[side].sum()
+        shares = np.bincount(labels[side], weights[side]) / mass
+        total += mass * (1.0 - np.sum(shares**2))
+    return total
+
+
+def possible_splits(values, is_ordered):
+    """Yield every set of values that goes left: of intervals those of one cut."""
+    present = np.unique(values)
+    if is_ordered:
+        yield from (present[:k] for k in range(1, len(present)))
+    else:
+        for bits in range(1, 2 ** (len(present) - 1)):
+            yield present[[bits >> k & 1 == 1 for k in range(len(present))]]
+
+
+def nodes_of(trees, sample, tree=0):
+    """Yield each node of a tree with the mask of the rows that reach it."""
+    codes = sample.codes
+    pending = [(int(trees.roots[tree]), np.ones(len(codes), dtype=bool))]
+    while pending:
+        node, rows = pending.pop()
+        yield node, rows
+        if trees.feature[node] >= 0:
+            goes_left = trees.states[node] >> codes[:, trees.feature[node]] & 1 == 1
+            left = int(trees.below[node])
+            pending += [(left, rows & goes_left), (left + 1, rows & ~goes_left)]
+
+
+def heavy(sample):
+    """Return the sample with weights from which on every row is in every tree, in proportion."""
+    return replace(sample, weights=sample.weights * 1000.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_split_is_the_best_of_those_tried(seed, monkeypatch):
+    features, codes, labels = table(seed, n_classes=2)
+    sample = heavy(sample_of(features, codes, labels, 2))
+    monkeypatch.setattr(random_trees, "_n_tried", lambda n: n)
+    trees = grow_trees(sample, 1)
+    for node, rows in nodes_of(trees, sample):
+        if trees.feature[node] < 0:
+            continue
+        own, weights = sample.labels[rows], sample.weights[rows]
+        best = min(
+            split_impurity(own, weights, np.isin(column, left))
+            for feature, column in zip(features, sample.codes[rows].T, strict=True)
+            for left in possible_splits(column, isinstance(feature, Binned))
+        )
+        column = sample.codes[rows, trees.feature[node]]
+        found = split_impurity(own, weights, trees.states[node] >> column & 1 == 1)
+        assert found == pytest.approx(best, abs=1e-6 * weights.sum())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_leaves_have_the_class_frequencies(seed):
+    features, codes, labels = table(seed, n=200)
+    sample = heavy(sample_of(features, codes, labels))
+    trees = grow_trees(sample, 3)
+    prior = 0.5 * sample.prior
+    for tree in range(3):
+        for node, rows in nodes_of(trees, sample, tree):
+            if trees.feature[node] < 0:
+                counts = np.bincount(sample.labels[rows], sample.weights[rows], 3)
+                expected = (counts + prior) / (counts.sum() + prior.sum())
+                np.testing.assert_allclose(trees.values[trees.below[node]], expected, atol=1e-9)
+                column = sample.codes[rows]
+                # It is pure, or no feature distinguishes its rows.
+                assert np.count_nonzero(counts) == 1 or len(np.unique(column, axis=0)) == 1
+
+
+def test_rows_differ_among_trees():
+    features, codes, labels = table(0, n=300)
+    trees = grow_trees(sample_of(features, codes, labels), 8)
+    assert len(trees.roots) == 8
+    ends = [*trees.roots[1:].tolist(), len(trees.feature)]
+    sizes = {b - a for a, b in zip(trees.roots.tolist(), ends, strict=True)}
+    assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_the_network_answers_as_the_average_that_was_compared(missing):
+    features, codes, labels = table(1, n=150, missing=missing)
+    target = bg.Discrete("class", range(3))
+    own = Canonical.of(features, target, list(codes.T), labels, np.empty(0))
+    sample = Sample.of(own.features, own.codes, own.labels, np.empty(0), 3)
+    means = mean_distributions(grow_trees(sample, 10), sample)
+    network = tree_network(own, sample, 10, None)
+    for i in range(0, len(sample.labels), 7):
+        evidence = {
+            v.name: v.states[code]
+            for v, code in zip(own.features, sample.codes[i], strict=True)
+            if code >= 0
+        }
+        found = network.query("class", evidence)
+        expected = [means[i, own.target.index(s)] for s in target.states]
+        np.testing.assert_allclose(found.probabilities, expected, atol=1e-12)
+
+
+def same(one, other):
+    for name in ("roots", "feature", "states", "below", "values", "groups"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_neither_the_order_of_rows_nor_repetition_matters(missing):
+    features, codes, labels = table(2, missing=missing)
+    random = np.random.default_rng(0)
+    order = random.permutation(len(labels))
+    given = grow_trees(sample_of(features, codes, labels), 5)
+    same(given, grow_trees(sample_of(features, codes[order], labels[order]), 5))
+    weights = random.integers(1, 4, size=len(labels))
+    rows = np.repeat(np.arange(len(labels)), weights)
+    same(
+        grow_trees(sample_of(features, codes, labels, weights=weights), 5),
+        grow_trees(sample_of(features, codes[rows], labels[rows]), 5),
+    )
+
+
+def test_memory_is_bounded(monkeypatch):
+    random = np.random.default_rng(3)
+    features = [Binned(f"x{j}", np.arange(30.0)) for j in range(4)]
+    codes, labels = random.integers(31, size=(2000, 4)), random.integers(3, size=2000)
+    monkeypatch.setattr(random_trees, "_MAX_NUMBERS", 3000)
+    trees = grow_trees(sample_of(features, codes, labels), 10)
+    assert len(trees.roots) == 10
+    assert trees.values.size <= 3000
+
+
+# ---------------------------------------------------------------------------------- strange tables
+
+
+def grown(features, codes, labels, n_classes, **options):
+    """Return trees that passed all checks of arrays."""
+    trees = grow_trees(sample_of(features, np.asarray(codes), labels, n_classes, **options), 5)
+    target = bg.Discrete("class", range(n_classes))
+    return bg.TreeAverageCPD(target, trees, features).trees
+
+
+def test_a_feature_of_a_thousand_categories():
+    random = np.random.default_rng(4)
+    codes = random.integers(1000, size=(3000, 1))
+    labels = (codes[:, 0] % 2).astype(int)
+    trees = grown([bg.Discrete("f", range(1000))], codes, labels, 2)
+    assert trees.groups.max() == MAX_GROUPS - 1
+
+
+def test_many_intervals_keep_their_order():
+    codes = np.arange(200)[:, None]
+    trees = grown([Binned("x", np.arange(199.0))], codes, (codes[:, 0] > 120).astype(int), 2)
+    assert (np.diff(trees.groups.astype(int)) >= 0).all()
+    assert trees.groups.max() == MAX_GROUPS - 1
+
+
+def test_a_hundred_classes():
+    random = np.random.default_rng(5)
+    codes = random.integers(10, size=(1000, 2))
+    features = [bg.Discrete(f"f{j}", range(10)) for j in range(2)]
+    trees = grown(features, codes, codes @ [10, 1], 100)
+    assert trees.values.shape[1] == 100
+
+
+@pytest.mark.parametrize(
+    ("codes", "labels"),
+    [
+        ([[0, 1]], [0]),
+        ([[0, 1], [1, 0]], [0, 1]),
+        ([[0, 1]] * 9, [0, 1, 0] * 3),
+        ([[-1, -1]] * 4, [0, 1, 0, 1]),
+        ([[-1, 0], [0, -1], [1, 1]], [1, 1, 1]),
+    ],
+)
+def test_tiny_and_constant_tables(codes, labels):
+    features = [bg.Discrete("f", range(2)), Binned("x", [0.0])]
+    grown(features, codes, np.array(labels), 2)
+
+
+def test_small_weights_grow_trees_too():
+    features, codes, labels = table(6)
+    trees = grown(features, codes, labels, 3, weights=np.full(len(labels), 1e-9))
+    assert (trees.feature >= 0).any()
+
+
+def test_rows_of_weight_zero_say_nothing():
+    features, codes, labels = table(7)
+    weights = (np.arange(len(labels)) % 3 > 0).astype(float)
+    kept = weights > 0
+    given = sample_of(features, codes, labels, weights=weights)
+    same(
+        grow_trees(given.weighing(given.weights), 5),
+        grow_trees(sample_of(features, codes[kept], labels[kept]), 5),
+    )
