@@ -32,20 +32,25 @@ def _next(codes: NDArray[np.int8], i: int, node: int, steps: NDArray[np.int64]) 
 
 @kernel()
 def _complete_first(
-    codes: NDArray[np.int8], start: int, n_rows: int, rows: NDArray[np.int64]
+    codes: NDArray[np.int8], start: int, rows: NDArray[np.int64], own: NDArray[np.int8]
 ) -> int:
-    """Write row numbers, those without missing values first; return the number of those."""
+    """Write a block of rows, those without missing values first; return the number of those.
+
+    `rows` is overwritten by the numbers of the rows, `own` by their codes.
+    """
     n_complete, n_others = 0, 0
-    for i in range(start, start + n_rows):
+    for i in range(start, start + len(rows)):
         is_complete = True
         for j in range(codes.shape[1]):
             is_complete = is_complete and codes[i, j] >= 0
         if is_complete:
-            rows[n_complete] = i
+            at = n_complete
             n_complete += 1
         else:
             n_others += 1
-            rows[n_rows - n_others] = i
+            at = len(rows) - n_others
+        rows[at] = i
+        own[at] = codes[i]
     return n_complete
 
 
@@ -79,12 +84,12 @@ def add_leaves(
     values : ndarray, shape (n_leaves, n_states)
         Distribution of the child at each leaf.
     """
-    rows = np.empty(TOGETHER, dtype=np.int64)
     at = np.empty(_SIDE_BY_SIDE, dtype=np.int64)
     nodes, weights = np.empty(depth + 2, dtype=np.int64), np.empty(depth + 2)
     for start in range(0, len(codes), TOGETHER):
         n_rows = min(TOGETHER, len(codes) - start)
-        n_complete = _complete_first(codes, start, n_rows, rows)
+        rows, own = np.empty(n_rows, dtype=np.int64), np.empty((n_rows, codes.shape[1]), np.int8)
+        n_complete = _complete_first(codes, start, rows, own)
         whole = n_complete - n_complete % _SIDE_BY_SIDE
         for root in roots:
             for first in range(0, whole, _SIDE_BY_SIDE):
@@ -94,7 +99,7 @@ def add_leaves(
                 while moved > 0:
                     for _ in range(_STEPS):
                         for k in range(_SIDE_BY_SIDE):
-                            at[k] = _next(codes, rows[first + k], at[k], steps)
+                            at[k] = _next(own, first + k, at[k], steps)
                     moved = 0
                     for k in range(_SIDE_BY_SIDE):
                         moved |= (steps[at[k], 0] & _NODE) - at[k]
@@ -103,15 +108,14 @@ def add_leaves(
                     for c in range(values.shape[1]):
                         out[i, c] += values[leaf, c]
             for row in range(whole, n_rows):
-                i = rows[row]
                 nodes[0], weights[0], top = root, 1.0, 1
                 while top > 0:
                     top -= 1
                     node, weight = nodes[top], weights[top]
                     while steps[node, 0] != node:
                         step = steps[node, 0]
-                        if codes[i, step >> 32] >= 0:
-                            node = _next(codes, i, node, steps)
+                        if own[row, step >> 32] >= 0:
+                            node = _next(own, row, node, steps)
                             continue
                         left = share[node]
                         # A branch of probability zero is not taken.
@@ -121,7 +125,7 @@ def add_leaves(
                             weight *= left
                         node = (step & _NODE) - (1 if left > 0.0 else 0)
                     for c in range(values.shape[1]):
-                        out[i, c] += weight * values[below[node], c]
+                        out[rows[row], c] += weight * values[below[node], c]
 
 
 @kernel()
