@@ -10,10 +10,17 @@ from bayesgraph.compilation import kernel
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+# The number of tables that a loop over classes takes at a time. The number of columns of `cells` is
+# a multiple of it; a column of -1 is of no table.
+TABLES = 4
+
 
 @kernel(interpreted=False, error_model="numpy")
 def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, out: Array) -> None:
-    """Write the scores of rows begin to end: the bias plus the effects of the row's table cells."""
+    """Write the scores of rows begin to end: the bias plus the effects of the row's table cells.
+
+    The last row of `effects` is zero: cell -1, of missing values, reads it.
+    """
     n_classes = len(bias)
     if n_classes == 2:  # two sums in registers, without an inner loop
         for row in range(begin, end):
@@ -29,12 +36,12 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
         score = out[row]
         for k in range(n_classes):
             score[k] = bias[k]
-        for j in range(cells.shape[1]):
-            cell = cells[row, j]
-            if cell >= 0:
-                effect = effects[cell]
-                for k in range(n_classes):
-                    score[k] += effect[k]
+        # Four tables at a time: a score is read and written once for all of them.
+        for j in range(0, cells.shape[1], TABLES):
+            a, b = effects[cells[row, j]], effects[cells[row, j + 1]]
+            c, d = effects[cells[row, j + 2]], effects[cells[row, j + 3]]
+            for k in range(n_classes):
+                score[k] = score[k] + a[k] + b[k] + c[k] + d[k]
 
 
 @kernel(interpreted=False, error_model="numpy")
@@ -66,7 +73,10 @@ def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) 
 
 @kernel(interpreted=False, error_model="numpy")
 def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
-    """Add the residuals of each row to its cells in `out`: the gradient of the loss by effects."""
+    """Add the residuals of each row to its cells in `out`: the gradient of the loss by effects.
+
+    The last row of `out` takes those of cell -1.
+    """
     n_classes = residuals.shape[1]
     if n_classes == 2:
         for row in range(len(cells)):
@@ -79,12 +89,14 @@ def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
         return
     for row in range(len(cells)):
         residual = residuals[row]
-        for j in range(cells.shape[1]):
-            cell = cells[row, j]
-            if cell >= 0:
-                total = out[cell]
-                for k in range(n_classes):
-                    total[k] += residual[k]
+        for j in range(0, cells.shape[1], TABLES):
+            a, b = out[cells[row, j]], out[cells[row, j + 1]]
+            c, d = out[cells[row, j + 2]], out[cells[row, j + 3]]
+            for k in range(n_classes):
+                a[k] += residual[k]
+                b[k] += residual[k]
+                c[k] += residual[k]
+                d[k] += residual[k]
 
 
 @kernel(interpreted=False, error_model="numpy")

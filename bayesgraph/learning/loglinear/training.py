@@ -47,6 +47,11 @@ class Effects:
     cells: Floats
     bias: Floats
 
+    @property
+    def padded(self) -> Floats:
+        """The effects with a last row of zeros, which cell -1 reads, (n_cells + 1, n_classes)."""
+        return np.concatenate([self.cells, np.zeros((1, len(self.bias)))])
+
     @classmethod
     def mixed(cls, terms: Terms, parts: Sequence[tuple[float, Effects]]) -> Effects:
         """Return the model whose scores are the weighted sum of the scores of several models.
@@ -109,7 +114,7 @@ class Rows:
 
     Attributes
     ----------
-    cells : ndarray of int, shape (n_rows, n_tables)
+    cells : ndarray of int, shape (n_rows, n_tables or a little more)
         See `Terms.rows`.
     labels : ndarray of int, shape (n_rows,)
         The class.
@@ -123,9 +128,10 @@ class Rows:
     def scores(self, model: Effects) -> Floats:
         """Return log P(class | row) up to a constant per row, shape (n_rows, n_classes)."""
         out = np.empty((len(self.cells), len(model.bias)))
+        effects = model.padded
 
         def part(begin: int, end: int) -> None:
-            kernels.add_scores(begin, end, self.cells, model.cells, model.bias, out)
+            kernels.add_scores(begin, end, self.cells, effects, model.bias, out)
 
         over_rows(part, len(out), _MIN_ROWS)
         return out
@@ -136,18 +142,21 @@ class Rows:
         if len(self.cells) >= 2 * _MIN_ROWS:
             # Always two parts, whatever the number of processors, so that sums are reproducible.
             ends.insert(1, len(self.cells) // 2)
-        found = at_once([partial(self._part, model, a, b) for a, b in pairwise(ends)])
+        effects = model.padded
+        found = at_once([partial(self._part, effects, model.bias, a, b) for a, b in pairwise(ends)])
         loss, cells, bias = (sum(part[1:], part[0]) for part in zip(*found, strict=True))
         return loss, cells, bias
 
-    def _part(self, model: Effects, begin: int, end: int) -> tuple[float, Floats, Floats]:
+    def _part(
+        self, effects: Floats, bias: Floats, begin: int, end: int
+    ) -> tuple[float, Floats, Floats]:
         cells = self.cells[begin:end]
-        residuals = np.empty((end - begin, len(model.bias)))
-        kernels.add_scores(0, len(cells), cells, model.cells, model.bias, residuals)
+        residuals = np.empty((end - begin, len(bias)))
+        kernels.add_scores(0, len(cells), cells, effects, bias, residuals)
         loss = log_loss(residuals, self.labels[begin:end], self.weights[begin:end])
-        gradient = np.zeros_like(model.cells)
+        gradient = np.zeros_like(effects)
         kernels.add_residuals(cells, residuals, gradient)
-        return loss, gradient, residuals.sum(axis=0)
+        return loss, gradient[:-1], residuals.sum(axis=0)
 
 
 def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float:
