@@ -224,7 +224,7 @@ def network_of(classifier):
 
 
 def parents_of(classifier, name):
-    if isinstance(classifier.network_, bg.NetworkMixture):
+    if isinstance(classifier.network_, (bg.NetworkMixture, bg.PosteriorAverage)):
         return []  # its networks have different ones
     return [p.name for p in network_of(classifier)[name].parents if p.name != "class"]
 

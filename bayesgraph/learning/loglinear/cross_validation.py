@@ -12,7 +12,11 @@ from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.loglinear.pair_trees import trees_of
-from bayesgraph.learning.loglinear.random_trees import grow_trees, mean_distributions
+from bayesgraph.learning.loglinear.random_trees import (
+    grow_trees,
+    informative,
+    mean_distributions,
+)
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import (
@@ -131,6 +135,11 @@ class Folded:
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
+    def n_informative(self) -> int:
+        """The minimum number of informative features in the rows that a model is trained on."""
+        return min(len(informative(seen)) for seen in self._seen)
+
+    @property
     def structures(self) -> tuple[str, ...]:
         """Names of the structures with interacting pairs of features (the star has no pairs)."""
         if len(self.sample.views) < 2 or self._pairs == ():
@@ -225,7 +234,8 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     if structure != "given" and all(c.structure == "star" for c in kept):
         structure = "star"
     tree_share = 0.0
-    if n_trees:
+    # Trees are for interactions, and need features that are informative in the rows of each fold.
+    if n_trees and folded.n_informative > 1:
         sums = np.tensordot(shares, np.stack(list(held_out.values())), 1)
         tree_share = _averaged(sums, folded.tree_posteriors(n_trees), folded.held_out)
     return Choice(structure, kept or {alone: 1.0}, losses, tree_share)

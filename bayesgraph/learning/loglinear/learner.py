@@ -91,7 +91,7 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.weights.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs), n_trees if features else 0)
+        choice = choose(Folded(small, n_folds, pairs), n_trees)
         terms, effects = train_choice(sample, choice, pairs)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     if priors is not None:

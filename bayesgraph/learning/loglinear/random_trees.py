@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,15 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
     Parameters
     ----------
     sample : Sample
-        With at least one feature.
+        With at least one informative feature.
     n_trees : int
     """
-    views, n_classes = sample.views, sample.n_classes
+    n_classes = sample.n_classes
+    # Splits are chosen among informative features, so that others change nothing.
+    used = informative(sample)
+    views = [sample.views[j] for j in used]
     groups = [_groups(view) for view in views]
-    codes = np.ascontiguousarray(_grouped(groups, sample.codes).T).view(np.uint8)
+    codes = np.ascontiguousarray(_grouped(groups, sample.codes[:, used]).T).view(np.uint8)
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
@@ -62,7 +66,14 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
             parts.append([*(array[:n_nodes].copy() for array in nodes), leaves[:n_leaves].copy()])
         else:
             least *= 2.0
-    return _joined(parts, np.concatenate(groups), sample.prior)
+    everything = np.concatenate([_groups(view) for view in sample.views])
+    return _joined(parts, np.array(used), everything, sample.prior)
+
+
+def informative(sample: Sample) -> list[int]:
+    """Return the indices of the features that are observed in more than one state."""
+    observed = (np.unique(column[column >= 0]) for column in sample.codes.T)
+    return [j for j, states in enumerate(observed) if len(states) > 1]
 
 
 def _n_tried(n_features: int) -> int:
@@ -70,8 +81,16 @@ def _n_tried(n_features: int) -> int:
     return math.ceil(math.sqrt(n_features))
 
 
-def _joined(parts: list[list[NDArray[Any]]], groups: NDArray[np.uint8], prior: Floats) -> Trees:
-    """Return trees grown one by one as one set of arrays, with distributions at the leaves."""
+def _joined(
+    parts: list[list[NDArray[Any]]],
+    used: NDArray[np.intp],
+    groups: NDArray[np.uint8],
+    prior: Floats,
+) -> Trees:
+    """Return trees grown one by one as one set of arrays, with distributions at the leaves.
+
+    `used` has the parent variable of each feature that the trees know.
+    """
     n_nodes, n_leaves = (np.array([len(part[at]) for part in parts]) for at in (0, 3))
     roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
     feature, states, below, counts = (np.concatenate(found) for found in zip(*parts, strict=True))
@@ -79,6 +98,7 @@ def _joined(parts: list[list[NDArray[Any]]], groups: NDArray[np.uint8], prior: F
     values = counts + _PRIOR_ROWS * prior
     values /= values.sum(axis=1, keepdims=True)
     below += shift.astype(np.int32)
+    feature = np.append(used, -1)[feature].astype(np.int32)
     return Trees(roots.astype(np.int32), feature, states, below, values, groups)
 
 
@@ -117,7 +137,7 @@ def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.int8]:
     return found
 
 
-def _cumulative(groups: list[NDArray[np.uint8]], views: tuple[View, ...]) -> Floats:
+def _cumulative(groups: list[NDArray[np.uint8]], views: Sequence[View]) -> Floats:
     """Return the cumulative distribution of each feature's groups, one to the right of them."""
     found = np.ones((len(groups), MAX_GROUPS))
     for row, group, view in zip(found, groups, views, strict=True):

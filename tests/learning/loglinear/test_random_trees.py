@@ -151,6 +151,14 @@ def test_neither_the_order_of_rows_nor_repetition_matters(missing):
     )
 
 
+def test_columns_of_one_state_change_nothing():
+    features, codes, labels = table(8)
+    given = grow_trees(sample_of(features, codes, labels), 5)
+    more, nothing = [*features, bg.Discrete("k", ["same"])], np.zeros(len(codes), dtype=int)
+    found = grow_trees(sample_of(more, np.column_stack([codes, nothing]), labels), 5)
+    same(given, replace(found, groups=found.groups[: len(given.groups)]))
+
+
 def test_memory_is_bounded(monkeypatch):
     random = np.random.default_rng(3)
     features = [Binned(f"x{j}", np.arange(30.0)) for j in range(4)]
@@ -197,10 +205,8 @@ def test_a_hundred_classes():
 @pytest.mark.parametrize(
     ("codes", "labels"),
     [
-        ([[0, 1]], [0]),
         ([[0, 1], [1, 0]], [0, 1]),
-        ([[0, 1]] * 9, [0, 1, 0] * 3),
-        ([[-1, -1]] * 4, [0, 1, 0, 1]),
+        ([[0, 1], [1, 1]] * 9, [0, 1, 0, 1, 0, 1] * 3),
         ([[-1, 0], [0, -1], [1, 1]], [1, 1, 1]),
     ],
 )
