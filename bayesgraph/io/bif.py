@@ -158,8 +158,8 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
     """
     if not isinstance(model, BayesianNetwork):
         raise LossyExportError(
-            f"BIF holds Bayesian networks; got {model!r}. The native format (.bayesgraph) holds "
-            "factor graphs too."
+            f"BIF holds Bayesian networks; got {model!r}. Of an average write one of its "
+            "`networks`, or fit with n_trees=0; the native format (.bayesgraph) holds all models."
         )
     tables, problems, changes = tables_of(model)
     words = _Words([cpd.variable for cpd in tables], name, strict=strict)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bayesgraph.cpds import CPD
+from bayesgraph.cpds import CPD, TreeAverageCPD
 from bayesgraph.cpds.description import describe_factor, number, state_texts, texts
 from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
@@ -73,7 +73,8 @@ def to_dot(
     density or a table). Vectors of counts are plates: boxes with two outlines and the number of
     their items. In a factor graph the factors are small squares with their exponent if it is not 1.
     A mixture shows the arcs of all its networks, the less probable the paler; arcs in both
-    directions are one line. In a weighted network the exponents are on the arcs from the class. The
+    directions are one line. Of an average of a network and random trees the network is drawn. In a
+    weighted network the exponents are on the arcs from the class. The
     same model and options give the same text.
 
     Parameters
@@ -155,9 +156,34 @@ def to_dot(
     if isinstance(model, FactorGraph):
         kind, body = "graph FactorGraph", drawing.factor_graph(model)
     else:
-        kind, body = "digraph BayesianNetwork", drawing.network(model, plate)
+        kind, body = "digraph BayesianNetwork", drawing.network(*_readable(model), plate)
     lines = [*defaults(rankdir), *body]
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
+
+
+def _readable(model: _Net) -> tuple[_Net, list[str]]:
+    """Return what is drawn of a model, and a note or none on what is not.
+
+    Of an average of a network and random trees it is the network: trees of all features have an arc
+    from each of them, which shows nothing.
+    """
+    if not isinstance(model, PosteriorAverage):
+        return model, []
+    members = list(zip(model.networks, model.weights.tolist(), strict=True))
+    trees = [sum(_n_trees(network)) for network, _ in members]
+    drawn = [pair for pair, n in zip(members, trees, strict=True) if not n]
+    if len(drawn) != 1 or set(drawn[0][0].variables) != set(model.variables):
+        return model, []
+    network, weight = drawn[0]
+    assert isinstance(network, BayesianNetwork | WeightedNetwork)
+    note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
+    return network, [f"{note}{weight:.2f} and {1.0 - weight:.2f}"]
+
+
+def _n_trees(network: Model) -> list[int]:
+    """Return the number of trees of each average of trees in a network."""
+    cpds = network.cpds if isinstance(network, BayesianNetwork) else ()
+    return [len(c.trees.roots) for c in cpds if isinstance(c, TreeAverageCPD)]
 
 
 def _posteriors(model: Model, evidence: EvidenceLike, given: Evidence) -> dict[Variable, Any]:
@@ -213,8 +239,11 @@ class _Drawing:
 
     # --------------------------------------------------------------------------- whole graphs
 
-    def network(self, net: _Net, plate: bool | None) -> list[str]:
-        """Return the statements of a Bayesian network, a mixture, or a weighted network."""
+    def network(self, net: _Net, notes: Sequence[str], plate: bool | None) -> list[str]:
+        """Return the statements of a Bayesian network, a mixture, or a weighted network.
+
+        `notes` are written below the graph.
+        """
         hub = _hub(net)
         if plate and hub is None:
             raise GraphError(
@@ -230,7 +259,8 @@ class _Drawing:
             for parent, child in dict.fromkeys(pairs)
             if hub is None or parent != hub.name
         ]
-        lines, caption = self.arc_lines(net, arcs)
+        lines, on_arcs = self.arc_lines(net, arcs)
+        caption = [_caption("; ".join(found))] if (found := [*on_arcs, *notes]) else []
         members = [v for v in net.variables if v != hub]
         touched = {end for arc in arcs for end in arc}
         lonely = [v for v in members if v not in touched]
@@ -252,7 +282,7 @@ class _Drawing:
     def arc_lines(
         self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
     ) -> tuple[list[str], list[str]]:
-        """Return the statements of the arcs, and a caption or none that explains their numbers."""
+        """Return the statements of the arcs, and a note or none that explains their numbers."""
         if isinstance(net, (NetworkMixture, PosteriorAverage)):
             known = net.arc_probabilities
             return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
@@ -286,12 +316,12 @@ class _Drawing:
             elif finite and not isinstance(net, WeightedNetwork):
                 look = {"color": _PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
-        return lines, [_caption(f"numbers on arcs: {note}")] if numbers else []
+        return lines, [f"numbers on arcs: {note}"] if numbers else []
 
     def pale_arcs(
         self, arcs: Mapping[tuple[Variable, Variable], float]
     ) -> tuple[list[str], list[str]]:
-        """Return the statements of a mixture's arcs, paler if less probable, and a caption or none.
+        """Return the statements of a mixture's arcs, paler if less probable, and a note or none.
 
         `arcs` maps (parent, child) to the probability of the arc.
         """
@@ -313,7 +343,7 @@ class _Drawing:
             sign = "↔" if both else "→"
             look["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
             lines.append(self.arc(parent, child, look))
-        return lines, [_caption("numbers on arcs: their probability")] if differ else []
+        return lines, ["numbers on arcs: their probability"] if differ else []
 
     def arc(self, tail: Variable, head: Variable, attributes: Mapping[str, str]) -> str:
         """Return the statement of the arc from `tail` to `head`."""

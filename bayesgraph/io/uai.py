@@ -182,7 +182,8 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     else:
         raise LossyExportError(
             f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
-            "write the to_factor_graph(), which agrees where all features are observed."
+            "write the to_factor_graph(), which agrees where all features are observed; of an "
+            "average one of its `networks`, or fit with n_trees=0."
         )
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     lost = _lost_words(variables)

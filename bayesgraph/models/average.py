@@ -77,7 +77,10 @@ class PosteriorAverage(Ensemble):
     """
 
     form = "average"
-    instead = " It is no joint distribution: query one of its `networks`."
+    instead = (
+        " It is no joint distribution: query one of its `networks`, or fit the classifier with "
+        "n_trees=0 for a single network."
+    )
 
     def __init__(
         self,
