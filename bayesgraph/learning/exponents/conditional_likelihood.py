@@ -66,7 +66,7 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     high = np.repeat([1.0, 1.0, np.inf], [d, d * k, k])
     starts = terms.starts[:-1]
     cells = np.where(terms.codes >= 0, terms.codes + starts, -1).astype(np.int32)
-    rows = Rows(np.ascontiguousarray(cells), terms.labels, terms.weights)
+    rows = Rows.of(cells, terms.labels, terms.weights)
     logs = np.concatenate(terms.tables)
 
     def parts(x: Floats) -> tuple[Floats, Floats, Floats]:

@@ -212,7 +212,7 @@ class Sample:
 
     def rows(self, terms: Terms) -> Rows:
         """Return the rows encoded as table cells of a log-linear model, with labels and weights."""
-        return Rows(terms.rows(self.codes), self.labels, self.weights)
+        return Rows.of(terms.rows(self.codes), self.labels, self.weights)
 
     def weighing(self, weights: Floats) -> Sample:
         """Return the sample with new weights, without rows of weight zero."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.kernels import TABLES
 from bayesgraph.variables import Binned, Discrete
 
 Groups: TypeAlias = NDArray[np.intp]
@@ -177,20 +176,15 @@ class Terms:
         return int(self.starts[-1])
 
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.int32]:
-        """Return the cell of each row in each table, -1 if none.
+        """Return the cell of each row in each table, (n_rows, n_features + n_pairs); -1 if none.
 
         Parameters
         ----------
         codes : ndarray of int, shape (n_rows, n_features)
             State codes, -1 where missing: tables of a missing feature have no cell.
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows, n_features + n_pairs, rounded up to a multiple of 4)
-            The last columns are -1, as kernels take several tables at a time.
         """
-        n_features, n_tables = len(self.views), len(self.live)
-        cells = np.full((len(codes), n_tables + -n_tables % TABLES), -1, dtype=np.int32)
+        n_features = len(self.views)
+        cells = np.empty((len(codes), n_features + len(self.pairs)), dtype=np.int32)
         for j in range(n_features):
             cells[:, j] = np.where(codes[:, j] >= 0, codes[:, j] + self.starts[j], -1)
         for at, (i, j) in enumerate(self.pairs, start=n_features):
@@ -198,7 +192,7 @@ class Terms:
             column = np.append(self.views[j].paired, -1)[codes[:, j]]
             cell = self.starts[at] + row * self.views[j].n_paired + column
             cells[:, at] = np.where((row >= 0) & (column >= 0), cell, -1)
-        cells[:, :n_tables][:, ~self.live] = -1
+        cells[:, ~self.live] = -1
         return cells
 
 

@@ -114,8 +114,8 @@ class Rows:
 
     Attributes
     ----------
-    cells : ndarray of int, shape (n_rows, n_tables or a little more)
-        See `Terms.rows`.
+    cells : ndarray of int32, shape (n_rows, n_tables, rounded up to a multiple of 4)
+        See `Terms.rows`. The last columns are -1, as kernels take several tables at a time.
     labels : ndarray of int, shape (n_rows,)
         The class.
     weights : ndarray, shape (n_rows,)
@@ -124,6 +124,14 @@ class Rows:
     cells: NDArray[np.int32]
     labels: NDArray[np.intp]
     weights: Floats
+
+    @classmethod
+    def of(cls, cells: NDArray[np.int32], labels: NDArray[np.intp], weights: Floats) -> Rows:
+        """Return rows given their cells, shape (n_rows, n_tables), -1 where there is none."""
+        n_rows, n_tables = cells.shape
+        padded = np.full((n_rows, n_tables + -n_tables % kernels.TABLES), -1, dtype=np.int32)
+        padded[:, :n_tables] = cells
+        return cls(padded, labels, weights)
 
     def scores(self, model: Effects) -> Floats:
         """Return log P(class | row) up to a constant per row, shape (n_rows, n_classes)."""
