@@ -1,4 +1,6 @@
-"""Fit and predict of TAN beside pyAgrum (naive Bayes: bench_naive_bayes.py).
+"""Fit and predict of TAN beside pyAgrum, and of the default beside a forest of scikit-learn.
+
+Naive Bayes is in bench_naive_bayes.py.
 
 python benchmarks/bench_classifiers.py [--quick] [--json FILE]
 """
@@ -6,10 +8,13 @@ python benchmarks/bench_classifiers.py [--quick] [--json FILE]
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
+import pandas as pd
 from harness import Row, options, pair, report
 from pyagrum.skbn import createBNClassifier
+from sklearn.ensemble import RandomForestClassifier
 
 import bayesgraph as bg
 
@@ -39,6 +44,35 @@ def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:
     return rows
 
 
+def mixed_table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return seven columns of numbers and five of categories, with a class of interactions."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 7)), columns=[f"x{j}" for j in range(7)])
+    for j, k in enumerate((2, 3, 5, 8, 20)):
+        codes = rng.integers(k, size=n)
+        frame[f"c{j}"] = pd.Categorical.from_codes(codes, [f"v{i}" for i in range(k)])
+    score = frame["x0"] * frame["x1"] + np.sin(2 * frame["x2"])
+    score += 0.5 * (frame["c1"] == "v1") * frame["x5"] + 0.6 * rng.logistic(size=n)
+    return frame, np.where(score > 0, "yes", "no")
+
+
+def average(n: int, predicted: list[int], *, repeats: int) -> list[Row]:
+    """The default, an average with random trees, beside a forest of 300 trees on one thread."""
+    (X, y), peer_name = mixed_table(n, 0), "sklearn"
+    ours = bg.BayesianNetworkClassifier()
+    peer = RandomForestClassifier(300, n_jobs=1, random_state=0)
+    wide = pd.get_dummies(X).to_numpy(float)
+    case = f"default {n:,} x 12, mixed"
+    fit = (lambda: ours.fit(X, y)), (lambda: peer.fit(wide, y))
+    rows = [pair(case, "fit", *fit, peer_name, repeats=1)]
+    for m in predicted:
+        part = mixed_table(m, 1)[0]
+        encoded = pd.get_dummies(part).to_numpy(float)
+        asks = (partial(ours.predict_proba, part), partial(peer.predict_proba, encoded))
+        rows.append(pair(f"{case}, {m:,} rows", "proba", *asks, peer_name, repeats=repeats))
+    return rows
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -46,7 +80,9 @@ def main() -> None:
     few = 200 if chosen.quick else 1_000
     n, repeats = (2_000, 3) if chosen.quick else (20_000, 5)
     rows = tan(n, 64, predicted=few, repeats=repeats)
-    report(rows, chosen.json, ["pyagrum", "numpy", "numba"])
+    many = [1_000] if chosen.quick else [1_000, 100_000]
+    rows += average(n // 2, many, repeats=repeats)
+    report(rows, chosen.json, ["pyagrum", "sklearn", "numpy", "numba"])
 
 
 if __name__ == "__main__":

@@ -447,3 +447,18 @@ def test_the_density_of_a_continuous_variable_has_all_its_peaks():
     tall = dot_labels._CURVE_HEIGHT * 0.25
     heights = [float(h) for h in re.findall(r'HEIGHT="(\d+)"', net.to_dot(beliefs=True))]
     assert sum(h > tall for h in heights) >= 3
+
+
+def test_of_an_average_with_random_trees_the_network_is_drawn():
+    random = np.random.default_rng(0)
+    X = random.integers(2, size=(300, 3))
+    y = X[:, 0] ^ X[:, 1] ^ X[:, 2] ^ (random.random(300) < 0.05)
+    average = bg.BayesianNetworkClassifier(categorical="all").fit(X, y).network_
+    assert isinstance(average, bg.PosteriorAverage)
+    graph = parsed(average.to_dot())
+    single = parsed(average.networks[0].to_dot())
+    assert sorted(map(tuple, graph.edges())) == sorted(map(tuple, single.edges()))
+    assert "averaged with 100 random trees, which are not drawn" in average.to_dot()
+    assert "scores in nats" in average.to_dot()
+    twice = bg.PosteriorAverage([average.networks[0], *average.networks])
+    assert "not drawn" not in twice.to_dot()
