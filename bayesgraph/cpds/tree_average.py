@@ -56,7 +56,7 @@ class Trees:
     groups: NDArray[np.uint8]
 
     @cached_property
-    def steps(self) -> NDArray[np.int64]:
+    def steps(self) -> NDArray[np.uint64]:
         """Where each node leads, as kernels read it, shape (n_nodes, 2).
 
         The parent that a node splits on (in the upper 32 bits) and the right child node, and the
@@ -66,15 +66,15 @@ class Trees:
         found = np.column_stack([number, np.zeros_like(number)])
         found[inner, 0] = (self.feature[inner].astype(np.int64) << 32) | (self.below[inner] + 1)
         found[inner, 1] = self.states[inner]
-        return found
+        return found.astype(np.uint64)
 
-    def means(self, codes: NDArray[np.int8], share: Floats) -> Floats:
+    def means(self, codes: NDArray[np.uint8], share: Floats) -> Floats:
         """Return the mean of the trees' distributions for each row, shape (n_rows, n_states).
 
         Parameters
         ----------
-        codes : ndarray of int8, shape (n_rows, n_parents)
-            Groups of the parents' states; a row takes both branches where they are negative.
+        codes : ndarray of uint8, shape (n_rows, n_parents)
+            Groups of the parents' states; a row takes both branches where one is missing, 255.
         share : ndarray, shape (n_nodes,)
             Weight of the left branch where the parent is missing.
         """
@@ -183,10 +183,10 @@ class TreeAverageCPD(RootSummingCPD):
         return len(self.trees.values) * (self.variable.cardinality - 1)
 
     @cached_property
-    def groups(self) -> dict[Variable, NDArray[np.int8]]:
-        """The group of each state of each parent, and -1 as the last entry, for missing values."""
+    def groups(self) -> dict[Variable, NDArray[np.uint8]]:
+        """The group of each state of each parent, and 255 as the last entry, for missing values."""
         parts = zip(self.parents, _by_parent(self.trees.groups, self.parents), strict=True)
-        return {parent: np.append(part, -1).astype(np.int8) for parent, part in parts}
+        return {parent: np.append(part, kernels.MISSING) for parent, part in parts}
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
         """Return a CPD that sums out the given root parents where they are missing.
@@ -229,9 +229,9 @@ class TreeAverageCPD(RootSummingCPD):
         leaves = kernels.leaves_of(self.codes(parents, n), roots, self.trees.steps)
         return draw_states(self.trees.values, self.trees.below[leaves], random)
 
-    def codes(self, columns: Columns, n_rows: int) -> NDArray[np.int8]:
-        """Return the groups of the parents' states, -1 where missing, shape (n_rows, n_parents)."""
-        found = np.full((n_rows, len(self.parents)), -1, dtype=np.int8)
+    def codes(self, columns: Columns, n_rows: int) -> NDArray[np.uint8]:
+        """Return the groups of the parents' states, 255 where missing, (n_rows, n_parents)."""
+        found = np.full((n_rows, len(self.parents)), kernels.MISSING)
         for place, parent in enumerate(self.parents):
             if parent in columns:
                 found[:, place] = self.groups[parent][columns[parent]]

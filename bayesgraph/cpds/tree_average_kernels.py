@@ -12,27 +12,34 @@ from bayesgraph.factors.algebra import Floats
 TOGETHER = 4096
 # Number of rows that go down a tree side by side, and number of their steps between two looks at
 # whether all are at leaves. The processor does not wait for the memory of one row if it has others.
-_SIDE_BY_SIDE, _STEPS = 8, 4
-# The bits of `Trees.steps` that have the right child node.
-_NODE = (1 << 32) - 1
+_SIDE_BY_SIDE, _STEPS = 12, 4
+# The bits of `Trees.steps` that have the right child node, and those above. Indices are unsigned,
+# so that compiled kernels do not look whether they are negative.
+_NODE, _FEATURE = np.uint64((1 << 32) - 1), np.uint64(32)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+# The group of a missing value.
+MISSING = np.uint8(255)
 
 
 def _descents(
-    out: Floats, codes: NDArray[np.int8], roots: NDArray[np.int32], *others: object
+    out: Floats, codes: NDArray[np.uint8], roots: NDArray[np.int32], *others: object
 ) -> int:
     return len(codes) * len(roots) * 8
 
 
 @kernel()
-def _next(codes: NDArray[np.int8], i: int, node: int, steps: NDArray[np.int64]) -> int:
+def _next(
+    codes: NDArray[np.uint8], i: int, node: np.uint64, steps: NDArray[np.uint64]
+) -> np.uint64:
     """Return the child node that row `i` reaches from a split, or a leaf itself."""
     step = steps[node, 0]
-    return int((step & _NODE) - (steps[node, 1] >> codes[i, step >> 32] & 1))
+    code = np.uint64(codes[i, step >> _FEATURE])
+    return (step & _NODE) - ((steps[node, 1] >> code) & _ONE)  # type: ignore[no-any-return]
 
 
 @kernel()
 def _complete_first(
-    codes: NDArray[np.int8], start: int, rows: NDArray[np.int64], own: NDArray[np.int8]
+    codes: NDArray[np.uint8], start: int, rows: NDArray[np.int64], own: NDArray[np.uint8]
 ) -> int:
     """Write a block of rows, those without missing values first; return the number of those.
 
@@ -42,7 +49,7 @@ def _complete_first(
     for i in range(start, start + len(rows)):
         is_complete = True
         for j in range(codes.shape[1]):
-            is_complete = is_complete and codes[i, j] >= 0
+            is_complete = is_complete and codes[i, j] != MISSING
         if is_complete:
             at = n_complete
             n_complete += 1
@@ -57,9 +64,9 @@ def _complete_first(
 @kernel(work=_descents)
 def add_leaves(
     out: Floats,
-    codes: NDArray[np.int8],
+    codes: NDArray[np.uint8],
     roots: NDArray[np.int32],
-    steps: NDArray[np.int64],
+    steps: NDArray[np.uint64],
     below: NDArray[np.int32],
     depth: int,
     share: Floats,
@@ -70,10 +77,10 @@ def add_leaves(
     Parameters
     ----------
     out : ndarray, shape (n_rows, n_states)
-    codes : ndarray of int8, shape (n_rows, n_parents)
-        Groups of the parents' states; a row takes both branches where they are negative.
+    codes : ndarray of uint8, shape (n_rows, n_parents)
+        Groups of the parents' states; a row takes both branches where one is missing, 255.
     roots : ndarray of int32, shape (n_trees,)
-    steps : ndarray of int64, shape (n_nodes, 2)
+    steps : ndarray of uint64, shape (n_nodes, 2)
         See `Trees.steps`.
     below : ndarray of int32, shape (n_nodes,)
         At leaves the row of `values`.
@@ -84,23 +91,23 @@ def add_leaves(
     values : ndarray, shape (n_leaves, n_states)
         Distribution of the child at each leaf.
     """
-    at = np.empty(_SIDE_BY_SIDE, dtype=np.int64)
-    nodes, weights = np.empty(depth + 2, dtype=np.int64), np.empty(depth + 2)
+    at = np.empty(_SIDE_BY_SIDE, dtype=np.uint64)
+    nodes, weights = np.empty(depth + 2, dtype=np.uint64), np.empty(depth + 2)
     for start in range(0, len(codes), TOGETHER):
         n_rows = min(TOGETHER, len(codes) - start)
-        rows, own = np.empty(n_rows, dtype=np.int64), np.empty((n_rows, codes.shape[1]), np.int8)
+        rows, own = np.empty(n_rows, dtype=np.int64), np.empty((n_rows, codes.shape[1]), np.uint8)
         n_complete = _complete_first(codes, start, rows, own)
         whole = n_complete - n_complete % _SIDE_BY_SIDE
         for root in roots:
             for first in range(0, whole, _SIDE_BY_SIDE):
                 for k in range(_SIDE_BY_SIDE):
                     at[k] = root
-                moved = 1
-                while moved > 0:
+                moved = _ONE
+                while moved != _NONE:
                     for _ in range(_STEPS):
                         for k in range(_SIDE_BY_SIDE):
                             at[k] = _next(own, first + k, at[k], steps)
-                    moved = 0
+                    moved = _NONE
                     for k in range(_SIDE_BY_SIDE):
                         moved |= (steps[at[k], 0] & _NODE) - at[k]
                 for k in range(_SIDE_BY_SIDE):
@@ -114,7 +121,7 @@ def add_leaves(
                     node, weight = nodes[top], weights[top]
                     while steps[node, 0] != node:
                         step = steps[node, 0]
-                        if own[row, step >> 32] >= 0:
+                        if own[row, step >> _FEATURE] != MISSING:
                             node = _next(own, row, node, steps)
                             continue
                         left = share[node]
@@ -123,7 +130,7 @@ def add_leaves(
                             nodes[top], weights[top] = step & _NODE, weight * (1.0 - left)
                             top += 1
                             weight *= left
-                        node = (step & _NODE) - (1 if left > 0.0 else 0)
+                        node = (step & _NODE) - (_ONE if left > 0.0 else _NONE)
                     for c in range(values.shape[1]):
                         out[rows[row], c] += weight * values[below[node], c]
 
@@ -173,7 +180,7 @@ def left_shares(
 
 @kernel()
 def leaves_of(
-    codes: NDArray[np.int8], roots: NDArray[np.int32], steps: NDArray[np.int64]
+    codes: NDArray[np.uint8], roots: NDArray[np.int32], steps: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     """Return the leaf that each row reaches in a tree of its own, (n_rows,); no value is missing.
 
@@ -181,7 +188,7 @@ def leaves_of(
     """
     out = np.empty(len(codes), dtype=np.int64)
     for i in range(len(codes)):
-        node = roots[i]
+        node = np.uint64(roots[i])
         while steps[node, 0] != node:
             node = _next(codes, i, node, steps)
         out[i] = node

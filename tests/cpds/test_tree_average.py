@@ -81,7 +81,7 @@ def drawn_columns(random, cpd, n, share=1.0):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n_rows", [1, 7, 8, 19])
+@pytest.mark.parametrize("n_rows", [1, 7, 12, 19])
 def test_rows_reach_the_leaves_that_a_walk_reaches(seed, n_rows):
     cpd, random = random_cpd(seed), np.random.default_rng(seed)
     columns = drawn_columns(random, cpd, n_rows)
@@ -349,7 +349,9 @@ def test_both_tiers_give_the_same_bits():
         arguments = codes, trees.roots, trees.steps, below, depth, share, trees.values
         getattr(kernels.add_leaves, tier)(out, *arguments)
         roots = np.full(50, trees.roots[1])
-        leaves = getattr(kernels.leaves_of, tier)(np.abs(codes), roots, trees.steps)
+        leaves = getattr(kernels.leaves_of, tier)(
+            np.where(codes == kernels.MISSING, 0, codes), roots, trees.steps
+        )
         found.append((share, out, leaves))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds.tree_average import MAX_GROUPS, Trees
+from bayesgraph.cpds.tree_average_kernels import MISSING
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear import random_tree_kernels as kernels
 from bayesgraph.learning.loglinear.sample import Codes, Sample
@@ -43,12 +44,12 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
     used = informative(sample)
     views = [sample.views[j] for j in used]
     groups = [_groups(view) for view in views]
-    codes = np.ascontiguousarray(_grouped(groups, sample.codes[:, used]).T).view(np.uint8)
+    codes = np.ascontiguousarray(_grouped(groups, sample.codes[:, used]).T)
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
         np.array([isinstance(view.variable, Binned) for view in views]),
-        (codes == 255).any(axis=1),
+        (codes == MISSING).any(axis=1),
         _cumulative(groups, views),
         sample.labels.astype(np.int64),
         sample.weights * max(1.0, len(codes.T) / float(sample.weights.sum())),
@@ -113,7 +114,7 @@ def mean_distributions(trees: Trees, sample: Sample) -> Floats:
     """
     groups = [_groups(view) for view in sample.views]
     codes = _grouped(groups, sample.codes)
-    missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
+    missing = np.flatnonzero((codes == MISSING).any(axis=0)).tolist()
     shares = {j: np.bincount(groups[j], sample.views[j].share) for j in missing}
     return trees.means(codes, trees.left_shares(shares))
 
@@ -129,11 +130,11 @@ def _groups(view: View) -> NDArray[np.uint8]:
     return np.minimum(rank, MAX_GROUPS - 1).astype(np.uint8)
 
 
-def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.int8]:
-    """Return the groups of the rows' states, -1 where missing, shape (n_rows, n_features)."""
-    found = np.empty(codes.shape, dtype=np.int8)
+def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.uint8]:
+    """Return the groups of the rows' states, 255 where missing, shape (n_rows, n_features)."""
+    found = np.empty(codes.shape, dtype=np.uint8)
     for place, group in enumerate(groups):
-        found[:, place] = np.append(group, -1).astype(np.int8)[codes[:, place]]
+        found[:, place] = np.append(group, MISSING)[codes[:, place]]
     return found
 
 
