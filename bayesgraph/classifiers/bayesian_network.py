@@ -75,9 +75,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         and "mixed" both, as in :class:`WeightedNaiveBayesClassifier`; `network_` is then a
         WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.
     n_trees : int, default 100
-        Number of random trees, only for the structure "auto". With 0, or if the trees would have a
-        weight of less than 0.05, `network_` is a BayesianNetwork, else a PosteriorAverage of that
-        network and a network of the trees.
+        Number of random trees, only for the structure "auto". With 0, with fewer than two
+        informative features, or if the trees would have a weight of less than 0.05, `network_` is a
+        BayesianNetwork, else a PosteriorAverage of that network and a network of the trees. The
+        distributions at the leaves of all trees take at most 32 MB: where rows and classes are
+        many, leaves keep more rows.
     {parameters}
 
     Attributes
@@ -91,7 +93,13 @@ class BayesianNetworkClassifier(ColumnClassifier):
     -----
     Training optimises the posterior of the class given a whole row. If only one or two features
     are observed, and for queries about features, the counted tables of TANClassifier and
-    NaiveBayesClassifier are closer to the data.
+    NaiveBayesClassifier are closer to the data. In the network of the random trees the features are
+    independent of each other, so that an average with it is less certain there than the network
+    alone: ``network_.networks[0]``, or ``n_trees=0``.
+
+    An average of posteriors has no probabilities of rows, no most probable explanations and no
+    draws. Its `contributions` are the changes of the log odds when the features are observed one
+    after the other, in the order of the columns.
 
     A network that is trained to predict cannot be estimated from additive statistics: it has no
     `partial_fit`, `fit_batches` and `forget`. Numeric columns become at most 32 intervals of about
@@ -206,7 +214,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     def _checked_trees(self) -> int:
         n: Any = self.n_trees
-        if not isinstance(n, (int, np.integer)) or n < 0:
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
             raise DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
         return int(n)
 

@@ -158,7 +158,7 @@ def test_the_share_of_trees_is_what_predicts_best():
     assert best < 0.5
 
 
-@pytest.mark.parametrize("n_trees", [-1, 2.0, "many", None])
+@pytest.mark.parametrize("n_trees", [-1, 2.0, "many", None, True])
 def test_the_number_of_trees_is_checked(n_trees):
     X, y = triples(50)
     with pytest.raises(DataError, match="n_trees is a number of trees"):
