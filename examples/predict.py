@@ -9,9 +9,7 @@ folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])
 
-print(
-    "Without random trees, one network: intervals, structure and exponents are chosen on the rows themselves."
-)
+print("One network: intervals, structure and exponents are chosen on the rows themselves.")
 clf = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
 print(clf.network_)
 print("the structure that predicted held-out rows best:", clf.choice_.structure)
