@@ -36,7 +36,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(20_000)  # most of what a test makes is in no cycle
+        gc.set_threshold(100_000)  # most of what a test makes is in no cycle
         gc.enable()
 
 
