@@ -82,7 +82,7 @@ def main() -> None:
     rows = tan(n, 64, predicted=few, repeats=repeats)
     many = [1_000] if chosen.quick else [1_000, 100_000]
     rows += average(n // 2, many, repeats=repeats)
-    report(rows, chosen.json, ["pyagrum", "sklearn", "numpy", "numba"])
+    report(rows, chosen.json, ["pyagrum", "scikit-learn", "numpy", "numba"])
 
 
 if __name__ == "__main__":
