@@ -46,6 +46,20 @@ def bif(tmp_path):
 
 
 @pytest.mark.one_in(2)
+def test_a_single_network_or_an_average_with_trees(capfd, tmp_path):
+    saved = tmp_path / "m.bayesgraph"
+    fit = ("fit", HEART, "--target", "disease", "-o", saved)
+    for trees, kind in ((0, bg.BayesianNetwork), (5, bg.PosteriorAverage)):
+        assert run(capfd, *fit, "--trees", trees)[0] == 0
+        assert isinstance(bg.load(saved).network_, kind)
+        code, out, _ = run(capfd, "query", saved, "-e", "sex=male")
+        assert code == 0
+        assert ("log probability of the evidence" in out) == (trees == 0)
+        code, out, _ = run(capfd, "query", saved, "--all", "-e", "sex=male")
+        assert ("log evidence" in out) == (trees == 0)
+    assert "nan" not in out
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -591,6 +605,10 @@ WRONG = {
     "distribution of another model": (
         [*FIT, "--model", "tan", "--distribution", "gaussian"],
         "--distribution goes with --model nb; the model is tan.",
+    ),
+    "trees of another model": (
+        [*FIT, "--model", "star", "--trees", "5"],
+        "--trees goes with --model auto; the model is star.",
     ),
     "not a distribution": (
         [*FIT, "--model", "nb", "--distribution", "age=gaussian", "--distribution", "poisson"],

@@ -120,6 +120,14 @@ def fit(
     model: Annotated[
         str, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree. {models}")
     ] = "auto",
+    trees: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Random trees that 'auto' is averaged with, 100 by default; 0 for a single "
+            "network to read.",
+        ),
+    ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
     alpha: Alpha = None,
@@ -169,6 +177,7 @@ def fit(
     options = {
         "distributions": models.families(distribution),
         "discretizer": discretizer,
+        "n_trees": trees,
         "smoothing": smoothing,
         "summary": summary,
         "decay": decay,
@@ -416,7 +425,7 @@ def query(
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
     typer.echo(whole)
-    if given and not isinstance(network, bg.WeightedNetwork):
+    if given and not isinstance(network, (bg.WeightedNetwork, bg.PosteriorAverage)):
         word = "density" if _has_continuous(network, given) else "probability"
         typer.echo(f"log {word} of the evidence: {found.log_evidence:.6g}")
 

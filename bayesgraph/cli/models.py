@@ -23,6 +23,10 @@ _LISTS = {
     "summaries": "bayesgraph.statistics.sketches:SUMMARIES",
     "detectors": "bayesgraph.drift.detectors:DETECTORS",
 }
+# Options by parameter, where they have another name.
+_OPTIONS = {"distributions": "distribution", "n_trees": "trees"}
+# Models that take a parameter, where others of the same estimator ignore it.
+_TAKERS = {"n_trees": ("auto",)}
 
 
 def estimators() -> dict[str, Callable[..., GraphClassifier]]:
@@ -47,7 +51,8 @@ def lists() -> dict[str, Iterable[str]]:
 
 
 def _takes(model: str, parameter: str) -> bool:
-    return parameter in inspect.signature(models()[model]).parameters
+    takes = parameter in inspect.signature(models()[model]).parameters
+    return takes and model in _TAKERS.get(parameter, (model,))
 
 
 def check_taken(names: Collection[str], options: Mapping[str, Any]) -> None:
@@ -74,7 +79,7 @@ def check_taken(names: Collection[str], options: Mapping[str, Any]) -> None:
             takers = f"{', '.join(others)} or {last}" if others else last
             several = len(names) > 1
             raise DataError(
-                f"--{parameter.removesuffix('s')} goes with --model {takers}; the "
+                f"--{_OPTIONS.get(parameter, parameter)} goes with --model {takers}; the "
                 f"model{'s are' if several else ' is'} {', '.join(names)}."
             )
 

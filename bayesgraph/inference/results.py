@@ -286,8 +286,11 @@ class Marginals(Displayed, Mapping[Name, Any]):
         width = max(map(len, rows), default=0)
         notes = [more(len(self), len(shown), "variables")]
         notes += [str(self.approximation)] if self.approximation is not None else []
+        evidence = (
+            "" if math.isnan(self.log_evidence) else f" (log evidence {self.log_evidence:.6g})"
+        )
         return DisplayTable(
-            f"Marginals of {len(self)} variables (log evidence {self.log_evidence:.6g})",
+            f"Marginals of {len(self)} variables{evidence}",
             [(*row, *[""] * (width - len(row))) for row in rows],
             note="\n".join(note for note in notes if note),
         )
