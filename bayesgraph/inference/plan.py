@@ -124,10 +124,10 @@ class Plan(Displayed):
     @property
     def components(self) -> int:
         """Number of Gaussian components of the result, 1 without continuous targets."""
-        if self.parts:
-            return sum(part.components for part in self.parts)
         if not any(isinstance(v, Continuous) for v in self.keep):
             return 1
+        if self.parts:
+            return sum(part.components for part in self.parts)
         return math.prod(v.cardinality for v in self.keep if isinstance(v, Discrete))
 
     def _own_scopes(self) -> list[tuple[Variable, ...]]:

@@ -24,6 +24,7 @@ from bayesgraph.explain import Contrast
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.dot_labels import percentage
+from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.optional import optional_module
 from bayesgraph.plots.style import (
@@ -161,8 +162,13 @@ class _Ruler:
         return [slice(a, b + 1) for a, b in itertools.pairwise(edges)]
 
 
-def _check_star(network: BayesianNetwork, target: Discrete) -> None:
+def _check_star(network: Model, target: Discrete) -> None:
     known = (TableCPD, GaussianCPD)
+    if not isinstance(network, BayesianNetwork):
+        raise UnsupportedModelError(
+            f"A nomogram is of a naive Bayes network; got {network}. Explain single rows with "
+            "clf.contributions instead; BayesianNetworkClassifier(n_trees=0) fits one network."
+        )
     for cpd in network.nodes():
         if cpd.parents == (target,) and not isinstance(cpd, known):
             raise UnsupportedModelError(

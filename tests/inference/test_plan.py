@@ -115,6 +115,7 @@ def test_components_of_a_mixture_are_counted():
     assert len(net.query("y").weights) == 15
     assert net.plan("x").components == 3
     assert net.plan("a").components == 1
+    assert bg.PosteriorAverage([net, net]).plan("a").components == 1
 
 
 def test_what_is_printed():

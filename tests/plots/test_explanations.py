@@ -173,6 +173,10 @@ class TestNomogram:
     def test_what_has_no_nomogram(self):
         with pytest.raises(UnsupportedModelError, match="depend on another"):
             nomogram_figure(fitted(bg.TANClassifier))
+        averages = (bg.AODEClassifier, lambda: bg.BayesianNetworkClassifier(n_trees=5))
+        for average in (*averages, bg.WeightedNaiveBayesClassifier):
+            with pytest.raises(UnsupportedModelError, match=r"contributions instead; .*n_trees=0"):
+                nomogram_figure(fitted(average))
         data = cases.make_data("mixed")
         three = bg.NaiveBayesClassifier().fit(data.pandas(), data.y)
         with pytest.raises(DataError, match="negative="):
