@@ -105,32 +105,32 @@ def test_draws_have_the_distribution_of_scipy(name):
 @every_family
 def test_the_estimate_is_the_weighted_maximum_likelihood(name):
     X, y, weights = data(name)
+    X = X[:, :1]  # as SciPy takes a while for each
     smoothing = bg.Smoothing(estimation="ml", var_smoothing=0.0)
     clf = bg.NaiveBayesClassifier(name, smoothing=smoothing)
     clf.fit(X, y, sample_weight=weights)
     compared = 0
-    for j in range(2):
-        cpd = clf.network_[f"x{j}"]
-        assert isinstance(cpd, DensityCPD)
-        bounds = np.array(list(cpd.parameters.values()))
-        for k, label in enumerate(clf.classes_):
-            rows = (y == label) & ~np.isnan(X[:, j])
-            x, w = X[rows, j], weights[rows] / weights[rows].sum()
-            found = np.array([getattr(cpd, key)[k, 0] for key in cpd.parameters])
-            start = np.where(bounds == 0, np.log(np.abs(found)), found)
-            if np.abs(start).max() > 4:
-                continue  # so far out the likelihood is flat, and rounding errors of SciPy decide
-            compared += 1
+    cpd = clf.network_["x0"]
+    assert isinstance(cpd, DensityCPD)
+    bounds = np.array(list(cpd.parameters.values()))
+    for k, label in enumerate(clf.classes_):
+        rows = (y == label) & ~np.isnan(X[:, 0])
+        x, w = X[rows, 0], weights[rows] / weights[rows].sum()
+        found = np.array([getattr(cpd, key)[k, 0] for key in cpd.parameters])
+        start = np.where(bounds == 0, np.log(np.abs(found)), found)
+        if np.abs(start).max() > 4:
+            continue  # so far out the likelihood is flat, and rounding errors of SciPy decide
+        compared += 1
 
-            def loss(free, x=x, w=w, keys=tuple(cpd.parameters), positive=bounds == 0):
-                values = np.where(positive, np.exp(free), free)
-                return -w @ frozen(name, **dict(zip(keys, values, strict=True)))[1](x)
+        def loss(free, x=x, w=w, keys=tuple(cpd.parameters), positive=bounds == 0):
+            values = np.where(positive, np.exp(free), free)
+            return -w @ frozen(name, **dict(zip(keys, values, strict=True)))[1](x)
 
-            away = start + np.random.default_rng(k).uniform(-0.2, 0.2, len(start))
-            options = {"xatol": 1e-8, "fatol": 1e-15, "maxiter": 5000, "maxfev": 5000}
-            best = optimize.minimize(loss, away, method="Nelder-Mead", options=options)
-            assert loss(start) <= best.fun + 1e-13
-            np.testing.assert_allclose(start, best.x, rtol=1e-6, atol=1e-6)
+        away = start + np.random.default_rng(k).uniform(-0.2, 0.2, len(start))
+        options = {"xatol": 1e-8, "fatol": 1e-15, "maxiter": 5000, "maxfev": 5000}
+        best = optimize.minimize(loss, away, method="Nelder-Mead", options=options)
+        assert loss(start) <= best.fun + 1e-13
+        np.testing.assert_allclose(start, best.x, rtol=1e-6, atol=1e-6)
     assert compared
 
 
