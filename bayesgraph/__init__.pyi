@@ -69,6 +69,8 @@ from .families.poisson import PoissonCPD as PoissonCPD
 from .families.student import StudentCPD as StudentCPD
 from .graph import d_separated as d_separated
 from .graph import markov_blanket as markov_blanket
+from .independence import IndependenceTest as IndependenceTest
+from .independence import independence_test as independence_test
 from .inference import Assignment as Assignment
 from .inference import GaussianMixture as GaussianMixture
 from .inference import Marginals as Marginals

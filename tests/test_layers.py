@@ -37,6 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
+    {"independence"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
