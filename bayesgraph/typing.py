@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 EvidenceLike: TypeAlias = "Mapping[Name, Any] | pd.Series[Any] | None"
 # Targets: the name of one variable, or names of several for their joint posterior.
 Targets: TypeAlias = "Name | list[Name] | tuple[Name, ...]"
+# An intervention: a mapping from name to the value that the variable is set to.
+Intervention: TypeAlias = "Mapping[Name, Any] | None"
 # Table: a data frame of any library, a mapping from name to column, or a matrix of unnamed columns.
 TableLike: TypeAlias = "IntoFrame | Mapping[Name, ArrayLike] | ArrayLike"
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None

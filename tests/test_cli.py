@@ -137,6 +137,21 @@ def test_query_of_a_continuous_variable(capfd, model):
     assert "mean" in out
 
 
+def test_an_intervention_equals_the_library(capfd, bif, model):
+    code, out, _ = run(capfd, "do", bif, "-s", "wet=wet", "rain")
+    assert code == 0
+    assert f"yes  {0.2:.6f}" in out
+    assert "log" not in out
+    out = run(capfd, "do", bif, "--set", "rain=yes", "-e", "wet=dry:1,wet:4", "--all")[1]
+    net = bg.load(bif)
+    assert out == f"{net.marginals({'wet': {'dry': 1, 'wet': 4}}, do={'rain': 'yes'})!r}\n"
+    out = run(capfd, "do", model, "-s", "age=60", "-e", "sex=male")[1]
+    network = bg.load(model).network_
+    found = network.query("disease", {"sex": "male"}, do={"age": 60.0})
+    assert f"{found['yes']:.6f}" in out
+    assert f"log probability of the evidence: {found.log_evidence:.6g}" in out
+
+
 def test_show_lists_variables_and_scores(capfd, model):
     code, out, _ = run(capfd, "show", model)
     assert code == 0
@@ -517,7 +532,17 @@ def test_any_error_is_one_line_unless_a_traceback_is_wanted(capfd, monkeypatch, 
 
 def test_version_and_help(capfd):
     assert run(capfd, "--version")[1].strip() == bg.__version__
-    for command in ("fit", "update", "predict", "evaluate", "query", "show", "render", "convert"):
+    for command in (
+        "fit",
+        "update",
+        "predict",
+        "evaluate",
+        "query",
+        "do",
+        "show",
+        "render",
+        "convert",
+    ):
         code, out, _ = run(capfd, command, "--help")
         assert code == 0
         assert f"Example: bayesgraph {command}" in " ".join(out.split())
@@ -560,6 +585,12 @@ WRONG = {
     "negative alpha": (
         ["fit", "{heart}", "--target", "disease", "--alpha", "-1", "-o", "{tmp}/m.bayesgraph"],
         "alpha",
+    ),
+    "target of an intervention": (["do", "{bif}", "-s", "wet=wet"], "TARGET or --all"),
+    "nothing is set": (["do", "{bif}", "rain"], "--set is needed"),
+    "set and observed": (
+        ["do", "{bif}", "rain", "-s", "wet=wet", "-e", "wet=wet"],
+        "both set by do= and observed",
     ),
     "target of a network": (["query", "{bif}"], "--target"),
     "unknown target": (["query", "{bif}", "--target", "rian"], "Did you mean 'rain'"),

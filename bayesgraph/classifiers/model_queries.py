@@ -13,7 +13,7 @@ from bayesgraph.inference import Plan
 from bayesgraph.inference.contract import METHODS, Joint, Sample, Samples
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.model import QUESTIONS, Model
-from bayesgraph.typing import EvidenceLike, PathLike, RandomState, Targets
+from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -90,6 +90,7 @@ class ModelQuestions:
         targets: Targets | None = None,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         method: str = "exact",
         fallback: str | None = None,
         memory_limit: float | None = None,
@@ -103,7 +104,7 @@ class ModelQuestions:
             By default the class: ``clf.query(evidence={"age": 63})``.
         evidence : mapping from name to value, optional
             Variables that are not named are not observed.
-        method, fallback, memory_limit, **options
+        do, method, fallback, memory_limit, **options
             As for :meth:`BayesianNetwork.query`.
 
         Returns
@@ -121,7 +122,8 @@ class ModelQuestions:
             If nothing was learned yet.
         """
         model = self._answering(Joint)
-        options |= {"method": method, "fallback": fallback, "memory_limit": memory_limit}
+        options |= {"do": do, "method": method, "fallback": fallback}
+        options["memory_limit"] = memory_limit
         chosen = self.target_.name if targets is None else targets
         return model.query(chosen, self._given(evidence), **options)
 
@@ -133,12 +135,14 @@ class ModelQuestions:
     log_probability = _forwarded(Model.log_probability)
     sensitivity = _forwarded(Model.sensitivity)
     conflict = _forwarded(Model.conflict)
+    do = _forwarded(Model.do)
 
     def sample(
         self,
         n: int,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         random_state: RandomState = None,
         frame: str | None = None,
         memory_limit: float | None = None,
@@ -149,7 +153,12 @@ class ModelQuestions:
         """
         frame = self._frame if frame is None else frame
         return self._answering(Sample).sample(
-            n, evidence, random_state=random_state, frame=frame, memory_limit=memory_limit
+            n,
+            evidence,
+            do=do,
+            random_state=random_state,
+            frame=frame,
+            memory_limit=memory_limit,
         )
 
     def weighted_samples(
@@ -157,6 +166,7 @@ class ModelQuestions:
         targets: Targets | None = None,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         n: int = 100_000,
         standard_error: float | None = None,
         random_state: RandomState = None,
@@ -168,7 +178,7 @@ class ModelQuestions:
         model = self._answering(Samples)
         chosen = self.target_.name if targets is None else targets
         return model.weighted_samples(
-            chosen, evidence, n=n, standard_error=standard_error, random_state=random_state
+            chosen, evidence, do=do, n=n, standard_error=standard_error, random_state=random_state
         )
 
     def plan(

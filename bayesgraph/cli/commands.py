@@ -82,6 +82,9 @@ Evidence = Annotated[
         help="NAME=VALUE, or NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... for soft evidence.",
     ),
 ]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
+]
 
 
 def _output(text: str) -> Any:
@@ -399,29 +402,43 @@ def query(
         ),
     ] = None,
     evidence: Evidence = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
-    ] = False,
+    everything: Everything = False,
 ) -> None:
     """Print the exact posterior of one or several variables."""
     loaded = bg.io.load_saved(model)
     network = _network(loaded)
+    targets = _targets(loaded, model, target, everything, "--target")
+    _print_posterior(network, targets, evidence_of(network, evidence), None)
+
+
+def _targets(
+    loaded: Any, path: Path, target: Sequence[str] | None, everything: bool, option: str
+) -> list[Name] | None:
+    """Return the variables to query, which an option names; None for all."""
+    network = _network(loaded)
+    if everything and target:
+        raise DataError(f"--all and {option} exclude each other; leave one of them out.")
     if everything:
-        if target:
-            raise DataError("--all and --target exclude each other; leave one of them out.")
-        typer.echo(repr(network.marginals(evidence_of(network, evidence))))
-        return
+        return None
     if target:
-        targets = [named(network, text) for text in target]
-    elif _is_classifier(loaded):
-        targets = [loaded.target_.name]
-    else:
-        raise DataError(
-            f"--target or --all is needed: {model} is not a classifier. It has "
-            f"{quoted(network.names)}."
-        )
-    given = evidence_of(network, evidence)
-    found = network.query(targets if len(targets) > 1 else targets[0], given)
+        return [named(network, text) for text in target]
+    if _is_classifier(loaded):
+        return [loaded.target_.name]
+    raise DataError(
+        f"{option} or --all is needed: {path} is not a classifier. It has {quoted(network.names)}."
+    )
+
+
+def _print_posterior(
+    network: Model,
+    targets: Sequence[Name] | None,
+    given: dict[Name, Any],
+    do: dict[Name, Any] | None,
+) -> None:
+    if targets is None:
+        typer.echo(repr(network.marginals(given, do=do)))
+        return
+    found = network.query(list(targets) if len(targets) > 1 else targets[0], given, do=do)
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
     typer.echo(whole)
@@ -432,6 +449,39 @@ def query(
 
 def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
     return any(isinstance(model.variable(name), Continuous) for name in given)
+
+
+@app.command(
+    name="do",
+    epilog="Example: bayesgraph do alarm.bif -s VENTLUNG=HIGH -e BP=LOW HRBP CATECHOL",
+)
+def intervene(
+    model: ModelFile,
+    target: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Variable to query; several for a joint posterior; a classifier's class by "
+            "default.",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", "-s", help="NAME=VALUE, a variable that is set; may be repeated; needed."
+        ),
+    ] = None,
+    evidence: Evidence = None,
+    everything: Everything = False,
+) -> None:
+    """Print the posterior after an intervention that sets variables, whatever their causes."""
+    loaded = bg.io.load_saved(model)
+    network = _network(loaded)
+    if not set_:
+        raise DataError("--set is needed, such as -s smoke=no; without it, use 'bayesgraph query'.")
+    values = evidence_of(network, set_)
+    targets = _targets(loaded, model, target, everything, "TARGET")
+    _print_posterior(network, targets, evidence_of(network, evidence), values)
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")

@@ -133,6 +133,21 @@ class CPD(Displayed, ABC):
         """Return the whole distribution as one table, or None if it cannot be a table."""
         return None
 
+    def with_parents_set(self, values: Mapping[Continuous, float]) -> CPD:
+        """Return the CPD given values of some continuous parents, which it then lacks.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If it has such a parent, and no form without it.
+        """
+        if known := [p.name for p in self.continuous_parents if p in values]:
+            raise UnsupportedModelError(
+                f"{self.title} has no form in which {known[0]!r} is a constant; ask the query "
+                "itself with do=, which needs none."
+            )
+        return self
+
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:
         """Return the potential: the CPD reduced by the evidence, a factor over its free variables.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -103,6 +103,20 @@ class GaussianCPD(CPD):
     def is_positive_where_observed(self) -> bool:
         """True: a Gaussian density is positive everywhere. See CPD."""
         return True
+
+    def with_parents_set(self, values: Mapping[Continuous, float]) -> GaussianCPD:
+        """Return the CPD given values of some continuous parents, which it then lacks; see CPD."""
+        if values.keys().isdisjoint(self.continuous_parents):
+            return self
+        known = np.array([parent in values for parent in self.continuous_parents])
+        numbers = [values[p] for p in self.continuous_parents if p in values]
+        return GaussianCPD(
+            self.variable,
+            self.mean + self.coefficients[..., known] @ np.array(numbers),
+            self.variance,
+            [parent for parent in self.parents if parent not in values],
+            self.coefficients[..., ~known],
+        )
 
     def potential(self, evidence: Evidence) -> Potential:
         """Return a Gaussian factor, or a table if no continuous variable is free; see CPD."""

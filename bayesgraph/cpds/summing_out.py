@@ -22,6 +22,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.intervention import SetCPD
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -197,7 +198,10 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
         parent: own[parent]
         for cpd in summing
         for parent in cpd.parents
-        if not own[parent].parents and n_children[parent] == 1 and parent not in targets
+        if not own[parent].parents
+        and n_children[parent] == 1
+        and parent not in targets
+        and not isinstance(own[parent], SetCPD)  # it is observed in all rows
     }
 
 

@@ -402,9 +402,14 @@ class Memo:
 
     The number of entries and their total bytes are bounded. Threads may share a cache: at worst two
     threads compute the same entry. Copies and pickles of a cache are empty.
+
+    Parameters
+    ----------
+    max_entries : int
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_entries: int = _MAX_ENTRIES) -> None:
+        self._max_entries = max_entries
         self._kept: dict[object, tuple[Any, int]] = {}
         self._nbytes = 0
         self._lock = threading.Lock()
@@ -423,7 +428,7 @@ class Memo:
             self._nbytes += entry[1] - (0 if before is None else before[1])
             self._kept[key] = entry
             while len(self._kept) > 1 and (
-                len(self._kept) > _MAX_ENTRIES or self._nbytes > _MAX_BYTES
+                len(self._kept) > self._max_entries or self._nbytes > _MAX_BYTES
             ):
                 self._nbytes -= self._kept.pop(next(iter(self._kept)))[1]
         return made
@@ -436,8 +441,8 @@ class Memo:
         """Bytes of all entries."""
         return self._nbytes
 
-    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
-        return Memo, ()
+    def __reduce__(self) -> tuple[type[Memo], tuple[int]]:
+        return Memo, (self._max_entries,)
 
 
 def nbytes_of(value: Any) -> int:

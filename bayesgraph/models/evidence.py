@@ -106,7 +106,7 @@ def read_case(model: Model, evidence: EvidenceLike) -> Case:
         _refuse_posterior(variable, value)
         if isinstance(value, Belief):
             beliefs.update([believed(variable, value)])
-        elif _is_soft(value) and not isinstance(variable, CountVector):
+        elif is_soft(value) and not isinstance(variable, CountVector):
             soft[at] = likelihood(variable, value)
         elif not is_missing(value):
             hard[at] = variable.encode(value)
@@ -229,7 +229,8 @@ def check_memory_limit(value: Any) -> None:
         raise DataTypeError(f"memory_limit is a number of bytes, such as 2**30; got {value!r}.")
 
 
-def _is_soft(value: Any) -> bool:
+def is_soft(value: Any) -> bool:
+    """Tell whether a value is a likelihood for each state instead of one value."""
     return isinstance(value, (Mapping, list)) or is_vector(value)
 
 

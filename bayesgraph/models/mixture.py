@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,7 @@ from bayesgraph.models.evidence import impossible
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Variable
+from bayesgraph.variables import Name, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -180,6 +180,23 @@ class NetworkMixture(Ensemble):
         if found is None:
             raise impossible(evidence)
         return found
+
+    def without_parents(self, names: Collection[Name]) -> NetworkMixture:
+        """Return the mixture for queries that set some variables; see `Model.without_parents`."""
+        return self._of([network.without_parents(names) for network in self.networks])
+
+    def do(self, values: Mapping[Name, Any]) -> NetworkMixture:
+        """Return the mixture of the networks after an intervention; see `Model.do`.
+
+        The weights stay: that a variable is set says nothing about the networks.
+        """
+        return self._of([network.do(values) for network in self.networks])
+
+    def _of(self, networks: Sequence[BayesianNetwork]) -> NetworkMixture:
+        """Return a mixture of other networks, with those arc probabilities that still apply."""
+        arcs = {arc for network in networks for cpd in network.blocks for arc in cpd.arcs()}
+        given = {arc: p for arc, p in self._given_probabilities.items() if arc in arcs}
+        return NetworkMixture(networks, self.weights, arc_probabilities=given)
 
     @property
     def silent(self) -> frozenset[Variable]:

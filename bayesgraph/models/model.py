@@ -55,7 +55,8 @@ from bayesgraph.models.evidence import (
     read_case,
     read_targets,
 )
-from bayesgraph.typing import EvidenceLike, PathLike, RandomState, TableLike, Targets
+from bayesgraph.models.interventions import under
+from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, TableLike, Targets
 from bayesgraph.variables import (
     CountVector,
     Discrete,
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 
 
 _ALL = All()
+# Maximum number of sets of variables for whose interventions the model is kept cut.
+_CUT_MODELS = 16
 
 
 class Route(NamedTuple):
@@ -297,6 +300,7 @@ class Model(ABC):
         targets: Targets,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         method: str = "exact",
         fallback: str | None = None,
         memory_limit: float | None = None,
@@ -312,6 +316,8 @@ class Model(ABC):
             A value is a state or a number; a mapping from each state to its likelihood is soft
             evidence; a :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not
             observed.
+        do : mapping from name to value, optional
+            Variables that are set from outside, whatever their parents; see `do`.
         method : {"exact", "loopy", "likelihood-weighting"}
             Approximations carry a report of their convergence or error, see
             ``Posterior.approximation``.
@@ -341,6 +347,10 @@ class Model(ABC):
         MemoryLimitError
             If the exact answer needs too much memory and no fallback is allowed.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            options |= {"method": method, "fallback": fallback, "memory_limit": memory_limit}
+            return cut.query(targets, evidence, **options)
         case = self.case(evidence)  # every model answers this
         wanted = read_targets(self, targets, case.hard)
         exact = (Joint(wanted), evidence, memory_limit)
@@ -386,6 +396,7 @@ class Model(ABC):
         /,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         method: str = "exact",
         fallback: str | None = None,
         memory_limit: float | None = None,
@@ -395,7 +406,7 @@ class Model(ABC):
 
         Parameters
         ----------
-        evidence, method, fallback, memory_limit, **options
+        evidence, do, method, fallback, memory_limit, **options
             As in `query`.
 
         Returns
@@ -411,6 +422,10 @@ class Model(ABC):
         MemoryLimitError
             If the exact answers need too much memory and no fallback is allowed.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            options |= {"method": method, "fallback": fallback, "memory_limit": memory_limit}
+            return cut.marginals(evidence, **options)
         found: Marginals | None = None
         if method == "exact" and memory_limit is None and fallback is None and not options:
             found = self._routed(_ALL, evidence)
@@ -425,6 +440,7 @@ class Model(ABC):
         self,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         joint: bool = False,
         memory_limit: float | None = None,
     ) -> Assignment:
@@ -437,7 +453,7 @@ class Model(ABC):
 
         Parameters
         ----------
-        evidence : mapping from name to value, optional
+        evidence, do : mapping from name to value, optional
             As in `query`.
         joint : bool
             Maximise over the continuous variables too, which gives the mode of the joint density.
@@ -452,6 +468,9 @@ class Model(ABC):
             For the joint mode of a mixture, and for a mixture of networks so different that the
             4096 most probable assignments of each do not determine the answer.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            return cut.most_probable(evidence, joint=joint, memory_limit=memory_limit)
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
         question = Best() if self.compiled is not None else Best(means=True, mode=joint)
         return self._best(1, question, evidence, memory_limit)[0]
@@ -461,6 +480,7 @@ class Model(ABC):
         k: int,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         memory_limit: float | None = None,
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of the discrete variables, best first.
@@ -473,6 +493,9 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            return cut.k_most_probable(k, evidence, memory_limit=memory_limit)
         return self._best(whole_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
 
     def _best(
@@ -494,6 +517,7 @@ class Model(ABC):
         targets: Targets,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         memory_limit: float | None = None,
     ) -> Assignment:
         """Return the marginal MAP: the most probable joint assignment of the targets.
@@ -509,6 +533,9 @@ class Model(ABC):
         UnsupportedModelError
             For continuous targets.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            return cut.marginal_map(targets, evidence, memory_limit=memory_limit)
         case = self._checked_case(Best, evidence)
         over = read_targets(self, targets, case.hard)
         wanted = [self.variables[v] for v in over]
@@ -520,7 +547,11 @@ class Model(ABC):
         return self._best(1, Best(over), evidence, memory_limit, case)[0]
 
     def log_probability(
-        self, evidence: EvidenceLike = None, *, memory_limit: float | None = None
+        self,
+        evidence: EvidenceLike = None,
+        *,
+        do: Intervention = None,
+        memory_limit: float | None = None,
     ) -> float:
         """Return the natural log of the probability of the evidence.
 
@@ -528,6 +559,9 @@ class Model(ABC):
         evidence. Soft evidence enters with its likelihoods; a `Belief` has no probability and is
         refused.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            return cut.log_probability(evidence, memory_limit=memory_limit)
         given = as_mapping(evidence)
         if self.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
             raise EvidenceError(
@@ -548,6 +582,7 @@ class Model(ABC):
         n: int,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         random_state: RandomState = None,
         frame: str | None = None,
         memory_limit: float | None = None,
@@ -563,6 +598,8 @@ class Model(ABC):
         n : int
         evidence : mapping from name to value, optional
             As in `query`; an observed variable has its value in every row.
+        do : mapping from name to value, optional
+            Variables that are set from outside, whatever their parents; see `do`.
         random_state : int or numpy Generator, optional
         frame : {"pandas", "polars", "pyarrow", "dict"}, optional
             The type of table; by default the first of these libraries that is installed. A vector
@@ -586,6 +623,11 @@ class Model(ABC):
         UnsupportedModelError
             For a model that defines no distribution of rows.
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            return cut.sample(
+                n, evidence, random_state=random_state, frame=frame, memory_limit=memory_limit
+            )
         size = whole_number("n", "rows", n, 0)
         # Models without parents and children cannot be sampled in topological order.
         question = Draw() if self.answers(Draw) and not self.answers(Sample) else Sample()
@@ -611,6 +653,7 @@ class Model(ABC):
         targets: Targets,
         evidence: EvidenceLike = None,
         *,
+        do: Intervention = None,
         n: int = 100_000,
         standard_error: float | None = None,
         random_state: RandomState = None,
@@ -623,7 +666,7 @@ class Model(ABC):
         Parameters
         ----------
         targets : name or list of names
-        evidence : mapping from name to value, optional
+        evidence, do : mapping from name to value, optional
             As in `query`.
         n : int
             Number of draws; with `standard_error` the maximum number.
@@ -631,6 +674,11 @@ class Model(ABC):
             Stop when the largest standard error is at most this.
         random_state : int or numpy Generator, optional
         """
+        if do:
+            cut, evidence = under(self, do, evidence)
+            return cut.weighted_samples(
+                targets, evidence, n=n, standard_error=standard_error, random_state=random_state
+            )
         case = self._checked_case(Samples, evidence)
         options = {
             "n": n,
@@ -755,6 +803,74 @@ class Model(ABC):
         if isinstance(evidence, str) or not isinstance(evidence, Collection):
             raise EvidenceError(f"evidence= is a mapping or a list of names; got {evidence!r:.80}.")
         return Pattern(tuple(sorted({self.number[self.variable(v).name] for v in evidence})))
+
+    # ------------------------------------------------------------------------- interventions
+
+    @cached_property
+    def cut_models(self) -> Memo:
+        """Cache of the models without the arcs into variables that queries set."""
+        return Memo(_CUT_MODELS)
+
+    def without_parents(self, names: Collection[Name]) -> Model:
+        """Return the model for queries that set some variables.
+
+        These variables have no parents and no distribution in it: queries observe all of them.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Unless the model is a Bayesian network or a mixture of such networks.
+        """
+        raise self._no_interventions()
+
+    def do(self, values: Mapping[Name, Any]) -> Model:
+        """Return the model after an intervention that sets variables from outside.
+
+        The distribution of each of these variables given its parents is replaced by its value, and
+        all other distributions stay as they are (Pearl 2009, section 3.2). `query`, `marginals`,
+        `most_probable`, `k_most_probable`, `marginal_map`, `log_probability`, `sample` and
+        `weighted_samples` take ``do=values`` too, which prepares each query once for all values.
+
+        Parameters
+        ----------
+        values : mapping from name to value
+            The state or the number that each variable is set to.
+
+        Returns
+        -------
+        BayesianNetwork or NetworkMixture
+            A discrete variable keeps its place, without parents and with one possible state. A
+            continuous one is a constant, which has no density: it leaves the network, and its value
+            is part of the distributions of its children.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError
+            For unknown names or states, or anything but one value of a variable.
+        UnsupportedModelError
+            Unless the model is a Bayesian network or a mixture of such networks; or if a child of a
+            continuous variable is not linear Gaussian, whereas queries with ``do=`` answer.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+        >>> net = bg.BayesianNetwork([
+        ...     bg.TableCPD(rain, [0.8, 0.2]),
+        ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+        ... ])
+        >>> net.do({"wet": "yes"}).query("rain")
+        P(rain)
+          no   0.800000  ███████████████████
+          yes  0.200000  █████
+        """
+        raise self._no_interventions()
+
+    def _no_interventions(self) -> UnsupportedModelError:
+        return UnsupportedModelError(
+            f"{type(self).__name__} does not answer interventions, which replace the distribution "
+            f"of a variable given its parents in a joint distribution.{self.instead}"
+        )
 
     # --------------------------------------------------------------------------- the graph
 

@@ -24,6 +24,7 @@ from bayesgraph.inference.solver import first_work
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.interventions import read_values, set_to, without_distributions
 from bayesgraph.models.model import Model
 from bayesgraph.typing import RandomState, TableLike
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
@@ -429,6 +430,29 @@ class BayesianNetwork(Model):
         """
         blocks = [cpd for cpd in self.blocks if not set(above).isdisjoint(cpd.children)]
         return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
+
+    # ------------------------------------------------------------------------- interventions
+
+    def without_parents(self, names: Collection[Name]) -> BayesianNetwork:
+        """Return the network for queries that set some variables; see `Model.without_parents`."""
+        chosen = [self.variable(name) for name in names]
+        return self._intervened(without_distributions(self.blocks, chosen))
+
+    def do(self, values: Mapping[Name, Any]) -> BayesianNetwork:
+        """Return the network after an intervention; see `Model.do`."""
+        given = read_values(self, values)
+        encoded = {v: v.encode(given[v.name]) for v in self.variables if v.name in given}
+        return self._intervened(set_to(self.blocks, encoded))
+
+    def _intervened(self, blocks: Sequence[CPD]) -> BayesianNetwork:
+        """Return a network of these CPDs, with the order and the arc scores of this one."""
+        left = {child for block in blocks for child in block.children}
+        arcs = {arc for block in blocks for arc in block.arcs()}
+        return BayesianNetwork(
+            blocks,
+            arc_scores={arc: score for arc, score in self.arc_scores.items() if arc in arcs},
+            order=[v for v in self.variables if v in left],
+        )
 
     # ------------------------------------------------------------------------------ other verbs
 
