@@ -4,6 +4,12 @@ from . import io as io
 from . import measures as measures
 from . import plots as plots
 from . import typing as typing
+from .causal import CausalGraph as CausalGraph
+from .causal import Effect as Effect
+from .causal import Estimand as Estimand
+from .causal import Independence as Independence
+from .causal import Instrument as Instrument
+from .causal import adjusted_effect as adjusted_effect
 from .classifiers import AODEClassifier as AODEClassifier
 from .classifiers import AveragedTANClassifier as AveragedTANClassifier
 from .classifiers import BayesianNetworkClassifier as BayesianNetworkClassifier

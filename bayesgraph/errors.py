@@ -32,6 +32,24 @@ class GraphError(BayesGraphError, ValueError):
     """A graph that does not fit its use, such as one with a cycle."""
 
 
+class NotIdentifiableError(BayesGraphError, ValueError):
+    """An interventional distribution that the observed variables do not determine.
+
+    Attributes
+    ----------
+    hedge : tuple of two tuples of names
+        The sets of variables that prove it (Shpitser and Pearl 2006): both are connected by
+        unobserved common causes, and the second is the part of the first that is not set.
+    """
+
+    def __init__(self, message: str, hedge: tuple[tuple[object, ...], tuple[object, ...]]) -> None:
+        super().__init__(message, hedge)
+        self.hedge = hedge
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class CPDError(BayesGraphError, ValueError):
     """A conditional distribution with a wrong shape, a wrong number or an unsuitable parent."""
 

@@ -117,7 +117,7 @@ def topological_order(dag: nx.DiGraph) -> list[Node]:
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
 
 
-def _directed(graph: Any) -> nx.DiGraph:
+def directed_graph(graph: Any) -> nx.DiGraph:
     """Return a directed graph as it is, or the directed graph of a model.
 
     Raises
@@ -160,7 +160,7 @@ def markov_blanket(graph: Any, node: Node) -> set[Node]:
     >>> sorted(markov_blanket(dag, "lung"))
     ['smoke', 'tub', 'xray']
     """
-    dag = _directed(graph)
+    dag = directed_graph(graph)
     _check_node(dag, node)
     children = set(dag.successors(node))
     spouses = {parent for child in children for parent in dag.predecessors(child)}
@@ -197,7 +197,7 @@ def d_separated(
     """
     left = x if isinstance(x, set) else {x}
     right = y if isinstance(y, set) else {y}
-    dag, z = _directed(graph), set(evidence)
+    dag, z = directed_graph(graph), set(evidence)
     for node in left | right | z:
         _check_node(dag, node)
     if shared := left & right | (left | right) & z:

@@ -17,6 +17,8 @@ _FUNCTIONS = {
     "topological_order": "bayesgraph.graph:topological_order",
     "d_separated": "bayesgraph.graph:d_separated",
     "markov_blanket": "bayesgraph.graph:markov_blanket",
+    "causal_graph": "bayesgraph.causal:causal_graph",
+    "effect": "bayesgraph.causal:effect",
     "fit_network": "bayesgraph.learning.fit:fit_network",
     "contributions": "bayesgraph.explain:contributions",
     "top_items": "bayesgraph.explain:top_items",

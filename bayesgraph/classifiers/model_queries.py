@@ -136,6 +136,8 @@ class ModelQuestions:
     sensitivity = _forwarded(Model.sensitivity)
     conflict = _forwarded(Model.conflict)
     do = _forwarded(Model.do)
+    effect = _forwarded(Model.effect)
+    causal_graph = _forwarded(Model.causal_graph)
 
     def sample(
         self,

@@ -66,6 +66,7 @@ from bayesgraph.variables import (
 )
 
 if TYPE_CHECKING:
+    from bayesgraph.causal import CausalGraph, Effect
     from bayesgraph.explain import Contributions, TopItems
 
 
@@ -872,6 +873,45 @@ class Model(ABC):
             f"of a variable given its parents in a joint distribution.{self.instead}"
         )
 
+    def effect(
+        self,
+        treatment: Name,
+        outcome: Name,
+        given: EvidenceLike = None,
+        *,
+        treated: Any = None,
+        control: Any = None,
+        state: State | None = None,
+    ) -> Effect:
+        """Return the effect of setting a variable on another: the difference of two interventions.
+
+        Parameters
+        ----------
+        treatment : name
+            A discrete or continuous variable.
+        outcome : name
+            A continuous variable, whose means are compared, or a discrete one, of which the
+            probabilities of a state are.
+        given : mapping from name to value, optional
+            Evidence after the intervention, for the effect among such cases.
+        treated, control : state or number, optional
+            The two values of the treatment: by default the second and the first of two states, or 1
+            and 0, which is the effect of one unit if all is linear.
+        state : state, optional
+            State of a discrete outcome; by default the second of two.
+
+        Raises
+        ------
+        EvidenceError
+            If the values or the state are needed and not given, or do not fit the variable.
+        UnsupportedModelError
+            For models without interventions; see `do`.
+        """
+        found: Effect = late_methods.call(
+            "effect", self, treatment, outcome, given, treated=treated, control=control, state=state
+        )
+        return found
+
     # --------------------------------------------------------------------------- the graph
 
     def d_separated(
@@ -899,6 +939,22 @@ class Model(ABC):
             If the model has no directed acyclic graph.
         """
         found: set[Name] = late_methods.call("markov_blanket", self, name)
+        return found
+
+    def causal_graph(self, latent: Collection[Name] = ()) -> CausalGraph:
+        """Return the causal graph over the variables that are not latent.
+
+        It gives adjustment sets, instruments, estimands and implied independencies; see
+        :class:`bayesgraph.CausalGraph`.
+
+        Raises
+        ------
+        UnknownVariableError
+            For an unknown name; the message suggests the nearest one.
+        GraphError
+            If the model has no directed acyclic graph.
+        """
+        found: CausalGraph = late_methods.call("causal_graph", self, latent)
         return found
 
     # ----------------------------------------------------------------------------------- batches

@@ -238,6 +238,7 @@ QUESTIONS = {
     "do": lambda m, t: m.do({"wet": "yes"}).query(t)["yes"],
     "query": lambda m, t: m.query(t, do={"wet": "yes"})["yes"],
     "marginals": lambda m, t: m.marginals(do={"wet": "yes"})[t]["yes"],
+    "effect": lambda m, t: m.effect("wet", t).at_treated,
 }
 
 
