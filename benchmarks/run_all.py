@@ -30,6 +30,7 @@ BENCHMARKS = {
     "bench_cli": ["--quick"],
     "bench_single_row": ["--quick"],
     "bench_inference": ["--quick"],
+    "bench_questions": ["--quick"],
     "bench_zeros": ["--quick"],
     "bench_naive_bayes": ["--quick"],
     "bench_classifiers": ["--quick"],
