@@ -1,4 +1,4 @@
-"""The distribution of a number that an intervention sets."""
+"""The place of a variable that an intervention sets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from bayesgraph.variables import Variable
 class SetCPD(CPD):
     """A variable without parents that is set from outside: each value has the potential 1.
 
-    It stands in networks whose queries set the variable, so that it is always observed.
-
-    Parameters
-    ----------
-    variable : Variable
-        Not discrete: a discrete variable that is set has a table.
+    It stands in networks whose queries set the variable, so that it is always observed; compiled
+    tables leave it out.
     """
 
     def __init__(self, variable: Variable) -> None:

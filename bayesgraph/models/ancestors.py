@@ -6,21 +6,27 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from bayesgraph.cpds import TableCPD
+from bayesgraph.cpds import CPD, TableCPD
+from bayesgraph.cpds.intervention import SetCPD
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Pattern, Work
 from bayesgraph.inference.solver import first_work
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.models.model import Model
+from bayesgraph.variables import Discrete
 
 
-def compiled_tables(tables: Sequence[TableCPD]) -> CompiledTables:
-    """Return the tables of a network, one for each variable in their order."""
+def tables_of(cpds: Sequence[CPD]) -> list[TableCPD] | None:
+    """Return the tables of variables with a distribution; None if one of them has no table."""
+    found = [cpd for cpd in cpds if isinstance(cpd, TableCPD)]
+    n_set = sum(isinstance(cpd, SetCPD) for cpd in cpds) if len(found) < len(cpds) else 0
+    return found if len(found) + n_set == len(cpds) else None
+
+
+def compiled_tables(variables: Sequence[Discrete], tables: Sequence[TableCPD]) -> CompiledTables:
+    """Return the tables of a network, at most one for each variable."""
     # Scopes are made here, because a cached scope in every table would take longer.
-    scopes = Scopes(
-        [table.variable for table in tables],
-        [(*table.parents, table.variable) for table in tables],
-    )
+    scopes = Scopes(variables, [(*table.parents, table.variable) for table in tables])
     return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
 
 
@@ -29,21 +35,23 @@ class Ancestors(Model):
 
     Parameters
     ----------
+    variables : sequence of Discrete
+        The variables of the part, in the order of the network.
     tables : sequence of TableCPD
-        One for each variable of the part, in the order of the network.
+        One for each variable with a distribution.
     """
 
     form = "product"
 
-    def __init__(self, tables: Sequence[TableCPD]) -> None:
+    def __init__(self, variables: Sequence[Discrete], tables: Sequence[TableCPD]) -> None:
         self._tables = tables
-        self.variables = tuple(table.variable for table in tables)
+        self.variables: tuple[Discrete, ...] = tuple(variables)
         self._by_name = {variable.name: variable for variable in self.variables}
 
     @cached_property
     def compiled(self) -> CompiledTables:
         """The tables for compiled (Numba) variable elimination."""
-        return compiled_tables(self._tables)
+        return compiled_tables(self.variables, self._tables)
 
 
 class AncestralWork(Work):

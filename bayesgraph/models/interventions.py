@@ -62,15 +62,19 @@ def under(
 
     The evidence includes the values that are set. The model is cut once for each set of variables.
     """
-    if type(do) is not dict or not all(type(x) in PLAIN and x == x for x in do.values()):
+    if type(do) is not dict:
         do = read_values(model, do)
+    for value in do.values():
+        if type(value) not in PLAIN or value != value:
+            do = read_values(model, do)
+            break
     cut: Model = model.cut_models.get(tuple(do), lambda: model.without_parents(do))
-    given = as_mapping(evidence)
-    if both := [name for name in do if name in given]:
-        raise EvidenceError(
-            f"{quoted(both)} is both set by do= and observed; leave it out of one of them."
-        )
-    return cut, {**given, **do}
+    given = evidence if type(evidence) is dict else as_mapping(evidence)
+    whole = {**given, **do}
+    if len(whole) < len(given) + len(do):
+        both = quoted(name for name in do if name in given)
+        raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
+    return cut, whole
 
 
 def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -> list[CPD]:
@@ -78,7 +82,7 @@ def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -
 
     Their potentials are 1, for queries that observe them.
     """
-    return _replaced(blocks, {v: _free(v) for v in chosen})
+    return _replaced(blocks, {v: SetCPD(v) for v in chosen})
 
 
 def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
@@ -96,13 +100,6 @@ def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
     cut = _replaced(blocks, tables)
     numbers = {v: x for v, x in values.items() if isinstance(v, Continuous)}
     return [cpd.with_parents_set(numbers) for cpd in cut] if numbers else cut
-
-
-def _free(variable: Variable) -> CPD:
-    if isinstance(variable, Discrete):
-        # Not a distribution: the table is one of a compiled model and adds nothing to any product.
-        return TableCPD.from_checked(variable, np.ones(variable.cardinality))
-    return SetCPD(variable)
 
 
 def _certain(variable: Discrete, code: int) -> CPD:

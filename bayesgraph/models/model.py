@@ -348,14 +348,11 @@ class Model(ABC):
         MemoryLimitError
             If the exact answer needs too much memory and no fallback is allowed.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            options |= {"method": method, "fallback": fallback, "memory_limit": memory_limit}
-            return cut.query(targets, evidence, **options)
-        case = self.case(evidence)  # every model answers this
-        wanted = read_targets(self, targets, case.hard)
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        case = asked.case(evidence)  # every model answers this
+        wanted = read_targets(asked, targets, case.hard)
         exact = (Joint(wanted), evidence, memory_limit)
-        return self._exact_or_not(exact, wanted, case, method, fallback, options)
+        return asked._exact_or_not(exact, wanted, case, method, fallback, options)
 
     def _exact_or_not(
         self,
@@ -423,18 +420,15 @@ class Model(ABC):
         MemoryLimitError
             If the exact answers need too much memory and no fallback is allowed.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            options |= {"method": method, "fallback": fallback, "memory_limit": memory_limit}
-            return cut.marginals(evidence, **options)
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
         found: Marginals | None = None
         if method == "exact" and memory_limit is None and fallback is None and not options:
-            found = self._routed(_ALL, evidence)
+            found = asked._routed(_ALL, evidence)
         if found is not None:
             return found
-        case = self.case(evidence)  # every model answers this
+        case = asked.case(evidence)  # every model answers this
         exact = (_ALL, evidence, memory_limit)
-        checked: Marginals = self._exact_or_not(exact, None, case, method, fallback, options)
+        checked: Marginals = asked._exact_or_not(exact, None, case, method, fallback, options)
         return checked
 
     def most_probable(
@@ -469,12 +463,10 @@ class Model(ABC):
             For the joint mode of a mixture, and for a mixture of networks so different that the
             4096 most probable assignments of each do not determine the answer.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            return cut.most_probable(evidence, joint=joint, memory_limit=memory_limit)
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
-        question = Best() if self.compiled is not None else Best(means=True, mode=joint)
-        return self._best(1, question, evidence, memory_limit)[0]
+        question = Best() if asked.compiled is not None else Best(means=True, mode=joint)
+        return asked._best(1, question, evidence, memory_limit)[0]
 
     def k_most_probable(
         self,
@@ -494,10 +486,8 @@ class Model(ABC):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            return cut.k_most_probable(k, evidence, memory_limit=memory_limit)
-        return self._best(whole_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        return asked._best(whole_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
 
     def _best(
         self,
@@ -534,18 +524,16 @@ class Model(ABC):
         UnsupportedModelError
             For continuous targets.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            return cut.marginal_map(targets, evidence, memory_limit=memory_limit)
-        case = self._checked_case(Best, evidence)
-        over = read_targets(self, targets, case.hard)
-        wanted = [self.variables[v] for v in over]
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        case = asked._checked_case(Best, evidence)
+        over = read_targets(asked, targets, case.hard)
+        wanted = [asked.variables[v] for v in over]
         if continuous := [v.name for v in wanted if not isinstance(v, Discrete)]:
             raise UnsupportedModelError(
                 f"marginal_map maximises over discrete variables; {quoted(continuous)} are "
                 "continuous and are integrated out."
             )
-        return self._best(1, Best(over), evidence, memory_limit, case)[0]
+        return asked._best(1, Best(over), evidence, memory_limit, case)[0]
 
     def log_probability(
         self,
@@ -560,16 +548,14 @@ class Model(ABC):
         evidence. Soft evidence enters with its likelihoods; a `Belief` has no probability and is
         refused.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            return cut.log_probability(evidence, memory_limit=memory_limit)
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
         given = as_mapping(evidence)
-        if self.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
+        if asked.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
             raise EvidenceError(
                 "A Belief says what a posterior shall be; that has no probability. Leave it out."
             )
-        mass: float = self._answer(Mass(), self._checked_case(Mass, given), memory_limit)
-        return mass - self._log_normaliser()
+        mass: float = asked._answer(Mass(), asked._checked_case(Mass, given), memory_limit)
+        return mass - asked._log_normaliser()
 
     def _log_normaliser(self) -> float:
         """Return the log of the partition function, which is zero for a Bayesian network.
@@ -624,21 +610,17 @@ class Model(ABC):
         UnsupportedModelError
             For a model that defines no distribution of rows.
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            return cut.sample(
-                n, evidence, random_state=random_state, frame=frame, memory_limit=memory_limit
-            )
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
         size = whole_number("n", "rows", n, 0)
         # Models without parents and children cannot be sampled in topological order.
-        question = Draw() if self.answers(Draw) and not self.answers(Sample) else Sample()
-        case = self._checked_case(type(question), evidence)
-        draws = self._possible(question, case, evidence, memory_limit)
-        self._check_rows(size, memory_limit)
+        question = Draw() if asked.answers(Draw) and not asked.answers(Sample) else Sample()
+        case = asked._checked_case(type(question), evidence)
+        draws = asked._possible(question, case, evidence, memory_limit)
+        asked._check_rows(size, memory_limit)
         drawn = draws.take(size, random_generator(random_state))
-        given = case.evidence(self.variables).columns
+        given = case.evidence(asked.variables).columns
         drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
-        return late_methods.call("frame", [v for v in self.variables if v in drawn], drawn, frame)
+        return late_methods.call("frame", [v for v in asked.variables if v in drawn], drawn, frame)
 
     def _check_rows(self, n: int, memory_limit: float | None) -> None:
         limit = default_memory_limit() if memory_limit is None else memory_limit
@@ -675,19 +657,15 @@ class Model(ABC):
             Stop when the largest standard error is at most this.
         random_state : int or numpy Generator, optional
         """
-        if do:
-            cut, evidence = under(self, do, evidence)
-            return cut.weighted_samples(
-                targets, evidence, n=n, standard_error=standard_error, random_state=random_state
-            )
-        case = self._checked_case(Samples, evidence)
+        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        case = asked._checked_case(Samples, evidence)
         options = {
             "n": n,
             "standard_error": standard_error,
             "random_state": random_state,
         }
-        wanted = read_targets(self, targets, case.hard)
-        found: WeightedSamples = select(self, Samples(wanted, options), case.pattern).run(case)
+        wanted = read_targets(asked, targets, case.hard)
+        found: WeightedSamples = select(asked, Samples(wanted, options), case.pattern).run(case)
         return found
 
     def sensitivity(

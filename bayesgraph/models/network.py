@@ -21,7 +21,7 @@ from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
 from bayesgraph.inference.contract import Joint, Pattern, Question, Work
 from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.solver import first_work
-from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables
+from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.interventions import read_values, set_to, without_distributions
@@ -367,8 +367,11 @@ class BayesianNetwork(Model):
     @cached_property
     def compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        return compiled_tables(tables) if len(tables) == len(self.cpds) else None
+        tables = tables_of(self.cpds)
+        variables = [v for v in self.variables if isinstance(v, Discrete)]
+        if tables is None or len(variables) < len(self.variables):
+            return None
+        return compiled_tables(variables, tables)
 
     def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
         """Return a prepared query; see `Model.work`.
@@ -409,11 +412,13 @@ class BayesianNetwork(Model):
         if 2 * len(found) >= n:
             return None
         kept = sorted([self.number[name] for name in found])
-        tables = [self.blocks[v] for v in kept]
-        own = [table for table in tables if isinstance(table, TableCPD)]
-        if [table.variable for table in own] != [self.variables[v] for v in kept]:
+        blocks = [self.blocks[v] for v in kept]
+        tables = tables_of(blocks)
+        variables = [b.variable for b in blocks if isinstance(b.variable, Discrete)]
+        if tables is None or variables != [self.variables[v] for v in kept]:
             return None
-        return AncestralWork(self, Ancestors(own), kept, question, pattern, memory_limit)
+        part = Ancestors(variables, tables)
+        return AncestralWork(self, part, kept, question, pattern, memory_limit)
 
     def nodes(self) -> list[CPD]:
         """Return the CPDs in topological order, parents first."""

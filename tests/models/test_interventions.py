@@ -1,5 +1,6 @@
 """Interventions against the truncated factorisation, for every kind of model."""
 
+import itertools
 import pickle
 from functools import partial
 
@@ -311,3 +312,24 @@ def test_names_may_be_variables():
     net = rainy()
     assert net.query("rain", do={WET: "yes"}) == net.query("rain", do={"wet": "yes"})
     assert net.do({WET: np.str_("yes")}) == net.do({"wet": "yes"})
+
+
+def test_a_long_chain_is_cut_before_its_tables_are_compiled():
+    chain = [bg.Discrete(i, ["no", "yes"]) for i in range(60)]
+    table = [[0.9, 0.1], [0.2, 0.8]]
+    cpds = [bg.TableCPD(chain[0], [0.7, 0.3])]
+    cpds += [bg.TableCPD(b, table, [a]) for a, b in itertools.pairwise(chain)]
+    seen = bg.BayesianNetwork(cpds).query(32, {30: "yes"})
+    for target, expected in ((32, seen["yes"]), (25, bg.BayesianNetwork(cpds).query(25)["yes"])):
+        net = bg.BayesianNetwork(cpds)
+        assert net.query(target, do={30: "yes"})["yes"] == pytest.approx(expected, abs=1e-12)
+        assert net.query(target, {31: "no"}, do={30: "yes"}).log_evidence == pytest.approx(
+            np.log(0.2)
+        )
+        everything = net.marginals(do={30: "yes"})
+        assert everything[target]["yes"] == pytest.approx(expected, abs=1e-12)
+        assert everything.log_evidence == pytest.approx(0.0, abs=1e-12)
+        best, other = net.most_probable(do={30: "yes"}), net.do({30: "yes"}).most_probable()
+        assert all(best[name] == other[name] for name in best)
+        assert best.log_probability == pytest.approx(other.log_probability, abs=1e-12)
+        assert len(net.cut_models) == 1
