@@ -97,11 +97,16 @@ def regression_log_likelihood(rows, child, parents):
     return total, parameters
 
 
-@pytest.mark.parametrize("other", ["d", "u", "w"])
-@pytest.mark.parametrize("given", [(), ("e",), ("w",), ("e", "w"), ("u", "e")])
+@pytest.mark.parametrize(
+    ("other", "given"),
+    [
+        (other, given)
+        for other in "duw"
+        for given in ((), ("e",), ("w",), ("e", "w"), ("u", "e"))
+        if other not in given
+    ],
+)
 def test_the_conditional_gaussian_ratio_is_that_of_two_regressions(other, given):
-    if other in given:
-        pytest.skip("x and given overlap")
     rows = mixed_rows(0)
     full = regression_log_likelihood(rows, "v", [other, *given])
     less = regression_log_likelihood(rows, "v", given)
@@ -137,7 +142,7 @@ def test_p_values_are_uniform_where_columns_are_independent(x, y, given):
         def rows_of(seed):
             return mixed_rows(seed, 150)
 
-    p_values = [bg.independence_test(rows_of(s), x, y, given).p_value for s in range(100)]
+    p_values = [bg.independence_test(rows_of(s), x, y, given).p_value for s in range(40)]
     assert stats.kstest(p_values, "uniform").pvalue > 0.001
 
 
