@@ -106,7 +106,7 @@ class CausalGraph:
             For an argument without a directed graph, or if all variables are latent.
         """
         dag = graph.dag if isinstance(graph, CausalGraph) else directed_graph(graph)
-        hidden = {latent} if isinstance(latent, str) else set(latent)
+        hidden = {latent} if latent in dag else set(latent)
         for name in hidden:
             if name not in dag:
                 raise unknown_variable(name, dag, where="The graph")

@@ -195,9 +195,8 @@ def _refusal(names: tuple[tuple[Name, ...], ...], hedge: _HedgeError) -> NotIden
     question = f"P({', '.join(map(str, outcome))} | do({', '.join(map(str, do))})"
     question += f", {condition})" if condition else ")"
     return NotIdentifiableError(
-        f"{question} is not identifiable: the confounded variables {{{quoted(larger)}}} and "
-        f"{{{quoted(smaller)}}} among them form a hedge, so that models agree in all that is "
-        "observed and differ in the answer. Observe one of their common causes, or run an "
-        "experiment.",
+        f"{question} is not identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form a "
+        "hedge, sets that unobserved common causes connect, so that models agree in all that is "
+        "observed and differ in the answer. Observe one of these causes, or make an experiment.",
         (larger, smaller),
     )

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 _ALL = All()
 # Maximum number of sets of variables for whose interventions the model is kept cut.
-_CUT_MODELS = 16
+_CUT_MODELS = 8
 
 
 class Route(NamedTuple):

@@ -59,6 +59,35 @@ def test_estimands_equal_the_truncated_factorisation(seed):
         check(graph, estimand, net)
 
 
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("seed", range(12))
+def test_what_a_criterion_finds_is_identified_and_gives_the_effect(seed):
+    graph = random_graph(seed, n=5, share=0.45, confounded=0.25)
+    net = random_network(graph, seed, cards=(2,))
+    for x, y in itertools.permutations(graph.nodes, 2):
+        expected = np.array([net.query(y, do={x: state}).probabilities for state in (0, 1)])
+        for z in graph.adjustment_sets(x, y):
+            found = adjusted(net, x, y, z)
+            np.testing.assert_allclose(found, expected, atol=1e-9)
+        for z in graph.front_door_sets(x, y):
+            if z:
+                # sum_z P(z | x) sum_x' P(x') P(y | x', z), where x' is adjusted for.
+                joint = net.query([x, *z]).probabilities.reshape(2, -1)
+                by_z = adjusted(net, z, y, [x])
+                found = joint / joint.sum(axis=1, keepdims=True) @ by_z
+                np.testing.assert_allclose(found, expected, atol=1e-9)
+        if graph.adjustment_sets(x, y) or graph.front_door_sets(x, y) or not graph.confounded:
+            check(graph, graph.identify(y, do=x), net)
+
+
+def adjusted(net, x, y, z):
+    """Return sum_z P(z) P(y | x, z) from the joint distribution, shape (states of x, 2)."""
+    x = [x] if isinstance(x, str) else list(x)
+    joint = net.query([*z, *x, y]).probabilities.reshape(2 ** len(z), 2 ** len(x), 2)
+    given = joint / joint.sum(axis=2, keepdims=True)
+    return np.einsum("z,zxy->xy", joint.sum(axis=(1, 2)), given)
+
+
 def districts(graph, nodes):
     """Return the parts of nodes that confounded pairs connect."""
     parts = [{node} for node in nodes]

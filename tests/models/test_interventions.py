@@ -273,6 +273,21 @@ def test_the_weights_of_a_mixture_move_with_the_evidence_after_the_intervention(
     assert model.query("wet", do=given)["yes"] == pytest.approx(0.25 * 0.8 + 0.75 * 0.6)
 
 
+def test_a_mixture_sets_numbers_too():
+    x, y = bg.Continuous("x"), bg.Continuous("y")
+
+    def line(slope):
+        return bg.BayesianNetwork(
+            [bg.GaussianCPD(x, 0.0, 1.0), bg.GaussianCPD(y, 1.0, 1.0, [x], [slope])]
+        )
+
+    model = bg.NetworkMixture([line(2.0), line(-1.0)], [1, 3], arc_probabilities={("x", "y"): 0.5})
+    for found in (model.query("y", do={"x": 4.0}), model.do({"x": 4.0}).query("y")):
+        assert found.mean == pytest.approx(0.25 * 9.0 + 0.75 * -3.0)
+    assert model.effect("x", "y").value == pytest.approx(0.25 * 2.0 - 0.75)
+    assert model.query("x", do={"y": 4.0}).mean == pytest.approx(0.0)
+
+
 # ---------------------------------------------------------------------------------- mistakes
 
 
