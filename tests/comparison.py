@@ -18,8 +18,14 @@ def assert_same_network(one, other, tolerance=1e-12):
             for name, exponent in one.exponents.items():
                 np.testing.assert_allclose(exponent, other.exponents[name], atol=tolerance)
             np.testing.assert_allclose(one.bias, other.bias, atol=tolerance)
-        if isinstance(one, bg.NetworkMixture):
+        if isinstance(one, (bg.NetworkMixture, bg.PosteriorAverage)):
             np.testing.assert_allclose(one.weights, other.weights, rtol=tolerance)
+        if isinstance(one, bg.PosteriorAverage):
+            assert one.prior_ratios.keys() == other.prior_ratios.keys()
+            for name, ratio in one.prior_ratios.items():
+                theirs = other.prior_ratios[name]
+                shares = ratio / ratio.sum(), theirs / theirs.sum()
+                np.testing.assert_allclose(*shares, rtol=tolerance)
         assert list(one.graph.edges) == list(other.graph.edges)
         pairs = zip(one.cpds, other.cpds, strict=True)
     for a, b in pairs:

@@ -33,6 +33,7 @@ class AverageJoint(Work):
         self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
         weights = np.array([member.weight for member, _ in self._members])
         self._weights = weights / weights.sum()
+        self._ratio = model.ratio_of(targets)
 
     def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         answers: list[Answer] = []
@@ -52,10 +53,16 @@ class AverageJoint(Work):
             answers.append(answer)
         if refused == len(answers):
             return None
-        return averaged(answers, self._weights, np.nan)
+        found = averaged(answers, self._weights, np.nan)
+        if self._ratio is None:
+            return found
+        assert isinstance(found, Posterior)  # all targets are discrete
+        shares = found.probabilities * self._ratio
+        total = float(shares.sum())
+        return Posterior(self._variables, shares / total, np.nan) if total > 0 else None
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        """Return the log of the averaged posterior of the target for each row.
+        """Return the log of the averaged posterior of the target for each row, unnormalised.
 
         A member that gives a row probability zero contributes its prior. If all members do, the
         row's logs are minus infinity.
@@ -73,6 +80,8 @@ class AverageJoint(Work):
                 logs[refused] = log_of(network.query(variable.name).probabilities)
             total += weight * member.spread((target,), normalised(logs))
         total[~possible] = 0.0
+        if self._ratio is not None:
+            total *= self._ratio
         return log_of(total)
 
 

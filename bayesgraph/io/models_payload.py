@@ -146,13 +146,22 @@ def _encode_average(model: PosteriorAverage, arrays: ArrayWriter) -> dict[str, A
         "variables": [encode_variable(variable) for variable in model.variables],
         "members": members,
         "weights": arrays.add("average.weights", model.weights),
+        "prior_ratios": [
+            [model.number[name], arrays.add("average.prior_ratios", ratio)]
+            for name, ratio in model.prior_ratios.items()
+        ],
     }
 
 
 def _decode_average(item: Any, arrays: ArrayReader) -> PosteriorAverage:
     members = [MODELS[m["model"]].decode(m["network"], arrays) for m in item["members"]]
     first = [decode_variable(variable) for variable in item["variables"]]
-    return PosteriorAverage(members, arrays.take(item["weights"]), first=first)
+    # Files of earlier versions have no ratios.
+    ratios = {
+        variable_at(first, place).name: arrays.take(values)
+        for place, values in item.get("prior_ratios", [])
+    }
+    return PosteriorAverage(members, arrays.take(item["weights"]), first=first, prior_ratios=ratios)
 
 
 MIXTURE = Kind(lambda model: type(model) is NetworkMixture, _encode_mixture, _decode_mixture)

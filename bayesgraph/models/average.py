@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -48,11 +48,17 @@ class PosteriorAverage(Ensemble):
     first : iterable of Variable, optional
         Variables that begin the attribute `variables`, in this order. Their states precede other
         states of the same variable in the members.
+    prior_ratios : mapping from name to array_like, shape (n_states,), optional
+        Ratio of a new to the old prior of each state of a discrete variable. The averaged posterior
+        of the variable is multiplied by it and normalised: the prior shifts, and the distributions
+        of all else given the variable stay (Saerens, Latinne, Decaestecker 2002). Posteriors of
+        other variables alone, and the networks, stay too.
 
     Attributes
     ----------
     networks : tuple of models
     weights : ndarray, shape (number of networks,)
+    prior_ratios : mapping from name to ndarray
     variables : tuple of Variable
         The variables of all members. A variable whose states differ among members has the states of
         all; a variable whose intervals differ is continuous.
@@ -60,7 +66,7 @@ class PosteriorAverage(Ensemble):
     Raises
     ------
     ModelError
-        For no networks, invalid weights, or variables of one name and different kinds.
+        For no networks, invalid weights or ratios, or variables of one name and different kinds.
 
     Examples
     --------
@@ -88,6 +94,7 @@ class PosteriorAverage(Ensemble):
         weights: ArrayLike | None = None,
         *,
         first: Iterable[Variable] = (),
+        prior_ratios: Mapping[Name, ArrayLike] | None = None,
     ) -> None:
         self.networks = checked_networks("PosteriorAverage", networks, Model)
         self.weights = checked_weights(weights, len(self.networks))
@@ -97,6 +104,10 @@ class PosteriorAverage(Ensemble):
                 by_name.setdefault(variable.name, []).append(variable)
         self.variables = tuple(_joined(found) for found in by_name.values())
         self._by_name = {variable.name: variable for variable in self.variables}
+        given = (prior_ratios or {}).items()
+        self.prior_ratios: dict[Name, Floats] = {
+            name: _checked_ratio(self.variable(name), ratio) for name, ratio in given
+        }
 
     # ----------------------------------------------------------------------- for the solver
 
@@ -134,6 +145,33 @@ class PosteriorAverage(Ensemble):
             )
         return found
 
+    def ratio_of(self, targets: Sequence[int]) -> Floats | None:
+        """Return what the joint posterior of targets is multiplied by, or None if by nothing.
+
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in `variables`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If one of them has a ratio, and another one is continuous.
+        """
+        chosen = [self.variables[target] for target in targets]
+        if not any(variable.name in self.prior_ratios for variable in chosen):
+            return None
+        found = np.ones(())
+        for variable in chosen:
+            if not isinstance(variable, Discrete):
+                raise UnsupportedModelError(
+                    f"An average with a shifted prior has no joint posterior with the continuous "
+                    f"{variable.name!r}; query one at a time."
+                )
+            own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
+            found = np.multiply.outer(found, own)
+        return found
+
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Refuse every `Belief`, because the weights of an average are fixed.
 
@@ -146,6 +184,16 @@ class PosteriorAverage(Ensemble):
             f"A PosteriorAverage takes no Belief (got one about {quoted(v.name for v in beliefs)}):"
             " its weights are fixed. Give likelihoods, or query one of its `networks`."
         )
+
+    def __eq__(self, other: object) -> bool:
+        if not (isinstance(other, PosteriorAverage) and super().__eq__(other)):
+            return False
+        own, others = self.prior_ratios, other.prior_ratios
+        return own.keys() == others.keys() and all(
+            np.array_equal(ratio, others[name]) for name, ratio in own.items()
+        )
+
+    __hash__ = None
 
     def __repr__(self) -> str:
         return (
@@ -254,6 +302,25 @@ class Member:
                 wide[tuple(index)] = values
                 values = wide
         return values
+
+
+def _checked_ratio(variable: Variable, ratio: ArrayLike) -> Floats:
+    """Return the ratio of priors of each state of a variable, or raise a ModelError."""
+    if not isinstance(variable, Discrete):
+        raise ModelError(f"Ratios of priors are of discrete variables; got {variable!r}.")
+    try:
+        values = np.array(ratio, dtype=np.float64)
+        good = values.shape == (variable.cardinality,) and bool(values.any())
+        good = good and bool((np.isfinite(values) & (values >= 0)).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ModelError(
+            f"The ratios of priors of {variable.name!r} are finite numbers, one for each of "
+            f"{quoted(variable.states)}, not negative and not all zero; got {ratio!r:.200}."
+        )
+    values.flags.writeable = False
+    return values
 
 
 def _joined(variables: Sequence[Variable]) -> Variable:

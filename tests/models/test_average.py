@@ -218,8 +218,55 @@ def test_wrong_members_are_refused(members):
         bg.PosteriorAverage([members[0], other])
 
 
-def test_files_and_pictures_keep_it(members, tmp_path):
-    average = bg.PosteriorAverage(members, [1, 3])
+def test_a_shifted_prior_multiplies_the_average(members):
+    ratio = np.array([0.5, 4.0])
+    plain = bg.PosteriorAverage(members, [1, 3])
+    average = bg.PosteriorAverage(members, [1, 3], prior_ratios={"c": ratio})
+    assert average != plain
+    for evidence in ({}, {"a": "p"}, {"a": "q", "x": 0.7}, {"a": {"p": 1, "q": 2, "r": 0}}):
+        expected = plain.query("c", evidence).probabilities * ratio
+        found = average.query("c", evidence)
+        np.testing.assert_allclose(found.probabilities, expected / expected.sum(), rtol=1e-12)
+        np.testing.assert_allclose(
+            average.marginals(evidence)["c"].probabilities, found.probabilities
+        )
+    both = plain.query(["a", "c"], {"x": 0.3}).probabilities * ratio
+    found = average.query(["a", "c"], {"x": 0.3}).probabilities
+    np.testing.assert_allclose(found, both / both.sum(), rtol=1e-12)
+    # What is asked of other variables is what the members say.
+    assert average.query("a", {"c": "y"}) == plain.query("a", {"c": "y"})
+    assert average.query("x").mean == plain.query("x").mean
+    table = {"a": ["p", "q", None], "x": [0.2, None, 1.0]}
+    expected = plain.query_rows("c", table) * ratio
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(average.query_rows("c", table), expected, rtol=1e-12)
+    with pytest.raises(UnsupportedModelError, match="shifted prior has no joint posterior"):
+        average.query(["c", "x"])
+    impossible = bg.PosteriorAverage(members[1:], prior_ratios={"c": [0.0, 1.0]})
+    with pytest.raises(bg.errors.ImpossibleEvidenceError):
+        impossible.query("c", {"a": "r"})
+
+
+@pytest.mark.parametrize(
+    ("ratios", "message"),
+    [
+        ({"c": [1.0]}, "one for each of 'n', 'y'"),
+        ({"c": [0.0, 0.0]}, "not all zero"),
+        ({"c": [1.0, -1.0]}, "not negative"),
+        ({"c": "heavy"}, "are finite numbers"),
+        ({"x": [1.0, 1.0]}, "discrete variables; got Continuous"),
+    ],
+)
+def test_unusable_ratios(members, ratios, message):
+    with pytest.raises(ModelError, match=message):
+        bg.PosteriorAverage(members, prior_ratios=ratios)
+    with pytest.raises(bg.errors.UnknownVariableError):
+        bg.PosteriorAverage(members, prior_ratios={"d": [1.0, 1.0]})
+
+
+@pytest.mark.parametrize("ratios", [None, {"c": [0.5, 4.0]}])
+def test_files_and_pictures_keep_it(members, ratios, tmp_path):
+    average = bg.PosteriorAverage(members, [1, 3], prior_ratios=ratios)
     average.save(tmp_path / "average.bayesgraph")
     again = bg.load(tmp_path / "average.bayesgraph")
     assert again == average
