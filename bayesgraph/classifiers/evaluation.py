@@ -18,11 +18,14 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from bayesgraph.classifiers.validation import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.measures import calibration_error
+from bayesgraph.measures import calibration_error, label_codes
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+# Maximum number of thresholds that are tried.
+_MAX_THRESHOLDS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,47 @@ class Evaluation:
     def confusion(self) -> NDArray[np.int64]:
         """Confusion matrix: counts [true class, predicted class], shape (n_classes, n_classes)."""
         return np.asarray(confusion_matrix(self.y_true, self.y_pred, labels=self.classes))
+
+    def threshold(self, score: Callable[[Any, Any], float], *, positive: Any = None) -> float:
+        """Return the probability from which on to decide for a class: the best on held-out rows.
+
+        If the costs of errors are known, `decide` needs no threshold: deciding for the class from
+        the probability t on is ``costs={(negative, positive): t, (positive, negative): 1 - t}``.
+
+        Parameters
+        ----------
+        score : callable
+            Takes the true and the decided classes as arrays of ones (the positive class) and
+            zeros, and returns a number, the higher the better, such as scikit-learn's `f1_score`.
+        positive : label, optional
+            By default the second of two classes.
+
+        Returns
+        -------
+        float
+            Half way between the probabilities of two rows, the higher one of which is of the class;
+            if more than 500 rows of the class have different probabilities, between 500 of these
+            and the next. The lowest threshold of the best score.
+
+        Raises
+        ------
+        DataError
+            If there is no such class, or no `positive` and more than two classes.
+        """
+        if positive is None and len(self.classes) != 2:
+            raise DataError(
+                f"positive= says which of {quoted(self.classes.tolist())} the threshold is for."
+            )
+        chosen = self.classes[1] if positive is None else positive
+        (code,) = label_codes([chosen], self.classes, what="positive=")
+        proba, truth = self.proba[:, code], (self.y_true == self.classes[code]).astype(np.int64)
+        values = np.unique(proba)
+        halves = (values + np.append(0.0, values[:-1])) / 2
+        # A lower threshold only pays if it adds a row of the class.
+        cuts = halves[np.isin(values, proba[truth == 1])]
+        tried = np.unique(np.linspace(0, len(cuts) - 1, _MAX_THRESHOLDS).astype(np.intp))
+        scores = [score(truth, (proba >= cut).astype(np.int64)) for cut in cuts[tried]]
+        return float(cuts[tried][int(np.nanargmax(scores))])
 
     def decide(
         self,
