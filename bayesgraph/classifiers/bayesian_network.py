@@ -15,6 +15,7 @@ from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.classifiers.weights import prior_of, shifted, with_class_weights
 from bayesgraph.datasets import DatasetSource
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
@@ -35,6 +36,7 @@ from bayesgraph.learning.structure import (
 )
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.model import Model
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
 from bayesgraph.variables import Discrete
@@ -109,6 +111,19 @@ class BayesianNetworkClassifier(ColumnClassifier):
     structure that is not "auto". For the training see
     :func:`bayesgraph.learning.loglinear.train_network`.
 
+    If the network is trained to predict, a class weight does not count as rows: a few rare
+    rows would look like many, and their held-out copies easy. The network is learned from the
+    rows as they are, and the weights move the prior (or, with `priors`, have no effect): each
+    posterior is multiplied by them and normalised. This is the posterior in a population where the
+    classes are more or less frequent by these factors, which weighted training approaches for many
+    rows (King and Zeng 2001). Two classes rank the rows as without weights.
+
+    A `sample_weight` of whole numbers counts rows: a row of weight 2 is two rows. Weights that
+    depend on the class alone, and differ between classes, are class weights. Other weights are
+    importance: they are divided by their mean in the class, which moves the prior, and the rows of
+    a class count as (sum w)^2 / sum w^2 rows in the training (Kish 1965). In tables larger than
+    memory the weights of a column are not taken apart in this way.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -142,6 +157,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _predicts(self) -> bool:
         """Whether the tables are trained to predict the class, instead of estimated by counting."""
         return self.exponents == "cells" or (self.exponents == "auto" and self._is_auto)
+
+    @property
+    def _moves_prior(self) -> bool:
+        return self._predicts or self._weighs
 
     def _read(self) -> Collection[str]:
         return OF_TABLES if self._predicts or self._weighs else super()._read()
@@ -197,20 +216,23 @@ class BayesianNetworkClassifier(ColumnClassifier):
                 return network
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
+        priors = checked_priors(self.priors, target)
         if self._weighs:
-            return weighted_network(network, source, str(self.exponents))
+            weighted = weighted_network(network, source, str(self.exponents))
+            return weighted if priors is not None else with_class_weights(weighted, source, target)
         structure = None if self._is_auto else self._learner()(source, smoothing)
         n_trees = 0 if structure is not None else self._checked_trees()
-        found = train_network(
-            source, structure, priors=checked_priors(self.priors, target), n_trees=n_trees
-        )
+        found = train_network(source, structure, n_trees=n_trees)
         self.choice_ = found.choice
         # Makes the source collect the statistics from which `to_factor_graph` estimates tables.
         estimate_network(found.structure, source, smoothing)
-        if found.trees is None:
-            return found.network
-        share = found.choice.tree_share
-        return PosteriorAverage([found.network, found.trees], [1.0 - share, share])
+        model: Model = found.network
+        if found.trees is not None:
+            share = found.choice.tree_share
+            model = PosteriorAverage([found.network, found.trees], [1.0 - share, share])
+        if priors is not None:
+            return shifted(model, target, priors / prior_of(found.network, target))
+        return with_class_weights(model, source, target)
 
     def _checked_trees(self) -> int:
         n: Any = self.n_trees

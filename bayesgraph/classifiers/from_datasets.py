@@ -126,6 +126,7 @@ def dataset_source(
         data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight, ahead
     )
     known = classes_in_rows(found)
+    rows, by_class = _parted(estimator, rows, known)
     domains, n_rows = found.columns, found.n_rows
     target = Discrete(target_name(y, ()), known.tolist())
 
@@ -158,6 +159,7 @@ def dataset_source(
         # Other variables than those of the model, each of which is counted in one pass.
         columns = _columns_by_class(source, target, partial(source_of, is_kept=False))
         source = source_of(estimator._discretized(discretizer, columns))
+    source.class_weights = by_class
     return source, target
 
 
@@ -185,6 +187,15 @@ def _weighed(
     if by_class is None or by_class.all():
         return weighed, found
     return weighed, _domains(data, names, weighed, None)
+
+
+def _parted(estimator: Any, rows: Rows, classes: NDArray[Any]) -> tuple[Rows, Floats | None]:
+    """Return rows without the weights of classes that move the prior, and these weights or None."""
+    if not estimator._moves_prior or rows.by_class is None or rows.classes is None:
+        return rows, None
+    # Rows of a class without weight still do not count.
+    counted = None if rows.by_class.all() else np.sign(rows.by_class)
+    return replace(rows, by_class=counted), rows.by_class[np.isin(rows.classes, classes)]
 
 
 def _domains(data: Dataset, names: Sequence[str], rows: Rows, ahead: Ahead | None) -> Domains:

@@ -36,6 +36,7 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
     weighted,
 )
+from bayesgraph.classifiers.weights import parted, weights_by_class
 from bayesgraph.datasets import Dataset, DatasetSource
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding.suspicious import Examined, Labels
@@ -137,6 +138,11 @@ class NetworkClassifier(GraphClassifier):
         return chosen_discretizer(self.discretizer)
 
     @property
+    def _moves_prior(self) -> bool:
+        """Whether weights of classes move the prior of the class, instead of counting as rows."""
+        return False
+
+    @property
     def _distributions(self) -> Any:
         """The families of distributions that the user or the estimator chose."""
         return None
@@ -193,7 +199,8 @@ class NetworkClassifier(GraphClassifier):
         y : array_like, shape (n_rows,)
             Labels, without missing values. Of a table larger than memory, the name of its column.
         sample_weight : array_like, shape (n_rows,), optional
-            Of a table larger than memory, the name of its column.
+            Weights that count as rows, or, where a model is trained to predict, what the notes of
+            BayesianNetworkClassifier say. Of a table larger than memory, the name of its column.
         dry_run : bool, default False
             Whether to return the price of the fit instead of doing it: passes, bytes and time, from
             the first rows of a table larger than memory. The classifier stays as it is.
@@ -261,23 +268,29 @@ class NetworkClassifier(GraphClassifier):
         discretizer = self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
-        labels, name = target_column(y)
+        given, name = target_column(y)
         found, table, labels, weights = training_table(
             self,
             X,
-            labels,
+            given,
             sample_weight,
             sparse=self._takes_sparse,
             distributions=self._distributions,
         )
         self.classes_, codes = coded_labels(labels, classes)
+        by_class = None
+        if self._moves_prior and weights is not None:
+            by_class = weights_by_class(self.class_weight, given, self.classes_)
+            weights, by_class = parted(weights, codes, by_class)
         if check:
             warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:
             columns = TableColumns.of_present(table, codes, weights)
             table = discretized(table, self._discretized(discretizer, columns))
-        return TableSource(table.with_column(target, codes), target, weights), target
+        source = TableSource(table.with_column(target, codes), target, weights)
+        source.class_weights = by_class
+        return source, target
 
     def _asked(self, X: Any, y: Any) -> tuple[tuple[Variable, ...], tuple[Request, ...]]:
         """Return the variables of some rows, the target last, and the requests that a fit makes.
@@ -726,6 +739,8 @@ class ColumnClassifier(NetworkClassifier):
     ----------
     class_weight : mapping from class to weight, or "balanced", optional
         Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
+        Where a model is trained to predict, they move the prior of the class, and the rows count as
+        they are: see the notes of BayesianNetworkClassifier, and docs/imbalance.md.
     categorical : list of column names, or "all", optional
         Numeric columns to treat as discrete.
     discretizer : name or Discretizer, optional

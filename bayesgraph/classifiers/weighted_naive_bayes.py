@@ -10,6 +10,7 @@ from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.classifiers.weights import with_class_weights
 from bayesgraph.datasets import DatasetSource
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
@@ -26,7 +27,8 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
 
     Weighted naive Bayes: P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``, with
     exponents w_i and, for some choices of `exponents`, a bias b_c of each class. Numeric columns
-    are discretised by MDLP unless `discretizer` is given. `network_` is a WeightedNetwork.
+    are discretised by MDLP unless `discretizer` is given. `network_` is a WeightedNetwork. For the
+    meaning of weights see the notes of BayesianNetworkClassifier.
 
     Parameters
     ----------
@@ -77,11 +79,16 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         one_of("exponents", self.exponents, ALL_SCHEMES)
         return MDLP() if self.discretizer is None else super()._discretizer()
 
-    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> WeightedNetwork:
+    @property
+    def _moves_prior(self) -> bool:
+        return True
+
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
         network = super()._network(source, smoothing, target)
-        return weighted_network(network, source, self.exponents)
+        found = weighted_network(network, source, self.exponents)
+        return found if self.priors is not None else with_class_weights(found, source, target)
 
     def to_factor_graph(self) -> FactorGraph:
         """Return a factor graph with exponents; see `WeightedNetwork.to_factor_graph`."""

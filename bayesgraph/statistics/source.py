@@ -221,7 +221,15 @@ class RowSource(CountSource, Protocol):
 
 
 class RequestSource:
-    """Base class of count sources, which answers requests from cached summaries if possible."""
+    """Base class of count sources, which answers requests from cached summaries if possible.
+
+    Attributes
+    ----------
+    class_weights : ndarray, shape (n_classes,), or None
+        Weights of the classes of the target that the weights of the rows do not contain.
+    """
+
+    class_weights: Floats | None = None
 
     def __init__(
         self, variables: tuple[Variable, ...], target: Discrete | None, statistics: Statistics

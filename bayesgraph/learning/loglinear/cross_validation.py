@@ -17,7 +17,7 @@ from bayesgraph.learning.loglinear.random_trees import (
     informative,
     mean_distributions,
 )
-from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.sample import ROWS, Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import (
     Effects,
@@ -124,8 +124,7 @@ class Folded:
     def held_out(self) -> Sample:
         """The held-out rows of all folds; a row with weight in two folds occurs twice."""
         parts: Any = {
-            name: np.concatenate([getattr(part, name) for part in self._unseen])
-            for name in ("codes", "labels", "weights")
+            name: np.concatenate([getattr(part, name) for part in self._unseen]) for name in ROWS
         }
         return replace(self.sample, **parts)
 

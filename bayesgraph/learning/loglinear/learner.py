@@ -9,7 +9,6 @@ import numpy as np
 from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import TableCPD, TreeAverageCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
-from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
 from bayesgraph.learning.loglinear.random_trees import grow_trees
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
@@ -52,7 +51,6 @@ def train_network(
     source: RowSource,
     given: Structure | None = None,
     *,
-    priors: Floats | None = None,
     n_trees: int = 0,
 ) -> Discriminative:
     """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
@@ -67,8 +65,8 @@ def train_network(
         A source with a target; all other columns discrete (intervals, categories, groups).
     given : Structure, optional
         A structure whose arcs between features form a forest; by default it is learned.
-    priors : ndarray, shape (n_classes,), optional
-        Class prior to use instead of the class frequencies.
+    n_trees : int
+        Number of random trees to average with the network.
 
     Raises
     ------
@@ -88,25 +86,21 @@ def train_network(
     pairs = None if given is None else _pairs(given, target, features)
     small = sample.thinned(_MAX_ROWS)
     n_folds = _FOLDS if len(small.labels) <= _MANY_ROWS else _FEWER_FOLDS
-    n_folds = min(n_folds, max(1, int(small.weights.sum())))
+    n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
         choice = choose(Folded(small, n_folds, pairs), n_trees)
         terms, effects = train_choice(sample, choice, pairs)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
-    if priors is not None:
-        cpds[0] = TableCPD(target, priors)
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
     network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
-    trees = tree_network(own, sample, n_trees, priors) if choice.tree_share else None
+    trees = tree_network(own, sample, n_trees) if choice.tree_share else None
     structure = Structure(variables, tuple(strengths), strengths)
     return Discriminative(network, structure, choice, trees)
 
 
-def tree_network(
-    own: Canonical, sample: Sample, n_trees: int, priors: Floats | None
-) -> BayesianNetwork:
+def tree_network(own: Canonical, sample: Sample, n_trees: int) -> BayesianNetwork:
     """Return a network whose class is distributed as the average of random trees says.
 
     The features are its parents and independent of each other.
@@ -120,11 +114,7 @@ def tree_network(
         groups.append(group[place])
         cpds.append(TableCPD(variable, view.share[place] / view.share.sum()))
     target, place = own.given[own.target.name]
-    values = trees.values[:, place]
-    if priors is not None:
-        values = values * (priors / sample.share[place])
-        values /= values.sum(axis=1, keepdims=True)
-    trees = replace(trees, groups=np.concatenate(groups), values=values)
+    trees = replace(trees, groups=np.concatenate(groups), values=trees.values[:, place])
     cpd = TreeAverageCPD(target, trees, parents)
     return BayesianNetwork([*cpds, cpd])
 

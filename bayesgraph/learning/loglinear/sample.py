@@ -21,8 +21,10 @@ from bayesgraph.variables import Binned, Discrete, Name
 
 Codes = NDArray[np.signedinteger]
 
-# Minimum number of portions of weight that each fold receives.
+# Minimum number of portions of rows that each fold receives.
 _MIN_PORTIONS = 10
+# Names of the arrays of a sample with an entry for each row.
+ROWS = ("codes", "labels", "weights", "sizes")
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class Sample:
     labels : ndarray of int, shape (n_rows,)
         The class.
     weights : ndarray, shape (n_rows,)
+    sizes : ndarray, shape (n_rows,)
+        How many rows a row stands for when rows are held out.
     n_classes : int
     """
 
@@ -150,6 +154,7 @@ class Sample:
     codes: Codes
     labels: NDArray[np.intp]
     weights: Floats
+    sizes: Floats
     n_classes: int
 
     @classmethod
@@ -164,7 +169,10 @@ class Sample:
         """Return rows in a canonical order, with equal rows merged and their weights added.
 
         The learned model then depends neither on the order of the rows nor on whether a row has the
-        weight two or is given twice. (Hash collisions may keep a few equal rows apart.)
+        weight two or is given twice. (Hash collisions may keep a few equal rows apart.) If not all
+        weights are whole numbers, they count no rows: a row of weight 2.5 is one row. They are then
+        scaled to the total over the classes of (sum w)^2 / sum w^2: as many rows of equal weight
+        estimate a mean in each class as well (Kish 1965).
 
         Parameters
         ----------
@@ -183,7 +191,9 @@ class Sample:
             ordered = column[order]
             new[1:] |= ordered[1:] != ordered[:-1]
         first = np.flatnonzero(new)
-        given = weights[order] if len(weights) else np.ones(len(order))
+        given = counted = weights[order] if len(weights) else np.ones(len(order))
+        if (given != np.floor(given)).any():
+            given, counted = _effective(given, labels[order]), np.ones(len(given))
         together = np.add.reduceat(given, first)
         rows = order[first]
         kept = np.ascontiguousarray(codes[rows])
@@ -191,7 +201,8 @@ class Sample:
             view_of(v, _counts(c, together, v.cardinality))
             for v, c in zip(features, kept.T, strict=True)
         ]
-        return cls(tuple(views), kept, labels[rows].astype(np.intp), together, n_classes)
+        sizes = np.add.reduceat(counted, first)
+        return cls(tuple(views), kept, labels[rows].astype(np.intp), together, sizes, n_classes)
 
     @property
     def _counts(self) -> Floats:
@@ -219,19 +230,19 @@ class Sample:
         return replace(self, weights=weights)._take(np.flatnonzero(weights > 0))
 
     def _take(self, rows: NDArray[np.intp]) -> Sample:
-        parts = {name: getattr(self, name)[rows] for name in ("codes", "labels", "weights")}
+        parts = {name: getattr(self, name)[rows] for name in ROWS}
         return replace(self, **parts)
 
     def folds(self, n_folds: int) -> Floats:
         """Return the part of each row's weight that is in each fold, shape (n_folds, n_rows).
 
-        Equal rows were merged: a row of weight three stands for three rows, and is distributed over
-        three folds, so that they are not all held out together. Classes are spread evenly.
+        Equal rows were merged: a row that stands for three rows is distributed over three folds, so
+        that they are not all held out together. Classes are spread evenly.
         """
         # Rows are in the order of their hashes, which is as good as a random order.
         by_class = np.argsort(self.labels, kind="stable")
-        ends = np.cumsum(self.weights[by_class])
-        # If all weights are small, they are distributed in smaller portions.
+        ends = np.cumsum(self.sizes[by_class])
+        # If there are few rows, they are distributed in smaller portions.
         portion = min(1.0, float(ends[-1]) / (_MIN_PORTIONS * n_folds))
         # Folds receive portions in turn: `dealt` is the sum each has received up to the end of a
         # row.
@@ -240,9 +251,9 @@ class Sample:
         dealt = portion * (rounds + np.clip(rest - fold, 0.0, 1.0))
         found = np.empty((n_folds, len(ends)))
         found[:, by_class] = np.diff(dealt, axis=1)
-        # Sums of fractional weights are exact only up to rounding errors.
-        found[found < 1e-9 * self.weights] = 0.0
-        return found
+        # Sums of fractional portions are exact only up to rounding errors.
+        found[found < 1e-9 * self.sizes] = 0.0
+        return found * (self.weights / self.sizes)
 
     def thinned(self, n_rows: int) -> Sample:
         """Return a sample of at most `n_rows` of the rows, at evenly spaced indices."""
@@ -250,6 +261,14 @@ class Sample:
         if last < n_rows:
             return self
         return self._take(np.linspace(0, last, n_rows).astype(np.intp))
+
+
+def _effective(weights: Floats, labels: Codes) -> Floats:
+    """Return weights that sum to the effective number of rows; see `Sample.of`."""
+    relative = weights / weights.max()
+    sums, squares = (np.bincount(labels, part) for part in (relative, relative**2))
+    there = squares > 0
+    return np.asarray(relative * ((sums[there] ** 2 / squares[there]).sum() / relative.sum()))
 
 
 def _counts(codes: Codes, weights: Floats, n_states: int) -> Floats:

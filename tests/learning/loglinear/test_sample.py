@@ -14,7 +14,7 @@ def rows(n=90, seed=0):
 
 
 def assert_same(one, two):
-    for name in ("codes", "labels", "weights"):
+    for name in ("codes", "labels", "weights", "sizes"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     np.testing.assert_array_equal(one.folds(5), two.folds(5))
     for a, b in zip(one.views, two.views, strict=True):
