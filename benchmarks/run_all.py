@@ -34,6 +34,7 @@ BENCHMARKS = {
     "bench_zeros": ["--quick"],
     "bench_naive_bayes": ["--quick"],
     "bench_classifiers": ["--quick"],
+    "bench_imbalance": ["--quick"],
     "bench_structure": ["--quick"],
     "bench_stream": ["--quick"],
     "bench_scale": ["--rows", "500000"],
