@@ -274,6 +274,13 @@ class Binned(Discrete):
         found[np.isnan(numbers)] = -1
         return np.asarray(found)
 
+    def codes_of(self, finer: Binned) -> NDArray[np.intp]:
+        """Return the index of the interval that contains each interval of a finer variable.
+
+        Each cut of this variable is one of the cuts of `finer`.
+        """
+        return self.codes(np.array([*finer.cuts, math.inf]))
+
     def find(self, state: object) -> int | None:
         """Return the index of the interval that contains a number or is named by a text, else None.
 

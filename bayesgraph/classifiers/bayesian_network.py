@@ -10,9 +10,14 @@ from typing import Any, ClassVar
 import networkx as nx
 import numpy as np
 
-from bayesgraph.classifiers.discretizers import MDLP, Discretizer, EqualFrequency
+from bayesgraph.classifiers.discretizers import MDLP, Discretizer, RoundFrequency
 from bayesgraph.classifiers.labels import checked_priors
-from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source, check_statistics
+from bayesgraph.classifiers.network_classifier import (
+    ColumnClassifier,
+    Source,
+    check_pseudo_counts,
+    check_statistics,
+)
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.classifiers.weights import prior_of, shifted, with_class_weights
@@ -36,9 +41,8 @@ from bayesgraph.learning.structure import (
 )
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.model import Model
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.statistics import CountSource, StatisticsSource, TableSource
+from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
 from bayesgraph.variables import Discrete
 
 # Maximum number of intervals of a numeric column if the tables are trained to predict.
@@ -51,10 +55,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     Without arguments the structure is chosen automatically: numeric columns become intervals, and a
     naive Bayes network, perhaps augmented by a tree of interacting features, is trained to
-    *predict*. Its tables maximise the penalised conditional likelihood of the class instead of the
-    likelihood of the rows. Compared with a table estimated by counting, each cell has a learned
-    exponent (see `to_factor_graph`). The structure and the strength of the penalties are those that
-    predict held-out rows best in an internal cross-validation; `choice_` has its losses.
+    *predict*; then neighbouring intervals of about equal effects are merged. The tables maximise
+    the penalised conditional likelihood of the class instead of the likelihood of the rows.
+    Compared with a table estimated by counting, each cell has a learned exponent (see
+    `to_factor_graph`). The structure and the strength of the penalties are those that predict
+    held-out rows best in an internal cross-validation; `choice_` has its losses.
 
     This network is averaged with random trees (Breiman 2001), which learn interactions of several
     features and fine thresholds. The weight of the trees is the one that predicts held-out rows
@@ -105,8 +110,12 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     A network that is trained to predict cannot be estimated from additive statistics: it has no
     `partial_fit`, `fit_batches` and `forget`. Numeric columns become at most 32 intervals of about
-    equal numbers of rows, unless `discretizer` is given. (A supervised discretiser, such as "mdlp",
-    uses the rows that the cross-validation holds out, so that the held-out losses are too low.)
+    equal numbers of rows, with cut points of few digits. After training, neighbouring intervals
+    with about equal effects are merged, and the tables are trained once more. The random trees keep
+    the 32 intervals: the number is then continuous in the average, and its posterior is over the
+    merged intervals. Intervals of a given `discretizer` stay as they are. (A supervised
+    discretiser, such as "mdlp", uses the rows that the cross-validation holds out, so that the
+    held-out losses are too low.)
     `smoothing` affects only the tables that `to_factor_graph` starts from, and the learner of a
     structure that is not "auto". For the training see
     :func:`bayesgraph.learning.loglinear.train_network`.
@@ -187,7 +196,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if self.discretizer is not None:
             return super()._discretizer()
         if self._predicts:
-            return EqualFrequency(_MAX_INTERVALS)
+            return RoundFrequency(_MAX_INTERVALS)
         return MDLP() if self._weighs else None
 
     def _counts_ahead(self) -> bool:
@@ -208,31 +217,48 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _card(self) -> tuple[str, Mapping[str, Any]] | None:
         return card_of(self.structure) if callable(self.structure) else super()._card()
 
-    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
+    def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         self.__dict__.pop("choice_", None)
         if not self._predicts:
-            network = super()._network(source, smoothing, target)
-            if not self._weighs:
-                return network
+            return super()._learn(source, smoothing, target)
+        check_pseudo_counts(smoothing, (target, *source.features))
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
-        priors = checked_priors(self.priors, target)
-        if self._weighs:
-            weighted = weighted_network(network, source, str(self.exponents))
-            return weighted if priors is not None else with_class_weights(weighted, source, target)
         structure = None if self._is_auto else self._learner()(source, smoothing)
-        n_trees = 0 if structure is not None else self._checked_trees()
-        found = train_network(source, structure, n_trees=n_trees)
-        self.choice_ = found.choice
-        # Makes the source collect the statistics from which `to_factor_graph` estimates tables.
-        estimate_network(found.structure, source, smoothing)
-        model: Model = found.network
+        found = train_network(
+            source,
+            structure,
+            n_trees=0 if structure is not None else self._checked_trees(),
+            merge=self.discretizer is None,
+        )
+        self.choice_, self.target_ = found.choice, target
+        model: Any = found.network
         if found.trees is not None:
             share = found.choice.tree_share
             model = PosteriorAverage([found.network, found.trees], [1.0 - share, share])
-        if priors is not None:
-            return shifted(model, target, priors / prior_of(found.network, target))
-        return with_class_weights(model, source, target)
+        priors = checked_priors(self.priors, target)
+        if priors is None:
+            model = with_class_weights(model, source, target)
+        else:
+            model = shifted(model, target, priors / prior_of(found.network, target))
+        self.network_ = model
+        self.features_ = tuple(model.variable(v.name) for v in source.features)
+        self.statistics_ = Statistics()
+        if found.trees is None:
+            # The statistics from which `to_factor_graph` estimates tables.
+            counted = source.merged(self.features_)
+            estimate_network(found.structure, counted, smoothing)
+            self.statistics_ = counted.statistics
+        return self
+
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
+        network = super()._network(source, smoothing, target)
+        if not self._weighs:
+            return network
+        assert isinstance(source, TableSource | DatasetSource)  # as in `_learn`
+        weighted = weighted_network(network, source, str(self.exponents))
+        is_given = checked_priors(self.priors, target) is not None
+        return weighted if is_given else with_class_weights(weighted, source, target)
 
     def _checked_trees(self) -> int:
         n: Any = self.n_trees

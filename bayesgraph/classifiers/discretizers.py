@@ -27,7 +27,12 @@ from bayesgraph.discretize.boulle_intervals import granular_intervals, modl_inte
 from bayesgraph.discretize.cells import CELL_METHODS
 from bayesgraph.discretize.cutting import SortedColumn
 from bayesgraph.discretize.fayyad_irani import mdlp_cuts
-from bayesgraph.discretize.unsupervised import checked_bins, frequency_cuts, width_cuts
+from bayesgraph.discretize.unsupervised import (
+    checked_bins,
+    frequency_cuts,
+    round_frequency_cuts,
+    width_cuts,
+)
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import factorise
 from bayesgraph.encoding.table import as_frame
@@ -238,6 +243,15 @@ class EqualFrequency(_EqualBins):
 
     name = "frequency"
     _cuts = staticmethod(frequency_cuts)
+
+
+class RoundFrequency(EqualFrequency):
+    """Discretiser to intervals with about equal numbers of rows and cut points with few digits.
+
+    See `round_frequency_cuts`.
+    """
+
+    _cuts = staticmethod(round_frequency_cuts)
 
 
 class MDLP(Discretizer):

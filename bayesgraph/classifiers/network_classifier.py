@@ -337,11 +337,7 @@ class NetworkClassifier(GraphClassifier):
 
         `source` has the rows, or statistics collected from them; `target` is the class variable.
         """
-        if isinstance(smoothing.alpha, Mapping):
-            names = [v.name for v in (target, *source.features)]
-            for name in smoothing.alpha:
-                if name not in names:
-                    raise unknown_variable(name, names, where="alpha=: the model")
+        check_pseudo_counts(smoothing, (target, *source.features))
         self.network_ = self._network(source, smoothing, target)
         self.statistics_ = source.statistics
         self.target_, self.features_ = target, source.features
@@ -778,6 +774,15 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
         yield (*batch, None)[:3]
     if batch is None:
         raise DataError("There was no batch to learn from.")
+
+
+def check_pseudo_counts(smoothing: Smoothing, variables: Collection[Variable]) -> None:
+    """Raise an error if pseudo-counts are given for a name that no variable has."""
+    if isinstance(smoothing.alpha, Mapping):
+        names = [v.name for v in variables]
+        for name in smoothing.alpha:
+            if name not in names:
+                raise unknown_variable(name, names, where="alpha=: the model")
 
 
 def check_statistics(estimator: Any) -> None:

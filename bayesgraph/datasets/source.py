@@ -144,6 +144,20 @@ class DatasetSource(RequestSource):
         table, weights = self._encoded(rows, self._order)
         return TableSource(table, self.target, weights if len(weights) else None)
 
+    def merged(self, features: Sequence[Variable]) -> DatasetSource:
+        """Return a source of the same rows with merged intervals; see `RowSource`."""
+        target = () if self.target is None else (self.target,)
+        return DatasetSource(
+            self._dataset,
+            (*features, *target),
+            self.target,
+            columns_of=self._columns_of,
+            encoded=self._encoded,
+            n_rows=self.n_rows,
+            rows=self._rows,
+            is_kept=False,
+        )
+
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
         """Yield all rows in blocks with their weights, read anew; see `RowSource`."""
         read = self._read if self._cached is None else self._cached.runs

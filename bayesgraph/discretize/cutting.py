@@ -207,6 +207,47 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     return np.asarray(cuts + 0.0)
 
 
+def round_between(low: ArrayLike, high: ArrayLike) -> Floats:
+    """Return cut points with as few digits as possible between pairs of numbers: low <= cut < high.
+
+    Multiples of higher powers of ten come first, then multiples of 5 and of 2 times a power of ten;
+    among several the one nearest to the middle is taken.
+
+    Parameters
+    ----------
+    low, high : array_like, shape (n,)
+        Finite, low < high.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> round_between([29.0, 61.2, -3.0, 0.2345], [31.0, 67.9, 5.0, 0.2361]).tolist()
+    [30.0, 65.0, 0.0, 0.235]
+    """
+    a, b = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    # Slightly below the middle: of two numbers equally near the lower one, as `high` is excluded.
+    wanted = a + (b / 2 - a / 2) * (1.0 - 1e-9)
+    cuts = cuts_between(a, b)
+    largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), _TINY)
+    places = -2 - np.floor(np.log10(largest)).astype(np.int64)
+    left = np.arange(a.size)
+    for _ in range(_MAX_DIGITS):
+        for unit in (5.0, 2.0, 1.0):
+            short = _multiples(wanted[left], places[left], unit)
+            good = (a[left] <= short) & (short < b[left])
+            cuts[left[good]] = short[good]
+            left = left[~good]
+        if not left.size:
+            break
+        places += 1
+    return np.asarray(cuts + 0.0)
+
+
+# Number of digits that are tried, and maximum number of places before and after the point.
+_MAX_DIGITS, _MAX_PLACES, _TINY = 19, 300, 1e-300
 # Powers of ten that are exact in floating point.
 _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 
@@ -220,9 +261,20 @@ def _rounded(numbers: Floats, digits: int) -> Floats:
     size = np.abs(np.where(numbers == 0, 1.0, numbers))
     places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)
     far = np.abs(places) >= len(_POWERS)
+    found = _multiples(numbers, np.where(far, 0, places))
+    found[far] = [float(f"{number:.{digits}g}") for number in numbers[far].tolist()]
+    return np.asarray(found)
+
+
+def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) -> Floats:
+    """Return numbers rounded to multiples of unit / 10**places: the floats nearest to decimals."""
+    far = np.abs(places) >= len(_POWERS)
     scale = _POWERS[np.where(far, 0, np.abs(places))]
     up = places >= 0
-    whole = np.rint(np.where(up, numbers * np.where(up, scale, 1.0), numbers / scale))
+    given = np.where(up, numbers * np.where(up, scale, 1.0), numbers / scale)
+    whole = np.rint(given / unit) * unit
     found = np.where(up, whole / scale, whole * np.where(up, 1.0, scale))
-    found[far] = [float(f"{number:.{digits}g}") for number in numbers[far].tolist()]
+    for at in np.flatnonzero(far & (np.abs(places) <= _MAX_PLACES)).tolist():
+        count = round(float(numbers[at]) * 10.0 ** int(places[at]) / unit) * int(unit)
+        found[at] = float(f"{count}e{-int(places[at])}")
     return np.asarray(found)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.discretize.cutting import SortedColumn, cuts_between, observed
+from bayesgraph.discretize.cutting import SortedColumn, cuts_between, observed, round_between
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 
@@ -94,17 +94,53 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
 
 def frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return the cut points of `equal_frequency`, of a sorted column."""
-    checked_bins(bins)
-    last = np.flatnonzero(column.low[1:] > column.low[:-1])  # last of each value but the maximum
-    if not last.size:
+    last, _, at = _quantiles(column, bins)
+    return cuts_between(column.high[last[at]], column.low[last[at] + 1])
+
+
+def round_frequency_cuts(column: SortedColumn, bins: int) -> Floats:
+    """Return cut points of intervals of about equal weight that have as few digits as possible.
+
+    A cut point may be anywhere between two neighbouring values, and its cumulative weight may
+    differ from that of the cut point of `equal_frequency` by a quarter of an interval's.
+    """
+    last, below, at = _quantiles(column, bins)
+    if not at.size:
         return np.empty(0)
+    play = (1.0 + 1e-9) * below[-1] / (4.0 * bins)
+    first = np.searchsorted(below, below[at] - play)
+    end = np.searchsorted(below, below[at] + play, side="right") - 1
+    ends = column.high[last]
+    cuts = round_between(ends[first], column.low[last[end] + 1])
+    # Two cut points between the same values make an interval without rows.
+    kept = np.unique(np.searchsorted(ends, cuts, side="right"), return_index=True)[1]
+    return np.asarray(cuts[kept])
+
+
+def _quantiles(
+    column: SortedColumn, bins: int
+) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp]]:
+    """Return the possible places of cut points, and which of them are nearest to quantiles.
+
+    Returns
+    -------
+    last : ndarray of int, shape (n,)
+        Index of the last entry of each value but the maximum.
+    below : ndarray, shape (n,)
+        Weight of the entries up to each of these.
+    at : ndarray of int, shape (at most bins - 1,)
+        Ascending indices in `last`, at which the weight is nearest to a share i / `bins`.
+    """
+    checked_bins(bins)
+    last = np.flatnonzero(column.low[1:] > column.low[:-1])
     weight = column.weights
-    below = np.cumsum(weight)[last] if weight.size else last + 1.0
+    below = np.asarray(np.cumsum(weight)[last] if weight.size else last + 1.0, dtype=np.float64)
+    if not last.size:
+        return last, below, last
     total = weight.sum() if weight.size else float(column.low.size)
     shares = total * np.arange(1, bins) / bins
     right = np.minimum(np.searchsorted(below, shares), last.size - 1)
     left = np.maximum(right - 1, 0)
     # Ties go to the lower cut point; the tolerance is for rounding errors of the shares.
     nearer = below[right] - shares < shares - below[left] - 1e-9 * total
-    at = last[np.unique(np.where(nearer, right, left))]
-    return cuts_between(column.high[at], column.low[at + 1])
+    return last, below, np.unique(np.where(nearer, right, left))

@@ -29,7 +29,7 @@ class AverageJoint(Work):
 
     def _begin(self, model: Any) -> None:
         targets = self.question.targets
-        self._variables = tuple(model.variables[v] for v in targets)
+        self._variables = tuple(model.answered(v) for v in targets)
         self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
         weights = np.array([member.weight for member, _ in self._members])
         self._weights = weights / weights.sum()
@@ -68,7 +68,7 @@ class AverageJoint(Work):
         row's logs are minus infinity.
         """
         (target,) = self.question.targets
-        total = np.zeros((rows.n_rows, self.model.variables[target].cardinality))
+        total = np.zeros((rows.n_rows, self._variables[0].cardinality))
         possible = np.zeros(rows.n_rows, dtype=bool)
         for weight, (member, question) in zip(self._weights, self._members, strict=True):
             network, part = member.network, member.rows(rows)
@@ -118,4 +118,4 @@ class Average(Solver):
         else:
             asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
         parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
-        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
+        return Plan(keep=tuple(model.answered(v) for v in targets), parts=parts)

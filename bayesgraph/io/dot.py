@@ -138,14 +138,15 @@ def to_dot(
         )
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
-    given = model.encode(evidence)
-    names = texts(model.names, labels.LONGEST_NAME)
+    drawn, notes = _readable(model)
+    given = drawn.encode(evidence)
+    names = texts(drawn.names, labels.LONGEST_NAME)
     drawing = _Drawing(
-        titles=dict(zip(model.variables, names, strict=True)),
-        ids={variable: f"n{i}" for i, variable in enumerate(model.variables)},
+        titles=dict(zip(drawn.variables, names, strict=True)),
+        ids={variable: f"n{i}" for i, variable in enumerate(drawn.variables)},
         evidence=given,
-        target=None if target is None else model.variable(target),
-        posteriors=_posteriors(model, evidence, given) if beliefs else {},
+        target=None if target is None else drawn.variable(target),
+        posteriors=_posteriors(model, drawn.variables, evidence, given) if beliefs else {},
         states=states,
         beliefs=beliefs,
         tables=tables,
@@ -153,15 +154,15 @@ def to_dot(
         max_states=max(1, max_states),
         max_rows=max(1, max_rows),
     )
-    if isinstance(model, FactorGraph):
-        kind, body = "graph FactorGraph", drawing.factor_graph(model)
+    if isinstance(drawn, FactorGraph):
+        kind, body = "graph FactorGraph", drawing.factor_graph(drawn)
     else:
-        kind, body = "digraph BayesianNetwork", drawing.network(*_readable(model), plate)
+        kind, body = "digraph BayesianNetwork", drawing.network(drawn, notes, plate)
     lines = [*defaults(rankdir), *body]
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _readable(model: _Net) -> tuple[_Net, list[str]]:
+def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     """Return what is drawn of a model, and a note or none on what is not.
 
     Of an average of a network and random trees it is the network: trees of all features have an arc
@@ -172,7 +173,7 @@ def _readable(model: _Net) -> tuple[_Net, list[str]]:
     members = list(zip(model.networks, model.weights.tolist(), strict=True))
     trees = [sum(_n_trees(network)) for network, _ in members]
     drawn = [pair for pair, n in zip(members, trees, strict=True) if not n]
-    if len(drawn) != 1 or set(drawn[0][0].variables) != set(model.variables):
+    if len(drawn) != 1 or set(drawn[0][0].names) != set(model.names):
         return model, []
     network, weight = drawn[0]
     assert isinstance(network, BayesianNetwork | WeightedNetwork)
@@ -186,13 +187,15 @@ def _n_trees(network: Model) -> list[int]:
     return [len(c.trees.roots) for c in cpds if isinstance(c, TreeAverageCPD)]
 
 
-def _posteriors(model: Model, evidence: EvidenceLike, given: Evidence) -> dict[Variable, Any]:
-    """Return the exact posterior of each unobserved variable that has one.
+def _posteriors(
+    model: Model, variables: Iterable[Variable], evidence: EvidenceLike, given: Evidence
+) -> dict[Variable, Any]:
+    """Return the exact posterior of each unobserved variable of the picture that has one.
 
     `given` is the encoded `evidence`.
     """
     found: dict[Variable, Any] = {}
-    for variable in model.variables:
+    for variable in variables:
         if variable not in given:
             # A continuous feature of a tree has no exact posterior: its node shows none.
             with suppress(UnsupportedModelError):
@@ -219,6 +222,7 @@ def defaults(rankdir: str) -> list[str]:
 
 
 _Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | WeightedNetwork
+_Drawn: TypeAlias = _Net | FactorGraph
 
 
 @dataclass(frozen=True)

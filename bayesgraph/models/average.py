@@ -61,7 +61,8 @@ class PosteriorAverage(Ensemble):
     prior_ratios : mapping from name to ndarray
     variables : tuple of Variable
         The variables of all members. A variable whose states differ among members has the states of
-        all; a variable whose intervals differ is continuous.
+        all; a variable whose intervals differ is continuous. Its posterior is that of the longest
+        intervals, if their cut points are in all members.
 
     Raises
     ------
@@ -119,6 +120,22 @@ class PosteriorAverage(Ensemble):
         own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
         return tuple(Member(own, network, weight) for network, weight in pairs if weight > 0)
 
+    def answered(self, target: int) -> Variable:
+        """Return the variable of a posterior, given the index of a target variable.
+
+        If intervals differ among members, it is the member's variable whose cut points all members
+        have; otherwise the target itself.
+        """
+        variable = self.variables[target]
+        members = [m for m in self.members if m.has(variable.name)]
+        own = [m.network.variable(variable.name) for m in members]
+        binned = [v for v in own if isinstance(v, Binned)]
+        if isinstance(variable, Binned) or not binned or len(binned) < len(own):
+            return variable
+        coarsest = min(binned, key=lambda v: len(v.cuts))
+        shared = all(set(coarsest.cuts) <= set(v.cuts) for v in binned)
+        return coarsest if shared else variable
+
     def members_with(self, targets: Sequence[int]) -> list[Member]:
         """Return the members whose networks have all target variables.
 
@@ -130,10 +147,11 @@ class PosteriorAverage(Ensemble):
         Raises
         ------
         UnsupportedModelError
-            If there is no such member, or the intervals of a variable differ among members.
+            If there is no such member, or the intervals of a variable differ among members and do
+            not divide those of one member.
         """
         for target in targets:
-            variable = self.variables[target]
+            variable = self.answered(target)
             for member in self.members:
                 if member.has(variable.name):
                     _check_states(member.network.variable(variable.name), variable)
@@ -277,8 +295,8 @@ class Member:
                 soft[own] = logs[:, _positions(own, whole)]
         return Evidence(rows.n_rows, columns, soft)
 
-    def spread(self, targets: Sequence[int], values: Floats, fill: float = 0.0) -> Floats:
-        """Expand an array over the network's target states to the states in the average.
+    def spread(self, targets: Sequence[int], values: Floats) -> Floats:
+        """Convert probabilities of the network's target states to those of the states answered.
 
         Parameters
         ----------
@@ -286,20 +304,18 @@ class Member:
             Indices of the target variables in the average.
         values : ndarray
             The last axes are the states of the targets in the network.
-        fill : float
-            Value of the states that the network lacks.
         """
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
-            whole = self._average.variables[target]
+            whole = self._average.answered(target)
             own = self.network.variable(whole.name)
             if own != whole:
                 shape = list(values.shape)
                 assert isinstance(whole, Discrete)  # checked before
                 shape[axis] = whole.cardinality
-                wide = np.full(shape, fill)
-                index: list[Any] = [slice(None)] * values.ndim
-                index[axis] = _positions(own, whole)
-                wide[tuple(index)] = values
+                wide = np.zeros(shape)
+                # Intervals of the network may be parts of one interval.
+                places, parts = _positions(own, whole), np.moveaxis(values, axis, 0)
+                np.add.at(np.moveaxis(wide, axis, 0), places, parts)
                 values = wide
         return values
 
@@ -361,8 +377,11 @@ def _check_states(own: Variable, whole: Variable) -> None:
     Raises
     ------
     UnsupportedModelError
-        If `own` is binned or grouped, and `whole` has other intervals or groups.
+        If `own` is binned or grouped, and `whole` has other intervals or groups that are no unions
+        of intervals of `own`.
     """
+    if isinstance(own, Binned) and isinstance(whole, Binned) and set(whole.cuts) <= set(own.cuts):
+        return
     if own != whole and isinstance(own, Binned | Grouped):
         raise UnsupportedModelError(
             f"The members of this average have different intervals (or groups) of {whole.name!r}, "
@@ -376,6 +395,8 @@ def _positions(own: Variable, whole: Variable) -> NDArray[np.intp]:
     _check_states(own, whole)
     assert isinstance(own, Discrete)  # no others have states
     assert isinstance(whole, Discrete)  # a variable with states in all members
+    if isinstance(own, Binned) and isinstance(whole, Binned):
+        return whole.codes_of(own)
     return np.array([whole.index(state) for state in own.states], dtype=np.intp)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -34,7 +34,7 @@ from bayesgraph.statistics.summaries import (
     PairsSummary,
     SinglesSummary,
 )
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
 Summary: TypeAlias = (
     SinglesSummary
@@ -219,6 +219,16 @@ class RowSource(CountSource, Protocol):
         """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
         ...
 
+    def merged(self, features: Sequence[Variable]) -> RowSource:
+        """Return a source of the same rows with merged intervals.
+
+        Parameters
+        ----------
+        features : sequence of Variable
+            The features; intervals may be joined to longer ones.
+        """
+        ...
+
 
 class RequestSource:
     """Base class of count sources, which answers requests from cached summaries if possible.
@@ -367,6 +377,11 @@ class TableSource(RequestSource):
     def _collected(self, request: Request) -> Any:
         return _collected(self.table, request, self.weights)
 
+    def merged(self, features: Sequence[Variable]) -> TableSource:
+        """Return a source of the same rows with merged intervals; see `RowSource`."""
+        given = None if not len(self.weights) else self.weights
+        return TableSource(_merged(self.table, self.features, features), self.target, given)
+
     def sample(self, n_rows: int) -> TableSource:
         """Return a source of about `n_rows` of the rows; see `RowSource`."""
         share = n_rows / max(self.table.n_rows, 1)
@@ -387,6 +402,19 @@ class StatisticsSource(RequestSource):
             "structure chooses what to count from what it has seen, which takes further passes "
             "over the data; fit it on the whole table."
         )
+
+
+def _merged(table: Table, old: Sequence[Variable], new: Sequence[Variable]) -> Table:
+    """Return a table with the variables `new`, whose intervals join intervals of `old`."""
+    codes = table.codes.copy(order="F")
+    by_old = dict(zip(old, new, strict=True))
+    for fine, merged in by_old.items():
+        if fine != merged:
+            assert isinstance(fine, Binned)
+            assert isinstance(merged, Binned)
+            place = table.place(fine)
+            codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
+    return replace(table, variables=tuple(by_old.get(v, v) for v in table.variables), codes=codes)
 
 
 def sliced(table: Table, weights: Floats, n_rows: int | None) -> Iterator[tuple[Table, Floats]]:

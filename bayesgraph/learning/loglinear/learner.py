@@ -10,6 +10,7 @@ from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import TableCPD, TreeAverageCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
+from bayesgraph.learning.loglinear.merging import partition_of
 from bayesgraph.learning.loglinear.random_trees import grow_trees
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
 from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
@@ -24,6 +25,8 @@ from bayesgraph.variables import Discrete, Variable
 _MAX_ROWS = 20_000
 # Number of folds; number of folds for many rows, and number of rows above which rows are many.
 _FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 2_000
+# Price of an interval when neighbouring intervals are merged, in nats per row.
+_PRICE = 3e-5
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ def train_network(
     given: Structure | None = None,
     *,
     n_trees: int = 0,
+    merge: bool = False,
 ) -> Discriminative:
     """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
 
@@ -66,7 +70,10 @@ def train_network(
     given : Structure, optional
         A structure whose arcs between features form a forest; by default it is learned.
     n_trees : int
-        Number of random trees to average with the network.
+        Number of random trees to average the network with, if that predicts better.
+    merge : bool
+        Whether neighbouring intervals with about equal effects become one, after which the tables
+        are trained once more. The random trees keep all intervals.
 
     Raises
     ------
@@ -91,11 +98,17 @@ def train_network(
     with one_blas_thread():
         choice = choose(Folded(small, n_folds, pairs), n_trees)
         terms, effects = train_choice(sample, choice, pairs)
+        trees = tree_network(own, sample, n_trees) if choice.tree_share else None
+        if merge:
+            partition = partition_of(terms, effects, sample, _PRICE)
+            sample = sample.merged(partition)
+            own = own.merged(partition, sample)
+            kept = terms.pairs if pairs is not None else _informative(terms.pairs, sample)
+            terms, effects = train_choice(sample, choice, kept)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
     network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
-    trees = tree_network(own, sample, n_trees) if choice.tree_share else None
     structure = Structure(variables, tuple(strengths), strengths)
     return Discriminative(network, structure, choice, trees)
 
@@ -117,6 +130,11 @@ def tree_network(own: Canonical, sample: Sample, n_trees: int) -> BayesianNetwor
     trees = replace(trees, groups=np.concatenate(groups), values=trees.values[:, place])
     cpd = TreeAverageCPD(target, trees, parents)
     return BayesianNetwork([*cpds, cpd])
+
+
+def _informative(pairs: tuple[Pair, ...], sample: Sample) -> tuple[Pair, ...]:
+    """Return the pairs of features that both have several groups of states."""
+    return tuple(p for p in pairs if min(sample.views[j].n_paired for j in p) > 1)
 
 
 def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.terms import Terms, View, view_of
+from bayesgraph.learning.loglinear.terms import Groups, Terms, View, merged_view, view_of
 from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.variables import Binned, Discrete, Name
 
 Codes = NDArray[np.signedinteger]
+# The merged interval of each state of each feature, ascending; the states of others stay apart.
+Partition: TypeAlias = tuple[Groups, ...]
 
 # Minimum number of portions of rows that each fold receives.
 _MIN_PORTIONS = 10
@@ -93,6 +96,15 @@ class Canonical:
         values = cpd.values[np.ix_(*(places for _, places in own))]
         *parents, child = [variable for variable, _ in own]
         return TableCPD(child, values, parents)
+
+    def merged(self, partition: Partition, sample: Sample) -> Canonical:
+        """Return the columns with the intervals of a partition; `sample` is the merged sample."""
+        features = tuple(view.variable for view in sample.views)
+        given = dict(self.given)
+        for variable in features:
+            if isinstance(variable, Binned):
+                given[variable.name] = variable, np.arange(variable.cardinality)
+        return replace(self, features=features, codes=_merged(self.codes, partition), given=given)
 
 
 def fingerprints(codes: Codes) -> NDArray[np.uint64]:
@@ -233,6 +245,11 @@ class Sample:
         parts = {name: getattr(self, name)[rows] for name in ROWS}
         return replace(self, **parts)
 
+    def merged(self, partition: Partition) -> Sample:
+        """Return the sample with the intervals of a partition in place of its states."""
+        views = [merged_view(v, groups) for v, groups in zip(self.views, partition, strict=True)]
+        return replace(self, views=tuple(views), codes=_merged(self.codes, partition))
+
     def folds(self, n_folds: int) -> Floats:
         """Return the part of each row's weight that is in each fold, shape (n_folds, n_rows).
 
@@ -269,6 +286,14 @@ def _effective(weights: Floats, labels: Codes) -> Floats:
     sums, squares = (np.bincount(labels, part) for part in (relative, relative**2))
     there = squares > 0
     return np.asarray(relative * ((sums[there] ** 2 / squares[there]).sum() / relative.sum()))
+
+
+def _merged(codes: Codes, partition: Partition) -> Codes:
+    """Return the merged interval of each state, -1 where missing, (n_rows, n_features)."""
+    found = np.empty_like(codes)
+    for j, groups in enumerate(partition):
+        found[:, j] = np.append(groups, -1)[codes[:, j]]
+    return found
 
 
 def _counts(codes: Codes, weights: Floats, n_states: int) -> Floats:

@@ -69,6 +69,23 @@ def view_of(variable: Discrete, counts: Floats) -> View:
     if not isinstance(variable, Binned):
         all_states = np.arange(len(counts))
         return View(variable, share, all_states, _frequent(counts, _MAX_PAIRED), None)
+    return _interval_view(variable, share)
+
+
+def merged_view(view: View, groups: Groups) -> View:
+    """Return the view of a feature whose intervals are merged, given the new interval of each.
+
+    The view of a categorical feature stays as it is.
+    """
+    variable = view.variable
+    if not isinstance(variable, Binned):
+        return view
+    cuts = np.array(variable.cuts)[np.diff(groups) > 0]
+    share = np.bincount(groups, view.share).astype(np.float64)
+    return _interval_view(Binned(variable.name, cuts.tolist()), share)
+
+
+def _interval_view(variable: Binned, share: Floats) -> View:
     groups, paired = _merged(share, _SINGLE), _merged(share, _PAIRED)
     position = _positions(np.array(variable.cuts), share) if variable.cuts else None
     return View(variable, share, groups, paired, position)

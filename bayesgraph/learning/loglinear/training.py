@@ -144,6 +144,14 @@ class Rows:
         over_rows(part, len(out), _MIN_ROWS)
         return out
 
+    def curvature(self, model: Effects) -> Floats:
+        """Return the weighted sum of P (1 - P) over the rows in each cell, (n_cells, n_classes)."""
+        scores = self.scores(model)
+        shares = np.exp(scores - log_sum_exp(scores, 1)[:, None])
+        out = np.zeros_like(model.padded)
+        kernels.add_residuals(self.cells, self.weights[:, None] * shares * (1.0 - shares), out)
+        return out[:-1]
+
     def loss_and_gradient(self, model: Effects) -> tuple[float, Floats, Floats]:
         """Return the weighted sum of -log P(label), and its gradients by effects and by bias."""
         ends = [0, len(self.cells)]

@@ -1,0 +1,146 @@
+"""Merged intervals: the best partition, and the network that comes of it."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from loglinear_rows import make_sample, random_parameters
+
+import bayesgraph as bg
+from bayesgraph.learning.loglinear import merging
+from bayesgraph.learning.loglinear.merging import partition_of
+from bayesgraph.learning.loglinear.terms import Terms
+from bayesgraph.learning.loglinear.training import Normalised
+
+PAIRS = ((0, 1), (1, 2))
+
+
+def model(pairs=PAIRS, **options):
+    sample = make_sample(**options)
+    terms = Terms.of(sample.views, pairs)
+    parameters = random_parameters(terms, 3)
+    return sample, terms, Normalised.of(terms, parameters, sample.prior).effects
+
+
+def partitions(n):
+    """Return all partitions of n neighbours into intervals."""
+    for k in range(n):
+        for begins in combinations(range(1, n), k):
+            yield np.searchsorted(begins, np.arange(n), side="right")
+
+
+@pytest.mark.parametrize("price", [0.0, 0.003, 0.03, 1.0])
+def test_the_partition_is_the_best_of_all(price, monkeypatch):
+    """The loss is computed here for each partition, from the rows and the expanded tables."""
+    monkeypatch.setattr(merging, "_LEAST", 0.05)
+    sample, terms, effects = model(cards=(3, 9, 2))
+    view = terms.views[1]
+    curvature = sample.rows(terms).curvature(effects) / sample.weights.sum()
+    old, bent = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
+    shapes = [(9, 1, 3), (3, view.n_paired, 3), (view.n_paired, 2, 3)]
+    part = view.share / np.bincount(view.paired, view.share)[view.paired]
+    tables = []
+    for at, shape, axis in zip((1, 3, 4), shapes, (0, 1, 0), strict=True):
+        values, weights = (np.moveaxis(a[at].reshape(shape), axis, 0) for a in (old, bent))
+        if at > 1:
+            values, weights = values[view.paired], weights[view.paired] * part[:, None, None]
+        tables.append((values, weights))
+
+    def cost(groups):
+        total = price * (groups.max() + 1)
+        for group in range(groups.max() + 1):
+            own = groups == group
+            if view.share[own].sum() < 0.05:
+                return np.inf
+            for values, weights in tables:
+                means = (weights[own] * values[own]).sum(axis=0) / weights[own].sum(axis=0)
+                total += 0.5 * np.sum(weights[own] * (values[own] - means) ** 2)
+        return total
+
+    found = partition_of(terms, effects, sample, price)
+    np.testing.assert_array_equal(found[0], [0, 1, 2])
+    assert cost(found[1]) == pytest.approx(min(map(cost, partitions(9))), abs=1e-10)
+
+
+def test_curvature_is_summed_over_the_rows_of_a_cell():
+    sample, terms, effects = model(cards=(3, 8, 2), n_rows=300)
+    curvature = sample.rows(terms).curvature(effects)
+    scores = np.exp(sample.rows(terms).scores(effects))
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    for state in range(8):
+        at = sample.codes[:, 1] == state
+        expected = sample.weights[at] @ (shares * (1 - shares))[at]
+        np.testing.assert_allclose(curvature[terms.starts[1] + state], expected)
+
+
+def test_intervals_of_equal_effects_become_one():
+    sample, terms, effects = model(pairs=())
+    own = slice(terms.starts[1], terms.starts[2])
+    effects.cells[own] = np.repeat([[1.0, 0.0, -1.0], [0.0, 0.0, 0.0]], [4, 8], axis=0)
+    found = partition_of(terms, effects, sample, 1e-6)[1]
+    np.testing.assert_array_equal(found, np.repeat([0, 1], [4, 8]))
+
+
+def test_a_difference_in_a_pair_keeps_intervals_apart():
+    sample, terms, effects = model(cards=(3, 4, 2))
+    effects.cells[terms.starts[1] : terms.starts[2]] = 0.0
+    tables = np.split(effects.cells, terms.starts[1:-1])
+    tables[3][:] = tables[4][:] = 0.0
+    np.testing.assert_array_equal(partition_of(terms, effects, sample, 1e-6)[1], 0)
+    tables[4].reshape(4, 2, 3)[:2, 1] = [2.0, 0.0, -2.0]
+    np.testing.assert_array_equal(partition_of(terms, effects, sample, 1e-6)[1], [0, 0, 1, 1])
+
+
+def test_a_merged_sample_has_the_cuts_that_are_left():
+    sample = make_sample()
+    partition = (np.arange(3), np.repeat([0, 1, 2], [3, 4, 5]), np.arange(2))
+    merged = sample.merged(partition)
+    assert merged.views[1].variable.cuts == (3.0, 7.0)
+    assert merged.views[0] is sample.views[0]
+    np.testing.assert_array_equal(merged.codes[:, 1], partition[1][sample.codes[:, 1]])
+    np.testing.assert_allclose(
+        merged.views[1].share, np.bincount(partition[1], sample.views[1].share)
+    )
+
+
+def steps(n=1500, seed=0):
+    """Return two columns, of which the class follows the first, in two steps."""
+    random = np.random.default_rng(seed)
+    X = random.normal(50.0, 15.0, size=(n, 2))
+    p = np.where(X[:, 0] < 40, 0.1, np.where(X[:, 0] < 60, 0.5, 0.9))
+    return X, (random.random(n) < p).astype(int)
+
+
+def test_the_network_has_few_intervals_at_round_numbers():
+    X, y = steps()
+    clf = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
+    cuts = clf.network_.variable("x0").cuts
+    assert 2 <= len(cuts) <= 8
+    assert min(abs(np.array(cuts) - 40)) < 2
+    assert min(abs(np.array(cuts) - 60)) < 2
+    assert all(len(repr(cut).removesuffix(".0")) <= 4 for cut in cuts)
+    assert len(clf.network_.variable("x1").cuts) <= 8
+    assert clf.features_ == tuple(clf.network_.variable(name) for name in ("x0", "x1"))
+    fine = bg.BayesianNetworkClassifier(n_trees=0, discretizer="frequency").fit(X, y)
+    assert len(fine.network_.variable("x0").cuts) == 9
+    new, truth = steps(seed=1)
+    assert clf.score(new, truth) > fine.score(new, truth) - 0.01
+
+
+def test_random_trees_keep_their_intervals():
+    random = np.random.default_rng(0)
+    X = random.random((600, 3))
+    y = ((X * 8).astype(int).sum(axis=1) % 2).astype(int)
+    clf = bg.BayesianNetworkClassifier(n_trees=20).fit(X, y)
+    network, trees = clf.network_.networks
+    short, long = (m.variable("x0").cuts for m in (network, trees))
+    assert set(short) < set(long)
+    assert len(long) == 31
+    # The posterior of the average is that of the longer intervals, of both networks.
+    found = clf.query("x0", {"class": 1})
+    parts = [m.query("x0", {"class": 1}).probabilities for m in (network, trees)]
+    places = network.variable("x0").codes_of(trees.variable("x0"))
+    parts[1] = np.bincount(places, parts[1])
+    np.testing.assert_allclose(found.probabilities, clf.network_.weights @ parts)
+    assert found.variables == (network.variable("x0"),)
+    assert "(-inf, " not in repr(clf.network_.variable("x0"))
