@@ -274,6 +274,19 @@ class Binned(Discrete):
         found[np.isnan(numbers)] = -1
         return np.asarray(found)
 
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Ends of the intervals in pictures, shape (n_states + 1,).
+
+        An outer interval has no end; it is as wide as its neighbour. A single interval is from 0 to
+        1.
+        """
+        cuts = np.array(self.cuts)
+        if not len(cuts):
+            return np.array([0.0, 1.0])
+        widths = np.diff(cuts) if len(cuts) > 1 else np.array([abs(cuts[0]) or 1.0])
+        return np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
+
     def codes_of(self, finer: Binned) -> NDArray[np.intp]:
         """Return the index of the interval that contains each interval of a finer variable.
 

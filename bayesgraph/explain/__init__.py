@@ -4,13 +4,17 @@ from bayesgraph.explain.chain_rule import contributions, explain
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.item_ranking import TopItems, top_items
 from bayesgraph.explain.results import Contribution, Contributions
+from bayesgraph.explain.shape_functions import Shape, Shapes, shapes
 
 __all__ = [
     "Contrast",
     "Contribution",
     "Contributions",
+    "Shape",
+    "Shapes",
     "TopItems",
     "contributions",
     "explain",
+    "shapes",
     "top_items",
 ]

@@ -4,6 +4,7 @@ from .nomogram import nomogram_figure as nomogram_figure
 from .prequential import prequential_figure as prequential_figure
 from .rendering import render as render
 from .rendering import to_svg as to_svg
+from .shapes import shapes_figure as shapes_figure
 from .style import save_figure as save_figure
 from .trees import render_tree as render_tree
 from .trees import tree_to_dot as tree_to_dot

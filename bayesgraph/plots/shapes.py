@@ -1,0 +1,252 @@
+"""Figure of shapes: the effect of each feature, and of each pair, on the log odds of a class.
+
+Effects of numbers are step curves, those of categories bars, and those of pairs heat maps, as in
+explainable boosting machines (Lou, Caruana, Gehrke and Hooker 2013). Below them are the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.cpds.description import number, texts
+from bayesgraph.errors import DataError
+from bayesgraph.explain import Shape, Shapes
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.optional import optional_module
+from bayesgraph.plots.style import (
+    COLOURS,
+    FRAME,
+    GRID,
+    INK,
+    MUTED,
+    Axes,
+    Figure,
+    new_figure,
+    shown_names,
+    styled,
+    without_mathematics,
+)
+from bayesgraph.variables import Binned, Discrete
+
+_COLUMNS, _WIDTH, _HEIGHT = 3, 3.1, 2.5
+# Maximum numbers of curves and of categories in a panel.
+_MAX_CURVES, _MAX_STATES = len(COLOURS), 12
+_LONGEST = 12
+# Total length of labels of categories from which they are turned.
+_LONG = 24
+_CURVES, _ROWS = (5, 1)
+
+
+def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = None) -> Figure:
+    """Return a figure with a panel for each term of the log odds, the strongest terms first.
+
+    The first and the last interval of a number have no end; they are drawn as wide as their
+    neighbours. Below each curve is the share of the rows; the wider and the higher, the more rows.
+    With several curves, heat maps of pairs have the range of the effects over the classes.
+
+    Parameters
+    ----------
+    shapes : Shapes
+    max_terms : int
+        Maximum number of panels.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If `max_terms` is below 1, or there are no terms.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if max_terms < 1:
+        raise DataError(f"max_terms is a number of terms, 1 or more; got {max_terms!r}.")
+    if not len(shapes):
+        raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")
+    shown = shapes.terms[:max_terms]
+    curves = _strongest_curves(shown)
+    single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
+    top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
+    n_columns = min(_COLUMNS, len(shown))
+    n_rows = -(-len(shown) // n_columns)
+    with styled() as figure_class:
+        figure = new_figure(figure_class, max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9)
+        figure.get_layout_engine().set(h_pad=0.05, hspace=0.0)
+        grid = figure.add_gridspec(n_rows, n_columns)
+        for at, term in enumerate(shown):
+            cell = grid[divmod(at, n_columns)]
+            if _is_pair(term):
+                _draw_pair(figure, figure.add_subplot(cell), term)
+                continue
+            parts = cell.subgridspec(2, 1, height_ratios=(_CURVES, _ROWS), hspace=0.0)
+            upper = figure.add_subplot(parts[0])
+            lower = figure.add_subplot(parts[1], sharex=upper)
+            _draw_single(upper, lower, term, curves)
+            upper.set_ylim(-top, top)
+            if at % n_columns:
+                upper.tick_params(labelleft=False)
+            else:
+                upper.set_ylabel("log odds", labelpad=2)
+        _head(figure, shapes, len(shapes) - len(shown), curves, title)
+    return figure
+
+
+def _is_pair(term: Shape) -> bool:
+    return len(term.variables) == 2
+
+
+def _strongest_curves(terms: Sequence[Shape]) -> list[int]:
+    """Return the indices of the curves to draw, those of the largest effects if there are many."""
+    effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in terms)
+    chosen = np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES]
+    return sorted(chosen.tolist())
+
+
+def _head(
+    figure: Figure, shapes: Shapes, n_left: int, curves: Sequence[int], title: str | None
+) -> None:
+    """Write title, note and legend above the panels."""
+    names = shown_names(shapes.labels)
+    note = "each panel adds to the log odds, in nats"
+    if shapes.rows:
+        note = f"mean change of the log odds over {shapes.rows:,} rows, in nats"
+    if len(names) > 1 and any(map(_is_pair, shapes.terms)):
+        note += "; of pairs the range over the classes"
+    if n_left:
+        note += f"; {n_left} weaker term{'s' * (n_left > 1)} not drawn"
+    heading = f"{shapes.target.name}: {shapes.labels[0]}" if len(names) == 1 else (
+        f"{shapes.target.name}: each class against their mean"
+    )  # fmt: skip
+    bold = figure.suptitle(
+        heading if title is None else title, x=0.01, ha="left", fontsize=12, fontweight="bold"
+    )
+    quiet = figure.text(0.01, -0.01, note, ha="left", va="top", fontsize=9, color=MUTED)
+    without_mathematics([bold, quiet])
+    if len(names) > 1:
+        lines = optional_module("matplotlib.lines", extra="plot", what="Drawing a figure")
+        handles = [
+            lines.Line2D([], [], color=COLOURS[at], label=names[curve], linewidth=1.6)
+            for at, curve in enumerate(curves)
+        ]
+        legend = figure.legend(
+            handles=handles, loc="outside upper right", ncols=len(handles), frameon=False
+        )
+        without_mathematics(legend.get_texts())
+
+
+# ------------------------------------------------------------------------------ single features
+
+
+def _draw_single(upper: Axes, lower: Axes, term: Shape, curves: Sequence[int]) -> None:
+    (variable,) = term.variables
+    upper.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
+    if isinstance(variable, Binned):
+        _draw_steps(upper, lower, variable, term, curves)
+    else:
+        _draw_bars(upper, lower, variable, term, curves)
+    (name,) = texts([variable.name], 26)
+    title = upper.set_title(name, loc="left", fontsize=9.5, fontweight="bold", pad=4)
+    without_mathematics([title])
+    upper.grid(axis="y", color=GRID, linewidth=0.5)
+    upper.set_axisbelow(True)
+    upper.tick_params(length=0, labelsize=7.5, labelbottom=False)
+    upper.spines[["top", "right", "bottom"]].set_visible(False)
+    lower.set_yticks([])
+    lower.set_ylim(bottom=0)
+    lower.tick_params(length=2, labelsize=7.5)
+    lower.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _draw_steps(
+    upper: Axes, lower: Axes, variable: Binned, term: Shape, curves: Sequence[int]
+) -> None:
+    edges = variable.edges
+    for at, curve in enumerate(curves):
+        values = term.log_odds[:, curve]
+        look = {"color": COLOURS[at], "linewidth": 1.6, "baseline": None, "zorder": 3}
+        upper.stairs(values, edges, **look)
+    heights = term.share / np.diff(edges)
+    lower.stairs(heights, edges, fill=True, color=FRAME)
+    ticks = _spaced(np.array(variable.cuts), edges[-1] - edges[0])
+    lower.set_xticks(ticks, [number(float(cut), 6) for cut in ticks])
+    lower.set_xlim(edges[0], edges[-1])
+
+
+def _spaced(cuts: Floats, width: float) -> Floats:
+    """Return the cuts whose labels have room beside each other on an axis of this width."""
+    kept: list[float] = []
+    for cut in cuts.tolist():
+        room = width * (0.05 + 0.022 * len(number(cut, 6)))
+        if not kept or cut - kept[-1] >= room:
+            kept.append(cut)
+    return np.array(kept)
+
+
+def _draw_bars(
+    upper: Axes, lower: Axes, variable: Discrete, term: Shape, curves: Sequence[int]
+) -> None:
+    shown = np.sort(np.argsort(-term.share, kind="stable")[:_MAX_STATES])
+    width = 0.8 / len(curves)
+    for at, curve in enumerate(curves):
+        values = term.log_odds[shown, curve]
+        colour = COLOURS[at]
+        if len(curves) == 1:
+            colour = np.where(values >= 0, COLOURS[0], COLOURS[1]).tolist()
+        places = np.arange(len(shown)) + (at - (len(curves) - 1) / 2) * width
+        upper.bar(places, values, width, color=colour, zorder=3)
+    lower.bar(np.arange(len(shown)), term.share[shown], 0.8, color=FRAME)
+    names = texts([variable.states[code] for code in shown], _LONGEST)
+    if rest := variable.cardinality - len(shown):
+        lower.set_xlabel(f"{rest} rarer not drawn", fontsize=7.5, labelpad=1)
+    turned = sum(map(len, names)) > _LONG
+    look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if turned else {}
+    lower.set_xticks(np.arange(len(shown)), names, **look)
+    without_mathematics(lower.get_xticklabels())
+    lower.set_xlim(-0.6, len(shown) - 0.4)
+
+
+# ------------------------------------------------------------------------------------------ pairs
+
+
+def _draw_pair(figure: Figure, axes: Axes, term: Shape) -> None:
+    """Draw the interaction of two features: a cell for each pair of their states."""
+    n_curves = term.log_odds.shape[-1]
+    first, second = term.variables
+    values = term.log_odds[..., 0] if n_curves == 1 else np.ptp(term.log_odds, axis=-1)
+    largest = max(float(np.abs(values).max()), 1e-3)
+    low = -largest if n_curves == 1 else 0.0
+    colours = optional_module("matplotlib.colors", extra="plot", what="Drawing a figure")
+    scale = [COLOURS[1], "white", COLOURS[0]] if n_curves == 1 else ["white", COLOURS[0]]
+    palette = colours.LinearSegmentedColormap.from_list("effects", scale)
+    # The second feature is across, so that numbers of the first ascend upwards.
+    mesh = axes.pcolormesh(values, cmap=palette, vmin=low, vmax=largest)
+    bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02, aspect=25)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=7)
+    _label_states(axes.xaxis, second)
+    _label_states(axes.yaxis, first)
+    names = texts([first.name, second.name], 14)
+    title = axes.set_title(" × ".join(names), loc="left", fontsize=9.5, fontweight="bold", pad=4)
+    across = axes.set_xlabel(names[1], fontsize=8, labelpad=1)
+    up = axes.set_ylabel(names[0], fontsize=8, labelpad=1)
+    axes.tick_params(length=0, labelsize=7, pad=2)
+    axes.spines[:].set_color(INK)
+    without_mathematics([title, across, up, *axes.get_xticklabels(), *axes.get_yticklabels()])
+
+
+def _label_states(axis: Axes, variable: Discrete) -> None:
+    """Label an axis of cells: ends of intervals between them, categories in their middle."""
+    if isinstance(variable, Binned):
+        places: Any = np.arange(1.0, variable.cardinality)
+        names = [number(cut, 6) for cut in variable.cuts]
+    else:
+        places = np.arange(variable.cardinality) + 0.5
+        names = texts(variable.states, _LONGEST // 2)
+    every = -(-len(places) // 8)
+    axis.set_ticks(places[::every], names[::every])
