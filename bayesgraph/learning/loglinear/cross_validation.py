@@ -20,6 +20,7 @@ from bayesgraph.learning.loglinear.random_trees import (
 from bayesgraph.learning.loglinear.sample import ROWS, Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import (
+    TOLERANCE,
     Effects,
     Normalised,
     log_loss,
@@ -38,7 +39,7 @@ _PATIENCE = 0.003
 # Minimum gain in held-out loss by a tree over no tree, in nats per row.
 _GAIN = 1e-4
 # Relative decrease of the objective at which training stops for models that are only compared.
-_ROUGHLY = 2e-5
+ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
 _MIN_SHARE, _MIN_TREE_SHARE = 1e-3, 0.05
 # Weight of the prior of equal weights in the average, in nats: the held-out loss of the log-linear
@@ -177,7 +178,7 @@ class Folded:
                     # all folds.
                     begin = begin + (models[at - 1] - before[at - 1])
                 models[at] = train(
-                    own, seen_rows[at], prior, candidate.penalty(own), begin, _ROUGHLY
+                    own, seen_rows[at], prior, candidate.penalty(own), begin, ROUGHLY
                 )
                 effects = Normalised.of(own, models[at], prior).effects
                 scores.append(unseen_rows[at].scores(effects))
@@ -241,11 +242,15 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
 
 
 def train_choice(
-    sample: Sample, choice: Choice, pairs: tuple[Pair, ...] | None = None
+    sample: Sample,
+    choice: Choice,
+    pairs: tuple[Pair, ...] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> tuple[Terms, Effects]:
     """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
-    `pairs` has the interacting pairs of features if the structure was given.
+    `pairs` has the interacting pairs of features if the structure was given; `tolerance` is that of
+    `train`.
     """
     if pairs is None and choice.structure != "star":
         pairs = trees_of(sample)[choice.structure]
@@ -256,7 +261,7 @@ def train_choice(
         rows, model = sample.rows(own), start(own, sample.prior)
         for candidate, share in choice.shares.items():
             if candidate.structure == structure:
-                model = train(own, rows, sample.prior, candidate.penalty(own), model)
+                model = train(own, rows, sample.prior, candidate.penalty(own), model, tolerance)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
     return terms, with_share(sample.rows(terms), Effects.mixed(terms, parts))
 

@@ -9,12 +9,19 @@ import numpy as np
 from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import TableCPD, TreeAverageCPD
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
-from bayesgraph.learning.loglinear.cross_validation import Choice, Folded, choose, train_choice
+from bayesgraph.learning.loglinear.cross_validation import (
+    ROUGHLY,
+    Choice,
+    Folded,
+    choose,
+    train_choice,
+)
 from bayesgraph.learning.loglinear.merging import partition_of
 from bayesgraph.learning.loglinear.random_trees import grow_trees
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
 from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Pair
+from bayesgraph.learning.loglinear.training import TOLERANCE
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread
@@ -26,7 +33,7 @@ _MAX_ROWS = 20_000
 # Number of folds; number of folds for many rows, and number of rows above which rows are many.
 _FOLDS, _FEWER_FOLDS, _MANY_ROWS = 5, 3, 2_000
 # Price of an interval when neighbouring intervals are merged, in nats per row.
-_PRICE = 3e-5
+_PRICE = 5e-5
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ def train_network(
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
         choice = choose(Folded(small, n_folds, pairs), n_trees)
-        terms, effects = train_choice(sample, choice, pairs)
+        # What is merged takes a rough model only.
+        terms, effects = train_choice(sample, choice, pairs, ROUGHLY if merge else TOLERANCE)
         trees = tree_network(own, sample, n_trees) if choice.tree_share else None
         if merge:
             partition = partition_of(terms, effects, sample, _PRICE)

@@ -19,7 +19,7 @@ from bayesgraph.parallel import at_once, over_rows
 # Penalty of slopes, in nats. A slope is multiplied by interval positions, which have variance 1.
 _SLOPE = 1.0
 _STEPS = 200
-_TOLERANCE = 1e-5
+TOLERANCE = 1e-5
 # Search for the bias: maximum number of steps, maximum and minimum step, tolerance of the residual
 # sum of a class as a share of the rows.
 _NEWTON_STEPS, _LONGEST, _SHORTEST, _BALANCE = 50, 3.0, 1e-9, 1e-12
@@ -191,7 +191,7 @@ def train(
     prior: Floats,
     penalty: Floats,
     begin: Floats,
-    tolerance: float = _TOLERANCE,
+    tolerance: float = TOLERANCE,
 ) -> Floats:
     """Return the parameters that maximise the penalised conditional likelihood of the class.
 
