@@ -51,15 +51,19 @@ def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[
     """
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)
-    cuts = variable.cuts[:n]
+    ends = ["-inf", *cut_texts(variable.cuts[:n]), "inf"]
+    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
+    return texts([*found[:-1], f"{found[-1][:-1]})"][:n], longest)
+
+
+def cut_texts(cuts: Sequence[float]) -> list[str]:
+    """Return cut points as different texts, of at least three significant digits."""
     exact = [repr(cut).removesuffix(".0") for cut in cuts]
     for digits in range(_MINIMUM_DIGITS, 18):
         rounded = [f"{cut:.{digits}g}" for cut in cuts]
         if len(set(rounded)) == len(rounded):
             break
-    ends = ["-inf", *(min(pair, key=len) for pair in zip(exact, rounded, strict=True)), "inf"]
-    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
-    return texts([*found[:-1], f"{found[-1][:-1]})"][:n], longest)
+    return [min(pair, key=len) for pair in zip(exact, rounded, strict=True)]
 
 
 def _shortened(text: str, longest: int) -> str:

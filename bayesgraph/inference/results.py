@@ -21,14 +21,21 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.optional import optional_module
-from bayesgraph.variables import Continuous, Discrete, Name, State
+from bayesgraph.variables import Binned, Continuous, Discrete, Name, State
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MAX_LINES = 40
+# Share of a posterior that the printed range of a number has at least.
+_HALF = 0.5
 # Columns of a covariance that are printed.
 _MAX_COVARIANCES = 6
+
+
+def interval_text(low: float, high: float) -> str:
+    """Return an interval that is open below as text, such as "(0.6, 2]"."""
+    return f"({low:g}, {high:g}{')' if math.isinf(high) else ']'}"
 
 
 class Posterior(Displayed, Mapping[State, float]):
@@ -118,6 +125,34 @@ class Posterior(Displayed, Mapping[State, float]):
         states = tuple(v.states[i] for v, i in zip(self.variables, code, strict=True))
         return states[0] if len(states) == 1 else states
 
+    def range(self, share: float = _HALF) -> tuple[float, float]:
+        """Return the ends of the intervals that have at least a share of the probability.
+
+        The intervals below and above them have at most half of the rest each; a share of 0 gives
+        the ends of the interval of the median. An end is infinite if it is that of the first or the
+        last interval. (There is no mean: where values lie within intervals is not known.)
+
+        Parameters
+        ----------
+        share : float
+            From 0 to 1.
+
+        Raises
+        ------
+        EvidenceError
+            If the posterior is of several variables, or its states are no intervals.
+        """
+        if len(self.variables) > 1 or not isinstance(self.variables[0], Binned):
+            raise EvidenceError(
+                "A posterior has a range if it is of one number with intervals; this one is of "
+                f"{quoted(self.names)}."
+            )
+        ends = [-math.inf, *self.variables[0].cuts, math.inf]
+        rest = (1.0 - share) / 2.0 + 1e-12  # the tolerance is for rounding errors
+        below, above = np.cumsum(self.probabilities), np.cumsum(self.probabilities[::-1])
+        first, last = (int(np.searchsorted(p, rest, side="right")) for p in (below, above))
+        return ends[first], ends[len(ends) - 1 - last]
+
     def marginal(self, *names: Name) -> Posterior:
         """Return the posterior of some of the variables, in the order in which they are named."""
         if not names or len(set(names)) < len(names):
@@ -171,7 +206,15 @@ class Posterior(Displayed, Mapping[State, float]):
         rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
         note = more(len(self), len(rows), "states")
         title = f"P({', '.join(map(str, self.names))})"
-        return DisplayTable(title, rows, bars=probabilities, note=note)
+        lines = [line for line in (self._summary(), note) if line]
+        return DisplayTable(title, rows, bars=probabilities, note="\n".join(lines))
+
+    def _summary(self) -> str:
+        """Return median and range of a number with several intervals as a line; else nothing."""
+        if len(self.variables) > 1 or not isinstance(self.variables[0], Binned) or len(self) < 2:
+            return ""
+        median, half = (interval_text(*self.range(share)) for share in (0.0, _HALF))
+        return f"median in {median}, at least half in {half}"
 
 
 class Marginals(Displayed, Mapping[Name, Any]):

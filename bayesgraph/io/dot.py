@@ -17,6 +17,7 @@ from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, 
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture, Posterior
+from bayesgraph.inference.results import interval_text
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph, Term
@@ -25,7 +26,7 @@ from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
 
 _FONT = "Helvetica,Arial,sans-serif"
 _CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#f6f8fa"
@@ -88,9 +89,10 @@ def to_dot(
     states : bool
         List the states under the names.
     beliefs : bool
-        Draw the posterior of every variable given the evidence: a bar for each state, or mean ±
-        standard deviation and density of a continuous variable. Nothing is drawn for a variable
-        without an exact posterior, such as a continuous feature of a tree.
+        Draw the posterior of every variable given the evidence: a bar for each state, a
+        histogram of a number with intervals, or mean ± standard deviation and density of a
+        continuous variable. Nothing is drawn for a variable without an exact posterior, such as a
+        continuous feature of a tree.
     tables : bool
         Write the conditional distributions (the tables of factors) into the nodes. To see those of
         a mixture, draw one of its networks.
@@ -495,10 +497,15 @@ class _Drawing:
         if posterior is None and variable not in self.evidence:
             return ""  # no posterior, as in a factor graph over counts that are not observed
         if posterior is not None:
-            return labels.bars(variable, posterior.probabilities, colour, self.max_states)
-        certain = np.zeros(variable.cardinality)
-        certain[int(self.evidence.columns[variable][0])] = 1.0
-        return labels.bars(variable, certain, labels.SLATE, self.max_states)
+            shares = posterior.probabilities
+        else:
+            shares, colour = np.zeros(variable.cardinality), labels.SLATE
+            shares[int(self.evidence.columns[variable][0])] = 1.0
+        if isinstance(variable, Binned):
+            median = "" if posterior is None else interval_text(*posterior.range(0.0))
+            heading = f"median in {median}" if median else str(self.observed(variable))
+            return labels.histogram(variable, shares, colour, heading)
+        return labels.bars(variable, shares, colour, self.max_states)
 
 
 def _cpd(net: _Net, variable: Variable) -> CPD | None:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bayesgraph.cpds.description import Description, number, state_texts, texts
+from bayesgraph.cpds.description import Description, cut_texts, number, state_texts, texts
 from bayesgraph.display import printable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
+from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discrete, Variable
 
 # Blue and orange are distinguishable for every common kind of colour blindness; shading, line width
 # and bold type repeat what colours show. All text has a contrast of at least 4.5 to its background.
@@ -143,6 +143,11 @@ def tooltip(variable: Variable) -> str:
 
 def value_list(variable: Variable, maximum: int) -> list[str]:
     """Return at most `maximum` values of a variable as HTML-like text; none if it is continuous."""
+    if isinstance(variable, Binned):
+        cuts = cut_texts(variable.cuts)
+        if not cuts:
+            return [_muted("one interval")]
+        return [_muted(f"{len(cuts) + 1} intervals, cut at"), _several(cuts, maximum, len(cuts))]
     if isinstance(variable, Discrete):
         return [_several(state_texts(variable, LONGEST_STATE), maximum, variable.cardinality)]
     if isinstance(variable, CountVector):
@@ -263,12 +268,33 @@ def density(mixture: GaussianMixture, colour: str) -> str:
     mean, sd = float(mixture.mean), math.sqrt(float(mixture.variance))
     text = font(with_spread(mean, sd), bold=True)
     low, high = mixture.quantile(0.002), mixture.quantile(0.998)
+    if high <= low:
+        return _column_plot(text, np.empty(0), low, high, sd, colour)
+    edges = np.linspace(low, high, _CURVE_COLUMNS + 1)
+    # Columns show probability masses: a density on a grid might miss a narrow peak.
+    return _column_plot(text, np.diff(np.asarray(mixture.cdf(edges))), low, high, sd, colour)
+
+
+def histogram(variable: Binned, probabilities: Floats, colour: str, heading: str) -> str:
+    """Return a heading above the histogram of a number with intervals.
+
+    Outer intervals are as wide as their neighbours; see `Binned.edges`.
+    """
+    text = font(heading, bold=True)
+    if not variable.cuts:
+        return _column_plot(text, np.empty(0), 0.0, 1.0, 1.0, colour)
+    ends = variable.edges
+    edges = np.linspace(ends[0], ends[-1], _CURVE_COLUMNS + 1)
+    below = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(probabilities)]))
+    low, high = float(ends[0]), float(ends[-1])
+    return _column_plot(text, np.diff(below), low, high, (high - low) / 10.0, colour)
+
+
+def _column_plot(text: str, masses: Floats, low: float, high: float, sd: float, colour: str) -> str:
+    """Return text above a plot of masses in columns from `low` to `high`, if there are any."""
     rows = [text]
-    if high > low:
-        edges = np.linspace(low, high, _CURVE_COLUMNS + 1)
-        # Columns show probability masses: a density on a grid might miss a narrow peak.
-        heights = np.diff(np.asarray(mixture.cdf(edges)))
-        heights = heights / heights.max()
+    if len(masses):
+        heights = masses / masses.max()
         columns = "".join(_column(round(_CURVE_HEIGHT * float(h)), colour) for h in heights)
         width = _CURVE_COLUMNS * _CURVE_STEP
         rows += [_fixed_table(width, _CURVE_HEIGHT, columns), _ends(low, high, sd, width)]

@@ -349,3 +349,39 @@ def test_a_spread_beyond_the_range_of_floats_is_printed():
         posterior = net.query("z")
     assert np.isnan(posterior.quantile(0.5))
     assert "z" in repr(posterior)
+
+
+def binned(probabilities, cuts=(0.0, 1.0, 2.5)):
+    return Posterior((bg.Binned("x", cuts),), np.array(probabilities), 0.0)
+
+
+def test_the_range_of_a_number_with_intervals():
+    inf = float("inf")
+    found = binned([0.1, 0.2, 0.5, 0.2])
+    assert found.range(0.0) == (1.0, 2.5)
+    assert found.range(0.5) == (0.0, 2.5)
+    assert found.range(0.6) == (0.0, inf) or found.range(0.6) == (0.0, 2.5)
+    assert found.range(0.9) == (-inf, inf)
+    assert binned([0.0, 1.0, 0.0, 0.0]).range(1.0) == (0.0, 1.0)
+    assert "median in (1, 2.5], at least half in (0, 2.5]" in repr(found)
+    assert "median in (2.5, inf)" in repr(binned([0.1, 0.1, 0.1, 0.7]))
+    assert "median" not in repr(binned([1.0], ()))
+
+
+def test_the_range_has_at_least_its_share():
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        shares = random.dirichlet(np.full(6, 0.5))
+        posterior = binned(shares, range(5))
+        share = random.random()
+        low, high = posterior.range(share)
+        ends = np.array([-np.inf, *range(5), np.inf])
+        inside = (ends[:-1] >= low) & (ends[1:] <= high)
+        assert shares[inside].sum() >= share - 1e-9
+        assert shares[ends[1:] <= low].sum() <= (1 - share) / 2 + 1e-9
+        assert shares[ends[:-1] >= high].sum() <= (1 - share) / 2 + 1e-9
+
+
+def test_only_numbers_have_a_range():
+    with pytest.raises(EvidenceError, match="one number with intervals"):
+        Posterior((bg.Discrete("a", ["p", "q"]),), np.array([0.5, 0.5]), 0.0).range()

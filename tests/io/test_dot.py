@@ -464,3 +464,26 @@ def test_of_an_average_with_random_trees_the_network_is_drawn():
     assert "scores in nats" in average.to_dot()
     twice = bg.PosteriorAverage([average.networks[0], *average.networks])
     assert "not drawn" not in twice.to_dot()
+
+
+def test_numbers_in_intervals_are_histograms():
+    age = bg.Binned("age", [20.0, 30.0, 50.0])
+    ill = bg.Discrete("ill", ["no", "yes"])
+    table = [[0.1, 0.2, 0.6, 0.1], [0.0, 0.0, 0.5, 0.5]]
+    net = bg.BayesianNetwork([bg.TableCPD(ill, [0.5, 0.5]), bg.TableCPD(age, table, [ill])])
+    assert "4 intervals, cut at" in net.to_dot()
+    assert "20 · 30 · 50" in net.to_dot()
+    drawn = net.to_dot(beliefs=True, evidence={"ill": "no"})
+    assert "median in (30, 50]" in drawn
+    # From 10 to 70, an outer interval being as wide as its neighbour: 44 columns.
+    heights = [int(h) for h in re.findall(r'HEIGHT="(\d+)" VALIGN="BOTTOM"', drawn)]
+    assert len(heights) == 44
+    density = np.array([0.1 / 10, 0.2 / 10, 0.6 / 20, 0.1 / 20])
+    middles = 10 + 60 * (np.arange(44) + 0.5) / 44
+    expected = density[np.digitize(middles, age.cuts)] / density.max() * 26
+    assert np.median(np.abs(heights - np.maximum(expected, 1))) <= 1
+    assert "= (20, 30]" in net.to_dot(beliefs=True, evidence={"age": 25})
+    single = bg.Binned("x", [])
+    one = bg.BayesianNetwork([bg.TableCPD(single, [1.0])])
+    assert "one interval" in one.to_dot()
+    assert "median in" in one.to_dot(beliefs=True)

@@ -160,8 +160,9 @@ def test_pictures_have_exponents_on_the_arcs():
     assert one.graph_attr["label"] == "numbers on arcs: exponents"
     # Ends of intervals in three digits, all of them in the tooltip.
     label = graph.get_node("n1").attr["label"]
-    longest = max(len(text) for text in re.findall(r"\((.*?)[\])]", label))
-    assert longest < 18
+    assert "intervals, cut at" in label
+    longest = max(len(text) for text in re.findall(r"[\d.]+ (?=·)", label))
+    assert longest < 8
     assert repr(model.features_[0].cuts[0]) in graph.get_node("n1").attr["tooltip"]
 
 
