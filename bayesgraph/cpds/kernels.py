@@ -111,7 +111,12 @@ def _paths(out: Floats, columns: Floats, tree: TreeArrays, depth: int, *_: Any) 
     return columns.shape[1] * (depth + out.shape[0])
 
 
-@kernel()
+def _entries_added(out: Floats, *others: Any) -> int:
+    """Return the number of table entries that are added to rows; `width` is second to last."""
+    return out.size * len(others[-2])
+
+
+@kernel(work=_entries_added)
 def add_tables(
     out: Floats,
     columns: NDArray[np.integer],
