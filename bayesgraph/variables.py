@@ -294,6 +294,12 @@ class Binned(Discrete):
         """
         return self.codes(np.array([*finer.cuts, math.inf]))
 
+    def encode(self, value: object) -> int:
+        """Return the code of a value: the index of the interval."""
+        if type(value) is float and value == value:
+            return bisect_left(self.cuts, value)
+        return super().encode(value)
+
     def find(self, state: object) -> int | None:
         """Return the index of the interval that contains a number or is named by a text, else None.
 

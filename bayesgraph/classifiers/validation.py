@@ -252,8 +252,8 @@ def grown_variables(
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
-    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biuf":
-        # This is all that check_array would verify, more slowly: two axes, not empty, real numbers.
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biufO":
+        # This is all that check_array would verify, more slowly: two axes, not empty, not complex.
         return X
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding.intervals import Intervals
-from bayesgraph.encoding.states import NumberStates, TextStates, WholeStates
+from bayesgraph.encoding.states import NumberStates, ObjectStates, WholeStates
 from bayesgraph.encoding.table import Table, table_of_numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, Continuous, Variable
@@ -31,8 +31,8 @@ class Encoder:
         """Encode all columns of a matrix at once.
 
         The result is None if the columns have to be encoded one by one: if the variables are of
-        several kinds, if the matrix holds objects other than text, or if there are missing or
-        unknown values and `unseen` is "error".
+        kinds that no encoder takes together, if the matrix holds objects other than text and
+        numbers, or if there are missing or unknown values and `unseen` is "error".
 
         Parameters
         ----------
@@ -52,8 +52,8 @@ class Encoder:
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
         kind = matrix.dtype.kind
         if kind in "OU":
-            text = None if np.ma.isMaskedArray(matrix) else self._text_states
-            return None if text is None else text.table(matrix)
+            states = None if np.ma.isMaskedArray(matrix) else self._object_states
+            return None if states is None else states.table(matrix)
         if is_plain_integers(matrix) and self._whole_states is not None:
             return self._whole_states.table(matrix.astype(np.int64, copy=False))
         if kind in "iuf" and self._number_states is not None:
@@ -80,8 +80,8 @@ class Encoder:
         return NumberStates.of(self.variables)
 
     @cached_property
-    def _text_states(self) -> TextStates | None:
-        return TextStates.of(self.variables)
+    def _object_states(self) -> ObjectStates | None:
+        return ObjectStates.of(self.variables)
 
 
 def floats(matrix: NDArray[Any]) -> Floats:

@@ -1,7 +1,8 @@
-"""Encoding of matrices of discrete variables whose states are integers, floats or text."""
+"""Encoding of matrices of variables whose states are integers, floats, text or intervals."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from bayesgraph.encoding.columns import Codes
 from bayesgraph.encoding.table import Table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import by_rows
-from bayesgraph.variables import Discrete, Name, State, Variable, is_missing
+from bayesgraph.variables import Binned, Discrete, Name, State, Variable, is_missing
 
 # Maximum number of entries of all look-up tables together.
 _LOOKUP_CELLS = 1 << 22
@@ -136,41 +137,69 @@ class NumberStates:
 
 
 @dataclass(frozen=True, eq=False)
-class TextStates:
-    """Encoder of variables whose states are text, by dictionaries.
+class ObjectStates:
+    """Encoder of variables whose states are text or intervals, by dictionaries and bisection.
 
     Attributes
     ----------
     variables : tuple of Discrete
-    codes : tuple of mappings from text to code, one for each variable
+    codes : tuple, one entry for each variable
+        The mapping from text to code, or the cuts of intervals.
     """
 
     variables: tuple[Discrete, ...]
-    codes: tuple[Mapping[State, int], ...]
+    codes: tuple[Mapping[State, int] | tuple[float, ...], ...]
 
     @classmethod
-    def of(cls, variables: Sequence[Variable]) -> TextStates | None:
-        """Return the encoder, or None unless all states are text."""
-        discrete = _listed(variables, str)
-        if not discrete:
+    def of(cls, variables: Sequence[Variable]) -> ObjectStates | None:
+        """Return the encoder, or None unless all states are text or intervals."""
+        found = tuple(v for v in variables if isinstance(v, Binned) or _listed([v], str))
+        if len(found) < len(variables):
             return None
-        return cls(discrete, tuple({s: i for i, s in enumerate(v.states)} for v in discrete))
+        discrete = tuple(v for v in found if isinstance(v, Discrete))
+        codes = (v.cuts if isinstance(v, Binned) else _text_codes(v) for v in discrete)
+        return cls(discrete, tuple(codes))
 
     def table(self, matrix: NDArray[np.object_]) -> Table | None:
-        """Return a matrix of text and missing values as a table; None if it holds other objects.
+        """Return a matrix of text, numbers and missing values as a table.
 
-        Text that is not a state is missing.
+        Text that is not a state is missing. None if it holds other objects, numbers of columns of
+        text, or text of columns of numbers.
         """
         out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
         for row, known, cells in zip(out, self.codes, matrix.T.tolist(), strict=True):
-            for i, cell in enumerate(cells):
-                if type(cell) is str:
-                    row[i] = known.get(cell, -1)
-                elif is_missing(cell):
-                    row[i] = -1
-                else:
-                    return None
+            write = _write_intervals if isinstance(known, tuple) else _write_states
+            if not write(row, known, cells):
+                return None
         return table_of_codes(self.variables, out.T)
+
+
+def _text_codes(variable: Discrete) -> dict[State, int]:
+    return {state: code for code, state in enumerate(variable.states)}
+
+
+def _write_states(row: Codes, known: Any, cells: list[Any]) -> bool:
+    """Write the codes of text and missing values; return False if there is anything else."""
+    for i, cell in enumerate(cells):
+        if type(cell) is str:
+            row[i] = known.get(cell, -1)
+        elif is_missing(cell):
+            row[i] = -1
+        else:
+            return False
+    return True
+
+
+def _write_intervals(row: Codes, cuts: Any, cells: list[Any]) -> bool:
+    """Write the intervals of finite numbers; return False if there is anything else."""
+    for i, cell in enumerate(cells):
+        if type(cell) in (float, int) and abs(cell) < _EXACT:
+            row[i] = bisect_left(cuts, cell)
+        elif is_missing(cell):
+            row[i] = -1
+        else:
+            return False
+    return True
 
 
 def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:

@@ -71,10 +71,14 @@ class Evidence:
         n_rows, seen = self.n_rows, self._observed_counts()
         found = zip(self.columns.items(), seen, strict=True)
         columns = dict([item for item, count in found if count or not n_rows])
+        matrices = self.matrices
+        if len(columns) < len(seen):
+            # For kernels that read all columns that are left at once.
+            matrices = tuple(_without_empty(known, matrix, columns) for known, matrix in matrices)
         partial = [v for v, n in zip(self.columns, seen, strict=True) if 0 < n < n_rows]
         # Missing counts are not looked for here: evidence with counts is never marked complete.
         complete = not partial and not any(isinstance(v, CountVector) for v in columns)
-        return Evidence(n_rows, columns, self.likelihoods, complete, self.matrices), partial
+        return Evidence(n_rows, columns, self.likelihoods, complete, matrices), partial
 
     def _observed_counts(self) -> list[int]:
         """Return for each column the number of rows in which its variable is observed."""
@@ -113,3 +117,13 @@ def _is_observed(variable: Variable, values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return a boolean mask of the values that are not missing (NaN, or a negative state code)."""
     observed = values >= 0 if isinstance(variable, Discrete) else ~np.isnan(values)
     return np.asarray(observed, dtype=bool)
+
+
+def _without_empty(
+    variables: tuple[Variable, ...], matrix: NDArray[Any], columns: Mapping[Variable, Any]
+) -> tuple[tuple[Variable, ...], NDArray[Any]]:
+    """Return a matrix and its variables without those that have no column."""
+    kept = [place for place, variable in enumerate(variables) if variable in columns]
+    if len(kept) == len(variables):
+        return variables, matrix
+    return tuple([variables[place] for place in kept]), matrix[:, kept]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
@@ -34,6 +35,12 @@ class AverageJoint(Work):
         weights = np.array([member.weight for member, _ in self._members])
         self._weights = weights / weights.sum()
         self._ratio = model.ratio_of(targets)
+        # Which columns of a batch a member knows does not depend on their values.
+        self._works = [
+            member.network.work(question, member.pattern(self.pattern), self.memory_limit)
+            for member, question in self._members
+            if self.pattern.rows
+        ]
 
     def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         answers: list[Answer] = []
@@ -69,17 +76,20 @@ class AverageJoint(Work):
         """
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self._variables[0].cardinality))
-        possible = np.zeros(rows.n_rows, dtype=bool)
-        for weight, (member, question) in zip(self._weights, self._members, strict=True):
-            network, part = member.network, member.rows(rows)
-            variable = network.variables[question.targets[0]]
-            logs = network.log_posterior_rows(variable, part)
-            refused = np.isneginf(logs.max(axis=1))
-            possible |= ~refused
-            if refused.any():
-                logs[refused] = log_of(network.query(variable.name).probabilities)
+        rows, _ = rows.split()
+        refusals: list[NDArray[np.bool_]] = []
+        found = zip(self._weights, self._members, self._works, strict=True)
+        for weight, (member, question), work in found:
+            logs = work.run_rows(member.rows(rows))
+            peaks = logs.max(axis=1)
+            if peaks.min(initial=0.0) == -np.inf:
+                refused = np.isneginf(peaks)
+                refusals.append(refused)
+                name = member.network.variables[question.targets[0]].name
+                logs[refused] = log_of(member.network.query(name).probabilities)
             total += weight * member.spread((target,), normalised(logs))
-        total[~possible] = 0.0
+        if len(refusals) == len(self._works):
+            total[np.logical_and.reduce(refusals)] = 0.0
         if self._ratio is not None:
             total *= self._ratio
         return log_of(total)

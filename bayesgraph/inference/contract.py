@@ -253,8 +253,9 @@ class Case(NamedTuple):
         kinds = set(map(type, values))
         # One array for all values if they have one type: an array for each value is much slower.
         alike = kinds == {float} or kinds == {int}
-        rows = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
-        columns = dict(zip([variables[v] for v in self.hard], rows, strict=True))
+        rows: Any = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
+        known = tuple([variables[v] for v in self.hard])
+        columns = dict(zip(known, rows, strict=True))
         soft: dict[Discrete, Floats] = {}
         for v, logs in self.soft.items():
             variable = variables[v]
@@ -262,7 +263,9 @@ class Case(NamedTuple):
             soft[variable] = logs[None]
         # Every value of a case is observed, but vectors of counts may have missing entries.
         complete = np.ndarray not in kinds
-        return Evidence(1, columns, soft, complete)
+        of_states = kinds == {int} and all(isinstance(v, Discrete) for v in known)
+        matrices = ((known, rows.T),) if of_states else ()
+        return Evidence(1, columns, soft, complete, matrices)
 
 
 # ------------------------------------------------------------------------------------------ work

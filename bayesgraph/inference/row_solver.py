@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -51,6 +52,17 @@ class RowsWork(Work):
         targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]
 
+    @cached_property
+    def _complete(self) -> PlannedSlice:
+        """The submodel of rows that observe all variables of the pattern."""
+        return slice_of_case(self.model, self.pattern, getattr(self.question, "targets", ()))
+
+    def _ready(self, evidence: Evidence, partial: Sequence[Variable]) -> PlannedSlice:
+        """Return the submodel of rows; `evidence` has no column that all of them lack."""
+        if not partial and len(evidence.columns) == len(self.pattern.observed):
+            return self._complete
+        return planned_slice(self.model, evidence, partial, self._keep)
+
     def _run(self, case: Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
@@ -92,24 +104,24 @@ class RowsWork(Work):
             The submodel that answers the rows by variable elimination; None for rows that one
             compiled program answers together.
         """
-        model, keep = self.model, self._keep
+        model = self.model
         evidence, partial = evidence.split()
         together = model.compiled is not None and not evidence.likelihoods
-        ready = planned_slice(model, evidence, partial, keep)
+        ready = self._ready(evidence, partial)
         if evidence.n_rows == 1:
             # If variables must be summed out of tables, a compiled program does it.
             yield slice(0, 1), evidence, None if together and ready.plan.steps else ready
             return
-        whole = ready if not partial else planned_slice(model, evidence, (), keep)
-        step = min(
-            _MAXIMUM_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // max(1, len(whole.slice.scopes)))
-        )
+        whole = ready if not partial else self._ready(evidence, ())
+        # What has no free variable, such as the tables of observed roots, is one sum for each row.
+        n_factors = max(1, sum(map(bool, whole.slice.scopes)))
+        step = min(_MAXIMUM_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // n_factors))
         for start in range(0, evidence.n_rows, step):
             stretch = slice(start, min(start + step, evidence.n_rows))
             rows = np.arange(stretch.start, stretch.stop)
             block = evidence if len(rows) == evidence.n_rows else evidence.rows(stretch)
             trimmed, partial = block.split()
-            ready = planned_slice(model, trimmed, partial, keep)
+            ready = self._ready(trimmed, partial)
             blocking = ready.slice.blocking
             complete = np.ones(len(rows), dtype=bool)
             for variable in blocking:
@@ -120,7 +132,7 @@ class RowsWork(Work):
                     continue
                 gone = blocking if is_open else ()
                 seen = trimmed.without(gone) if gone else trimmed
-                largest = planned_slice(model, seen, (), keep).plan.largest_table
+                largest = self._ready(seen, ()).plan.largest_table
                 size = max(1, min(step, _BLOCK_ENTRIES // largest))
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
@@ -128,7 +140,7 @@ class RowsWork(Work):
                         yield stretch, trimmed, None if is_open and together else ready
                     else:
                         chosen_rows, left = block.rows(part).split()
-                        own = planned_slice(model, chosen_rows, left, keep)
+                        own = self._ready(chosen_rows, left)
                         yield rows[part], chosen_rows, None if is_open and together else own
 
 

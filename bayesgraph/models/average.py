@@ -234,6 +234,14 @@ class Member:
         self.weight = weight
         self._average = average
 
+    @cached_property
+    def _places(self) -> dict[int, int] | None:
+        """Index in the network of each variable; None unless average and network have the same."""
+        variables, own = self._average.variables, self.network.variables
+        if set(variables) != set(own):
+            return None
+        return {at: self.network.number[v.name] for at, v in enumerate(variables)}
+
     def has(self, name: Name) -> bool:
         """Tell whether the network has a variable with this name."""
         return name in self.network.number
@@ -248,6 +256,8 @@ class Member:
 
         Variables that the network lacks are left out.
         """
+        if self._places is not None:
+            return case.renumbered(self._places)
         hard: dict[int, Any] = {}
         soft: dict[int, Floats] = {}
         for place, value in case.hard.items():
@@ -282,6 +292,8 @@ class Member:
 
         Variables that the network lacks are left out.
         """
+        if self._places is not None:
+            return rows
         columns: dict[Variable, NDArray[Any]] = {}
         for whole, column in rows.columns.items():
             if self.has(whole.name):

@@ -66,10 +66,21 @@ def test_text_is_found_among_states(rows):
         check((TEXT, MORE), matrix.astype(str))
 
 
+mixed = st.sampled_from([2.0, 0, 8, -3, 7.5, None, np.nan])
+
+
+@given(st.lists(st.tuples(words, mixed), min_size=1))
+def test_text_and_numbers_are_found_among_states_and_intervals(rows):
+    check((TEXT, bg.Binned("b", [0, 7.5])), np.array(rows, dtype=object))
+
+
 ONE_BY_ONE = {
     "two kinds": ((WHOLE, bg.Continuous("a")), [[3.0, 1.0]]),
     "intervals and states": ((WHOLE, bg.Binned("a", [1])), [[3.0, 1.0]]),
     "numbers among text": ((TEXT, MORE), np.array([["a", 3]], dtype=object)),
+    "text for intervals": ((TEXT, bg.Binned("b", [1])), np.array([["a", "3"]], dtype=object)),
+    "truth for intervals": ((TEXT, bg.Binned("b", [1])), np.array([["a", True]], dtype=object)),
+    "infinite object": ((TEXT, bg.Binned("b", [1])), np.array([["a", np.inf]], dtype=object)),
     "text for numbers": ((WHOLE, NUMBERS), np.array([["a", "b"]], dtype=object)),
     "equal states": ((bg.Discrete("e", [1, 1.0]), WHOLE), [[1.0, 3.0]]),
     "truth values": ((bg.Discrete("e", [True, 2]), WHOLE), [[1, 3]]),

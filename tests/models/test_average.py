@@ -39,6 +39,22 @@ def test_a_posterior_is_the_weighted_mean(members, evidence):
     np.testing.assert_allclose(average.marginals(evidence)["c"].probabilities, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "evidence", [{}, {"a": "p"}, {"x": 0.7, "a": "q"}, {"a": {"p": 1, "q": 2, "r": 0}}]
+)
+def test_members_may_order_the_same_variables_differently(members, evidence):
+    one, two = members
+    turned = bg.BayesianNetwork(two.cpds, order=two.variables[::-1])
+    average, expected = (bg.PosteriorAverage([one, m], [1, 3]) for m in (turned, two))
+    found = average.query("c", evidence).probabilities
+    np.testing.assert_array_equal(found, expected.query("c", evidence).probabilities)
+    frame = {"x": [0.0, 1.0, None], "a": ["p", None, "q"]}
+    for target in ("c", "a"):
+        np.testing.assert_array_equal(
+            average.query_rows(target, frame), expected.query_rows(target, frame)
+        )
+
+
 def test_weights_do_not_move_with_the_evidence(members):
     """That is what tells an average from a mixture."""
     average = bg.PosteriorAverage(members)
