@@ -42,8 +42,8 @@ class Trees:
         Groups of states that go left, as bits: group g goes left if bit g is set.
     below : ndarray of int32, shape (n_nodes,)
         The left child node of a split (the right one follows it); at leaves the row of `values`.
-    values : ndarray, shape (n_leaves, n_states)
-        Distributions of the child variable at the leaves.
+    values : ndarray, shape (n_distributions, n_states)
+        Distributions of the child variable at the leaves, which may share them.
     groups : ndarray of uint8, shape (sum of the parents' numbers of states,)
         Group of each state, one parent after the other; at most 62 groups for each parent.
     """
@@ -68,32 +68,31 @@ class Trees:
         found[inner, 1] = self.states[inner]
         return found.astype(np.uint64)
 
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int(np.count_nonzero(self.feature < 0))
+
     def means(self, codes: NDArray[np.uint8], share: Floats) -> Floats:
         """Return the mean of the trees' distributions for each row, shape (n_rows, n_states).
 
         Parameters
         ----------
-        codes : ndarray of uint8, shape (n_rows, n_parents)
+        codes : ndarray of uint8, shape (n_parents, n_rows)
             Groups of the parents' states; a row takes both branches where one is missing, 255.
         share : ndarray, shape (n_nodes,)
             Weight of the left branch where the parent is missing.
         """
-        total = np.zeros((len(codes), self.values.shape[1]))
+        n_rows = codes.shape[1]
+        total = np.zeros((n_rows, self.values.shape[1]))
+        walked = self.roots, self.steps, self.below, self.depth, share, self.values
 
         def part(begin: int, end: int) -> None:
-            kernels.add_leaves(
-                total[begin:end],
-                codes[begin:end],
-                self.roots,
-                self.steps,
-                self.below,
-                self.depth,
-                share,
-                self.values,
-            )
+            kernels.add_leaves(total, codes, *walked, begin, end)
 
-        over_rows(part, len(codes), _MIN_ROWS, kernels.TOGETHER)
-        return total / len(self.roots)
+        over_rows(part, n_rows, _MIN_ROWS, kernels.TOGETHER)
+        total /= len(self.roots)
+        return total
 
     def left_shares(self, distributions: Mapping[int, NDArray[Any]]) -> Floats:
         """Return P(left branch | earlier splits on the path) at splits on missing parents.
@@ -180,13 +179,18 @@ class TreeAverageCPD(RootSummingCPD):
     @property
     def n_parameters(self) -> int:
         """Number of free probabilities: n_states - 1 for each leaf."""
-        return len(self.trees.values) * (self.variable.cardinality - 1)
+        return self.trees.n_leaves * (self.variable.cardinality - 1)
 
     @cached_property
-    def groups(self) -> dict[Variable, NDArray[np.uint8]]:
-        """The group of each state of each parent, and 255 as the last entry, for missing values."""
-        parts = zip(self.parents, _by_parent(self.trees.groups, self.parents), strict=True)
-        return {parent: np.append(part, kernels.MISSING) for parent, part in parts}
+    def groups(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The groups of the states of all parents, and where those of each parent begin.
+
+        The group of a missing value, 255, stands before those of each parent.
+        """
+        parts = [np.append(kernels.MISSING, g) for g in _by_parent(self.trees.groups, self.parents)]
+        sizes = np.array([len(part) for part in parts], dtype=np.int64)
+        joined = np.concatenate([*parts, np.empty(0, dtype=np.uint8)])
+        return joined, np.cumsum(sizes) - sizes + 1
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
         """Return a CPD that sums out the given root parents where they are missing.
@@ -203,10 +207,11 @@ class TreeAverageCPD(RootSummingCPD):
         """
         known, share = self._shares
         if share is None or any(known.get(parent) is not root for parent, root in roots.items()):
+            parts = zip(self.parents, _by_parent(self.trees.groups, self.parents), strict=True)
             groups = {
-                place: np.bincount(self.groups[p][:-1], state_probabilities(roots[p]))
-                for place, p in enumerate(self.parents)
-                if p in roots
+                place: np.bincount(part, state_probabilities(roots[parent]))
+                for place, (parent, part) in enumerate(parts)
+                if parent in roots
             }
             share = self.trees.left_shares(groups)
             self._shares = dict(roots), share
@@ -226,20 +231,33 @@ class TreeAverageCPD(RootSummingCPD):
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
         roots = self.trees.roots[random.integers(len(self.trees.roots), size=n)]
-        leaves = kernels.leaves_of(self.codes(parents, n), roots, self.trees.steps)
+        states = np.empty((len(self.parents), n), dtype=np.int64)
+        for row, parent in zip(states, self.parents, strict=True):
+            row[:] = parents[parent]
+        codes = self.codes(range(len(states)), states)
+        leaves = kernels.leaves_of(codes, roots, self.trees.steps)
         return draw_states(self.trees.values, self.trees.below[leaves], random)
 
-    def codes(self, columns: Columns, n_rows: int) -> NDArray[np.uint8]:
-        """Return the groups of the parents' states, 255 where missing, (n_rows, n_parents)."""
-        found = np.full((n_rows, len(self.parents)), kernels.MISSING)
-        for place, parent in enumerate(self.parents):
-            if parent in columns:
-                found[:, place] = self.groups[parent][columns[parent]]
+    def codes(self, places: Sequence[int], states: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the groups of the parents' states, 255 where missing, (n_parents, n_rows).
+
+        Parameters
+        ----------
+        places : sequence of int
+            Indices of the parents whose states are given; those of others are missing.
+        states : ndarray of int, shape (len(places), n_rows)
+            State codes, -1 where missing.
+        """
+        groups, first = self.groups
+        if len(places) == len(self.parents):
+            return np.asarray(groups.take(first[:, None] + states))
+        found = np.full((len(self.parents), states.shape[1]), kernels.MISSING)
+        found[places] = groups.take(first[places][:, None] + states)
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the trees; see CPD."""
-        return {name: np.asarray(getattr(self.trees, name)) for name in _KINDS}
+        """Return the arrays of the trees, integers in the smallest type for them; see CPD."""
+        return {name: _narrowed(getattr(self.trees, name)) for name in _KINDS}
 
     @classmethod
     def from_arrays(
@@ -259,7 +277,7 @@ class TreeAverageCPD(RootSummingCPD):
         )
         order = np.argsort(-splits, kind="stable")[:max_rows].tolist()
         rows = [[str(self.parents[j].name), f"{splits[j]:,}"] for j in order]
-        n, leaves = len(self.trees.roots), len(self.trees.values)
+        n, leaves = len(self.trees.roots), self.trees.n_leaves
         note = f"{n:,} trees with {leaves:,} leaves, at most {self.trees.depth} splits deep"
         return Description(["parent", "splits"], rows, None, note)
 
@@ -269,11 +287,22 @@ class _SummedAverage(RootsSummed):
 
     source: TreeAverageCPD
 
+    @cached_property
+    def _places(self) -> list[int]:
+        """Index of each parent among those of the original CPD."""
+        return [self.source.parents.index(parent) for parent in self.discrete_parents]
+
     def _add(
         self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int
     ) -> None:
-        fixed: dict[Variable, Any] = {p: np.array([code]) for p, code in codes.items()}
-        groups = self.source.codes({**evidence.columns, **fixed}, n_rows)
+        parents = self.discrete_parents
+        if codes:
+            states = np.empty((len(parents), n_rows), dtype=np.int64)
+            for row, parent in zip(states, parents, strict=True):
+                row[:] = codes[parent] if parent in codes else evidence.columns[parent]
+        else:
+            states = evidence.matrix(parents).T if parents else np.empty((0, n_rows), np.int64)
+        groups = self.source.codes(self._places, states)
         logs = log_of(self.source.trees.means(groups, self._share))
         child = evidence.columns.get(self.variable)
         if child is None:
@@ -289,6 +318,17 @@ def _by_parent(groups: NDArray[Any], parents: Sequence[Discrete]) -> list[NDArra
     """Return the part of an array over all states of all parents that belongs to each parent."""
     ends = np.cumsum([0] + [parent.cardinality for parent in parents])
     return [groups[a:b] for a, b in pairwise(ends.tolist())]
+
+
+def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return signed integers in the smallest type that holds them, and other arrays as they are."""
+    if array.dtype.kind != "i":
+        return array
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    return array.astype(
+        next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    )
 
 
 def _checked(trees: Trees, variable: Discrete, parents: Sequence[Discrete], what: str) -> Trees:
@@ -349,11 +389,15 @@ def _check_links(trees: Trees, n_parents: int, what: str) -> None:
             f"is reached {visits[at]} times."
         )
     leaves = left[~inner]
-    if len(leaves) != len(trees.values) or not np.array_equal(np.sort(leaves), range(len(leaves))):
+    at = _first((leaves < 0) | (leaves >= len(trees.values)))
+    if at >= 0:
         raise CPDError(
-            f"{what}: each of the {len(leaves)} leaves has one of the {len(trees.values)} rows of "
-            "values to itself; below takes its number at leaves."
+            f"{what}: below takes at leaves rows of values, 0 to {len(trees.values) - 1}; got "
+            f"{leaves[at]}."
         )
+    at = _first(np.bincount(leaves, minlength=len(trees.values)) == 0)
+    if at >= 0:
+        raise CPDError(f"{what}: each row of values belongs to a leaf; row {at} does not.")
 
 
 def _check_groups(trees: Trees, parents: Sequence[Discrete], what: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, TreeAverageCPD, TreeCPD
 from bayesgraph.errors import LossyExportError
@@ -164,11 +165,17 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
         **child,
         "parents": [at[parent] for parent in cpd.parents],
         **{
-            key: arrays.add(f"{name}.{key}", array)
+            key: arrays.add(_group(f"{name}.{key}", array), array)
             for key, array in cpd.to_arrays().items()
             if array.size or key not in cpd.optional_arrays
         },
     }
+
+
+def _group(name: str, array: NDArray[Any]) -> str:
+    """Return the name of the group of an array: small integers have a group for each size."""
+    is_small = array.dtype.kind == "i" and array.dtype.itemsize < 8
+    return f"{name}.{array.dtype}" if is_small else name
 
 
 def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD:

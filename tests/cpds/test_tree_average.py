@@ -81,7 +81,7 @@ def drawn_columns(random, cpd, n, share=1.0):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n_rows", [1, 7, 12, 19])
+@pytest.mark.parametrize("n_rows", [1, 7, 19, 200])
 def test_rows_reach_the_leaves_that_a_walk_reaches(seed, n_rows):
     cpd, random = random_cpd(seed), np.random.default_rng(seed)
     columns = drawn_columns(random, cpd, n_rows)
@@ -121,6 +121,31 @@ def test_many_rows_answer_as_single_ones():
     rows = [0, 7, kernels.TOGETHER - 1, kernels.TOGETHER, n - 14, n - 1]
     part = cpd.potential(Evidence(len(rows), {p: c[rows] for p, c in columns.items()}))
     np.testing.assert_array_equal(whole[rows], part.log_values)
+    for row in rows:
+        one = cpd.potential(Evidence(1, {p: c[[row]] for p, c in columns.items()}))
+        np.testing.assert_array_equal(whole[[row]], one.log_values)
+
+
+def test_the_leaves_of_many_trees_are_added_in_their_order():
+    """Few rows wait for those of other trees; some trees here are leaves."""
+    cpd, random = random_cpd(6, n_trees=300, depth=3), np.random.default_rng(6)
+    assert (cpd.trees.feature[cpd.trees.roots] < 0).any()
+    columns = drawn_columns(random, cpd, 300)
+    whole = cpd.potential(Evidence(300, columns)).log_values
+    for n in (1, 5, 19, 21):
+        part = cpd.potential(Evidence(n, {p: c[:n] for p, c in columns.items()}))
+        np.testing.assert_array_equal(part.log_values, whole[:n])
+
+
+def test_leaves_may_share_a_distribution():
+    shared = made(below=[1, 0, 3, 1, 0, 1], values=GOOD["values"][:2])
+    alone = made(values=[GOOD["values"][k] for k in (0, 1, 0, 1)])
+    assert shared.n_parameters == alone.n_parameters == 4
+    np.testing.assert_array_equal(average_table(shared).values, average_table(alone).values)
+    for evidence in (Evidence(1, {}), Evidence(1, {shared.parents[0]: np.array([2])})):
+        np.testing.assert_array_equal(
+            shared.potential(evidence).log_values, alone.potential(evidence).log_values
+        )
 
 
 # --------------------------------------------------------------------------------------- networks
@@ -233,6 +258,22 @@ def test_files_keep_every_byte(tmp_path):
     assert (tmp_path / "a.bayesgraph").read_bytes() == (tmp_path / "b.bayesgraph").read_bytes()
 
 
+def test_files_hold_averages_of_different_sizes(tmp_path):
+    one, two = random_network(3), random_network(4, n_trees=400)
+    cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.TreeAverageCPD)]
+    assert len({cpd.to_arrays()["below"].dtype for cpd in cpds}) == 2
+    average = bg.PosteriorAverage([one, two])
+    average.save(tmp_path / "a.bayesgraph")
+    assert bg.load(tmp_path / "a.bayesgraph") == average
+
+
+def test_files_take_few_bytes_for_small_numbers():
+    cpd = random_cpd(4)
+    kinds = {name: array.dtype.itemsize for name, array in cpd.to_arrays().items()}
+    assert kinds["feature"] == kinds["states"] == 1
+    assert bg.TreeAverageCPD.from_arrays([cpd.variable], cpd.parents, cpd.to_arrays()) == cpd
+
+
 def test_it_prints_its_size_and_its_splits():
     cpd = random_cpd(0)
     text = str(cpd)
@@ -275,7 +316,7 @@ BAD = {
     "a negative root": {"roots": [0, -1]},
     "a leaf of no row": {"below": [1, 0, 3, 1, 2, 4]},
     "a leaf of a negative row": {"below": [1, -1, 3, 1, 2, 3]},
-    "a row of two leaves": {"below": [1, 0, 3, 1, 2, 2]},
+    "a row of two leaves, and one of none": {"below": [1, 0, 3, 1, 2, 2]},
     "a row of no leaf": {"values": [*GOOD["values"], [0.5, 0.5]]},
     "fewer groups": {"groups": [0, 1, 1, 0]},
     "too many groups": {"groups": [0, 62, 1, 0, 1]},
@@ -297,7 +338,7 @@ def made(**arrays):
 def test_good_arrays_are_taken():
     cpd = made()
     assert cpd.trees.depth == 2
-    assert not any(array.flags.writeable for array in cpd.to_arrays().values())
+    assert not any(getattr(cpd.trees, name).flags.writeable for name in GOOD)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -336,7 +377,8 @@ def test_numbers_are_refused():
 def test_both_tiers_give_the_same_bits():
     cpd, random = random_cpd(11), np.random.default_rng(11)
     trees = cpd.trees
-    codes = cpd.codes(drawn_columns(random, cpd, 50, share=0.8), 50)
+    states = np.array(list(drawn_columns(random, cpd, 150, share=0.8).values()))
+    codes = cpd.codes(range(len(states)), states)
     shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
     found = []
     for tier in ("interpreted", "compiled"):
@@ -344,11 +386,11 @@ def test_both_tiers_give_the_same_bits():
         for j, own in shares.items():
             arrays = trees.feature, trees.states, trees.below
             getattr(kernels.left_shares, tier)(j, own, *arrays, share)
-        out = np.zeros((50, 3))
+        out = np.zeros((150, 3))
         below, depth = trees.below, trees.depth
         arguments = codes, trees.roots, trees.steps, below, depth, share, trees.values
-        getattr(kernels.add_leaves, tier)(out, *arguments)
-        roots = np.full(50, trees.roots[1])
+        getattr(kernels.add_leaves, tier)(out, *arguments, 0, 150)
+        roots = np.full(150, trees.roots[1])
         leaves = getattr(kernels.leaves_of, tier)(
             np.where(codes == kernels.MISSING, 0, codes), roots, trees.steps
         )

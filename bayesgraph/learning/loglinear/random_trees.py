@@ -23,6 +23,8 @@ _MAX_NUMBERS = 1 << 22
 _SEED = 20_011
 # Weight of the class frequencies in the distribution of a leaf, in rows.
 _PRIOR_ROWS = 0.5
+# Bound of the factors of hashes, and of hashes that have no rounding errors.
+_FACTORS, _EXACT = 1 << 36, 2.0**53
 
 
 def grow_trees(sample: Sample, n_trees: int) -> Trees:
@@ -44,7 +46,7 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
     used = informative(sample)
     views = [sample.views[j] for j in used]
     groups = [_groups(view) for view in views]
-    codes = np.ascontiguousarray(_grouped(groups, sample.codes[:, used]).T)
+    codes = _grouped(groups, sample.codes[:, used])
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
@@ -52,7 +54,7 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
         (codes == MISSING).any(axis=1),
         _cumulative(groups, views),
         sample.labels.astype(np.int64),
-        sample.weights * max(1.0, len(codes.T) / float(sample.weights.sum())),
+        sample.weights * max(1.0, codes.shape[1] / float(sample.weights.sum())),
         np.array([_SEED]),
         _n_tried(len(views)),
     )
@@ -96,11 +98,33 @@ def _joined(
     roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
     feature, states, below, counts = (np.concatenate(found) for found in zip(*parts, strict=True))
     shift = np.where(feature < 0, np.repeat(leaves, n_nodes), np.repeat(roots, n_nodes))
-    values = counts + _PRIOR_ROWS * prior
-    values /= values.sum(axis=1, keepdims=True)
     below += shift.astype(np.int32)
+    first, place = _distinct(counts)
+    below[feature < 0] = place[below[feature < 0]]
+    values = counts[first] + _PRIOR_ROWS * prior
+    values /= values.sum(axis=1, keepdims=True)
     feature = np.append(used, -1)[feature].astype(np.int32)
     return Trees(roots.astype(np.int32), feature, states, below, values, groups)
+
+
+def _distinct(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the index of the first of equal rows of whole numbers, and each row's place there.
+
+    Where two rows have one hash, or numbers are so large that hashes would depend on the order of
+    summation, all rows are returned.
+    """
+    marks = _hashes(counts)
+    _, first, place = np.unique(marks, return_index=True, return_inverse=True)
+    if marks.max() >= _EXACT or not np.array_equal(counts[first[place]], counts):
+        return np.arange(len(counts)), np.arange(len(counts))
+    return first, place
+
+
+def _hashes(counts: Floats) -> Floats:
+    """Return the sum of each row's numbers times random whole numbers, shape (n_rows,)."""
+    random = np.random.RandomState(0)
+    factors = random.randint(1, _FACTORS, size=counts.shape[1], dtype=np.int64)
+    return np.asarray(counts @ factors.astype(np.float64))
 
 
 def mean_distributions(trees: Trees, sample: Sample) -> Floats:
@@ -114,7 +138,7 @@ def mean_distributions(trees: Trees, sample: Sample) -> Floats:
     """
     groups = [_groups(view) for view in sample.views]
     codes = _grouped(groups, sample.codes)
-    missing = np.flatnonzero((codes == MISSING).any(axis=0)).tolist()
+    missing = np.flatnonzero((codes == MISSING).any(axis=1)).tolist()
     shares = {j: np.bincount(groups[j], sample.views[j].share) for j in missing}
     return trees.means(codes, trees.left_shares(shares))
 
@@ -131,10 +155,10 @@ def _groups(view: View) -> NDArray[np.uint8]:
 
 
 def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.uint8]:
-    """Return the groups of the rows' states, 255 where missing, shape (n_rows, n_features)."""
-    found = np.empty(codes.shape, dtype=np.uint8)
+    """Return the groups of the rows' states, 255 where missing, shape (n_features, n_rows)."""
+    found = np.empty(codes.shape[::-1], dtype=np.uint8)
     for place, group in enumerate(groups):
-        found[:, place] = np.append(group, MISSING)[codes[:, place]]
+        found[place] = np.append(group, MISSING)[codes[:, place]]
     return found
 
 

@@ -230,3 +230,23 @@ def test_rows_of_weight_zero_say_nothing():
         grow_trees(given.weighing(given.weights), 5),
         grow_trees(sample_of(features, codes[kept], labels[kept]), 5),
     )
+
+
+# ------------------------------------------------------------------------- shared distributions
+
+
+def test_leaves_of_equal_counts_share_a_distribution(monkeypatch):
+    features, codes, labels = table(9, n=300)
+    sample = sample_of(features, codes, labels)
+    trees = grow_trees(sample, 20)
+    assert len(np.unique(trees.values, axis=0)) == len(trees.values) < trees.n_leaves / 4
+    # As if all counts had one hash.
+    monkeypatch.setattr(random_trees, "_hashes", lambda counts: np.zeros(len(counts)))
+    apart = grow_trees(sample, 20)
+    assert len(apart.values) == apart.n_leaves == trees.n_leaves
+    np.testing.assert_array_equal(
+        mean_distributions(trees, sample), mean_distributions(apart, sample)
+    )
+    monkeypatch.undo()
+    many = grow_trees(replace(sample, weights=sample.weights * 1e9), 2)
+    assert len(many.values) == many.n_leaves  # hashes would not be exact
