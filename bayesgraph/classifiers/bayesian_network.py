@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from functools import partial
+from numbers import Real
 from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bayesgraph.checks import whole_number
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, RoundFrequency
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import (
@@ -19,6 +22,7 @@ from bayesgraph.classifiers.network_classifier import (
     check_statistics,
 )
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
+from bayesgraph.classifiers.updates import one_at_a_time
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.classifiers.weights import prior_of, shifted, with_class_weights
 from bayesgraph.datasets import DatasetSource
@@ -30,7 +34,7 @@ from bayesgraph.learning.exponents import (
     exponents_between,
     weighted_network,
 )
-from bayesgraph.learning.loglinear import Choice, train_network
+from bayesgraph.learning.loglinear import Choice, Effort, Progress, train_network
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.learning.structure import (
     LEARNERS,
@@ -87,6 +91,14 @@ class BayesianNetworkClassifier(ColumnClassifier):
         BayesianNetwork, else a PosteriorAverage of that network and a network of the trees. The
         distributions at the leaves of all trees take at most 32 MB: where rows and classes are
         many, leaves keep more rows.
+    max_steps : int, optional
+        Maximum number of steps of a training to predict: evaluations of the loss on the rows, and
+        trees. Fewer penalties and structures are then compared, training stops at the best tables
+        so far, and there are fewer trees. The model has the same bits everywhere.
+    max_seconds : float, optional
+        Maximum time of a training to predict, from which on it ends as with `max_steps`; encoding
+        the rows and measuring pairs of features may take longer. The model then depends on the
+        speed of the machine: this is the one exception to fits that can be repeated.
     {parameters}
 
     Attributes
@@ -152,6 +164,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
     structure: Any = field(default="auto", kw_only=False)
     exponents: str | None = "auto"
     n_trees: int = 100
+    max_steps: int | None = None
+    max_seconds: float | None = None
 
     @property
     def _is_auto(self) -> bool:
@@ -225,11 +239,13 @@ class BayesianNetworkClassifier(ColumnClassifier):
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
         structure = None if self._is_auto else self._learner()(source, smoothing)
+        n_trees = 0 if structure is not None else self._checked_trees()
         found = train_network(
             source,
             structure,
-            n_trees=0 if structure is not None else self._checked_trees(),
+            n_trees=n_trees,
             merge=self.discretizer is None,
+            effort=self._effort(),
         )
         self.choice_, self.target_ = found.choice, target
         model: Any = found.network
@@ -265,6 +281,53 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
             raise DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
         return int(n)
+
+    def _effort(self) -> Effort:
+        """Return what a training may cost."""
+        steps: Any = self.max_steps
+        if steps is not None:
+            steps = whole_number("max_steps=", "steps", steps, 1)
+        seconds: Any = self.max_seconds
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if seconds is not None and not (is_number and 0 < seconds < np.inf):
+            raise DataError(f"max_seconds= is a positive number of seconds; got {seconds!r}.")
+        return Effort(steps, seconds, self.__dict__.get("_progress"))
+
+    @one_at_a_time
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Learn structure and parameters; see NaiveBayesClassifier.fit.
+
+        An interrupted fit leaves the classifier unfitted.
+
+        Parameters
+        ----------
+        X, y, sample_weight, dry_run
+            As for all classifiers.
+        progress : callable, optional
+            Called as ``progress(share, phase)`` in a training to predict, with the share of its
+            work that is done, from 0 to 1, and the name of what is done next.
+
+        Returns
+        -------
+        self, or FitPrice
+        """
+        self.__dict__["_progress"] = progress
+        try:
+            return super().fit(X, y, sample_weight, dry_run=dry_run)
+        except KeyboardInterrupt:
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            raise
+        finally:
+            self.__dict__.pop("_progress", None)
 
     def to_factor_graph(self) -> FactorGraph:
         """Return the model as a factor graph of counted tables that are raised to exponents.

@@ -199,10 +199,19 @@ def fit(
         raise DataError(f"--cache goes with a folder or a glob; {data} is read once.")
     else:
         X, y = _features_and_labels(reading.table(data), target, drop, data)
-        classifier.fit(X, y)
+        _fit_table(classifier, X, y)
         n_rows = len(y)
     classifier.save(output)
     typer.echo(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {output}")
+
+
+def _fit_table(classifier: GraphClassifier, X: Any, y: Any) -> None:
+    """Fit a classifier on a table in memory, with a bar if it says how far it is."""
+    if "progress" not in inspect.signature(classifier.fit).parameters:
+        classifier.fit(X, y)
+        return
+    with cli.printing.fitted() as progress:
+        classifier.fit(X, y, progress=progress)
 
 
 def _fit_dataset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
 _MAX_STATES = 12
+# Seconds after which the bar of a fit appears.
+_SOON = 2.0
 _MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "parameters"
 
 
@@ -39,6 +42,23 @@ def folds_done(total: int) -> Iterator[Callable[[str], None]]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("cross-validating", total=total)
         yield lambda name: bar.update(task, advance=1, description=name)
+
+
+@contextmanager
+def fitted() -> Iterator[Callable[[float, str], None]]:
+    """Yield the `progress` of a fit: a bar on standard error, if that is a terminal.
+
+    It appears after a few seconds, and takes the share that is done and what is done next.
+    """
+    console, begin = Console(stderr=True), time.monotonic()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("fitting", total=1.0, visible=False)
+
+        def progress(share: float, phase: str) -> None:
+            is_long = time.monotonic() - begin > _SOON
+            bar.update(task, completed=share, description=phase, visible=is_long)
+
+        yield progress
 
 
 def _table(

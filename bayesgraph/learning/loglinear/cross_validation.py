@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.pair_trees import trees_of
 from bayesgraph.learning.loglinear.random_trees import (
     grow_trees,
@@ -105,10 +106,19 @@ class Folded:
         With fewer than two folds no candidates can be compared, see `is_empty`.
     pairs : tuple of pairs, optional
         Pairs of features that interact, instead of those of the best tree.
+    effort : Effort, optional
+        Where it is spent, training stops, and no further candidates are trained.
     """
 
-    def __init__(self, sample: Sample, n_folds: int, pairs: tuple[Pair, ...] | None = None) -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        n_folds: int,
+        pairs: tuple[Pair, ...] | None = None,
+        effort: Effort = UNBOUNDED,
+    ) -> None:
         self.sample = sample
+        self.effort = effort
         self._pairs = pairs
         held_out = [w for w in sample.folds(max(n_folds, 1)) if w.any()]
         left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
@@ -119,7 +129,7 @@ class Folded:
     def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
         if self._pairs is not None:
             return [{"given": self._pairs}] * len(self._seen)
-        return [trees_of(seen) for seen in self._seen]
+        return [trees_of(seen, self.effort) for seen in self._seen]
 
     @cached_property
     def held_out(self) -> Sample:
@@ -161,7 +171,7 @@ class Folded:
         candidate. After a candidate whose loss exceeds the minimum by more than `_PATIENCE`, no
         further candidates are trained.
         """
-        prior = self.sample.prior
+        prior, effort = self.sample.prior, self.effort
         terms = self._terms(structure)
         seen_rows = [seen.rows(t) for seen, t in zip(self._seen, terms, strict=True)]
         unseen_rows = [unseen.rows(t) for unseen, t in zip(self._unseen, terms, strict=True)]
@@ -169,6 +179,8 @@ class Folded:
         found: dict[Candidate, Floats] = {}
         best = np.inf
         for candidate in candidates:
+            if found and effort.is_spent:
+                break
             scores: list[Floats] = []
             before = list(models)
             for at in range(len(terms)):
@@ -178,7 +190,7 @@ class Folded:
                     # all folds.
                     begin = begin + (models[at - 1] - before[at - 1])
                 models[at] = train(
-                    own, seen_rows[at], prior, candidate.penalty(own), begin, ROUGHLY
+                    own, seen_rows[at], prior, candidate.penalty(own), begin, ROUGHLY, effort
                 )
                 effects = Normalised.of(own, models[at], prior).effects
                 scores.append(unseen_rows[at].scores(effects))
@@ -191,10 +203,12 @@ class Folded:
 
     def tree_posteriors(self, n_trees: int) -> Floats:
         """Return P(class | row) of held-out rows under random trees, shape (n_rows, n_classes)."""
-        parts = zip(self._seen, self._unseen, strict=True)
-        return np.concatenate(
-            [mean_distributions(grow_trees(seen, n_trees), unseen) for seen, unseen in parts]
-        )
+        found: list[Floats] = []
+        for seen, unseen in zip(self._seen, self._unseen, strict=True):
+            self.effort.enter("random trees", len(found), len(self._seen))
+            trees = grow_trees(seen, n_trees, self.effort)
+            found.append(mean_distributions(trees, unseen))
+        return np.concatenate(found)
 
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
@@ -214,11 +228,13 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
+    folded.effort.enter("single features")
     held_out = folded.scores("star", [Candidate("star", single) for single in _SINGLE])
     losses = {c: folded.loss(scores) for c, scores in held_out.items()}
     alone = min(losses, key=losses.__getitem__)
     structure = "star"
-    if folded.structures:
+    folded.effort.enter("pairs of features")
+    if folded.structures and not folded.effort.is_spent:
         probes = [Candidate(name, alone.single, _PROBE) for name in folded.structures]
         for probe in probes:
             losses[probe] = folded.loss(folded.scores(probe.structure, [probe])[probe])
@@ -246,14 +262,17 @@ def train_choice(
     choice: Choice,
     pairs: tuple[Pair, ...] | None = None,
     tolerance: float = TOLERANCE,
+    effort: Effort = UNBOUNDED,
+    phase: str = "all rows",
 ) -> tuple[Terms, Effects]:
     """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
     `pairs` has the interacting pairs of features if the structure was given; `tolerance` is that of
-    `train`.
+    `train`. Where `effort` is spent in a phase, training stops at the best parameters so far.
     """
+    effort.enter(phase, 0, len(choice.shares))
     if pairs is None and choice.structure != "star":
-        pairs = trees_of(sample)[choice.structure]
+        pairs = trees_of(sample, effort)[choice.structure]
     terms = Terms.of(sample.views, pairs or ())
     parts: list[tuple[float, Effects]] = []
     for structure in dict.fromkeys(c.structure for c in choice.shares):
@@ -261,7 +280,9 @@ def train_choice(
         rows, model = sample.rows(own), start(own, sample.prior)
         for candidate, share in choice.shares.items():
             if candidate.structure == structure:
-                model = train(own, rows, sample.prior, candidate.penalty(own), model, tolerance)
+                effort.enter(phase, len(parts), len(choice.shares))
+                penalty = candidate.penalty(own)
+                model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
     return terms, with_share(sample.rows(terms), Effects.mixed(terms, parts))
 

@@ -16,6 +16,7 @@ from bayesgraph.learning.loglinear.cross_validation import (
     choose,
     train_choice,
 )
+from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.merging import partition_of
 from bayesgraph.learning.loglinear.random_trees import grow_trees
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
@@ -63,6 +64,7 @@ def train_network(
     *,
     n_trees: int = 0,
     merge: bool = False,
+    effort: Effort = UNBOUNDED,
 ) -> Discriminative:
     """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
 
@@ -81,6 +83,9 @@ def train_network(
     merge : bool
         Whether neighbouring intervals with about equal effects become one, after which the tables
         are trained once more. The random trees keep all intervals.
+    effort : Effort, optional
+        What the training may cost. Where it is spent, fewer candidates are compared, training stops
+        at the best parameters so far, and there are fewer trees.
 
     Raises
     ------
@@ -103,16 +108,19 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs), n_trees)
+        choice = choose(Folded(small, n_folds, pairs, effort), n_trees)
         # What is merged takes a rough model only.
-        terms, effects = train_choice(sample, choice, pairs, ROUGHLY if merge else TOLERANCE)
-        trees = tree_network(own, sample, n_trees) if choice.tree_share else None
+        tolerance = ROUGHLY if merge else TOLERANCE
+        terms, effects = train_choice(sample, choice, pairs, tolerance, effort)
+        effort.enter("random trees of all rows")
+        trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:
             partition = partition_of(terms, effects, sample, _PRICE)
             sample = sample.merged(partition)
             own = own.merged(partition, sample)
             kept = terms.pairs if pairs is not None else _informative(terms.pairs, sample)
-            terms, effects = train_choice(sample, choice, kept)
+            phase = "merged intervals"
+            terms, effects = train_choice(sample, choice, kept, effort=effort, phase=phase)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
@@ -121,12 +129,15 @@ def train_network(
     return Discriminative(network, structure, choice, trees)
 
 
-def tree_network(own: Canonical, sample: Sample, n_trees: int) -> BayesianNetwork:
+def tree_network(
+    own: Canonical, sample: Sample, n_trees: int, effort: Effort = UNBOUNDED
+) -> BayesianNetwork:
     """Return a network whose class is distributed as the average of random trees says.
 
-    The features are its parents and independent of each other.
+    The features are its parents and independent of each other. Where `effort` is spent, there are
+    fewer trees.
     """
-    trees = grow_trees(sample, n_trees)
+    trees = grow_trees(sample, n_trees, effort)
     ends = np.cumsum([view.variable.cardinality for view in sample.views])[:-1]
     groups, parents, cpds = [], [], []
     for view, group in zip(sample.views, np.split(trees.groups, ends), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from bayesgraph.encoding import Table
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.information import discrete_scores
 from bayesgraph.learning.loglinear import kernels
+from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import Normalised, log_loss, start, train
@@ -30,7 +32,7 @@ _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
 _FIRST = 10.0
 
 
-def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
+def trees_of(sample: Sample, effort: Effort = UNBOUNDED) -> dict[str, tuple[Pair, ...]]:
     """Return the feature pairs of a maximum spanning tree for each of two interaction measures.
 
     The measures are the conditional mutual information ("information") and the score test against
@@ -41,7 +43,11 @@ def trees_of(sample: Sample) -> dict[str, tuple[Pair, ...]]:
     cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
     found: dict[str, tuple[Pair, ...]] = {}
-    for name, measure in (("information", information_gains), ("residual", residual_gains)):
+    measures: dict[str, Callable[[Sample], Floats]] = {
+        "information": information_gains,
+        "residual": partial(residual_gains, effort=effort),
+    }
+    for name, measure in measures.items():
         gains = np.asarray(np.where(allowed, measure(sample), 0.0), dtype=np.float64)
         gains = gains.round(_TIE_DECIMALS)
         found[name] = tuple(sorted(spanning_edges(gains, gains > 0)))
@@ -56,7 +62,7 @@ def _pair_codes(sample: Sample) -> NDArray[np.int32]:
     return grouped
 
 
-def residual_gains(sample: Sample) -> Floats:
+def residual_gains(sample: Sample, effort: Effort = UNBOUNDED) -> Floats:
     """Return the score-test gain of each pair of features over a model without pairs, (d, d).
 
     It is the score test of the pair's table against the residuals of the model without it (Rao
@@ -68,7 +74,7 @@ def residual_gains(sample: Sample) -> Floats:
     terms = Terms.of(sample.views, ())
     rows, prior = sample.rows(terms), sample.prior
     penalty = np.full(terms.n_parameters, _FIRST)
-    model = train(terms, rows, prior, penalty, start(terms, prior))
+    model = train(terms, rows, prior, penalty, start(terms, prior), effort=effort)
     residuals = rows.scores(Normalised.of(terms, model, prior).effects)
     log_loss(residuals, rows.labels, rows.weights)
     # With the residual r of a row of weight one, P (1 - P) = |r| (1 - |r|).

@@ -13,6 +13,7 @@ from bayesgraph.cpds.tree_average import MAX_GROUPS, Trees
 from bayesgraph.cpds.tree_average_kernels import MISSING
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear import random_tree_kernels as kernels
+from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.sample import Codes, Sample
 from bayesgraph.learning.loglinear.terms import View
 from bayesgraph.variables import Binned
@@ -27,7 +28,7 @@ _PRIOR_ROWS = 0.5
 _FACTORS, _EXACT = 1 << 36, 2.0**53
 
 
-def grow_trees(sample: Sample, n_trees: int) -> Trees:
+def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Trees:
     """Return random trees of the class given the features (Breiman 2001).
 
     Each tree sees rows that are drawn with replacement. Each split is the one with the lowest Gini
@@ -40,6 +41,8 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
     sample : Sample
         With at least one informative feature.
     n_trees : int
+    effort : Effort, optional
+        Where it is spent, there are fewer trees, at least one.
     """
     n_classes = sample.n_classes
     # Splits are chosen among informative features, so that others change nothing.
@@ -63,7 +66,8 @@ def grow_trees(sample: Sample, n_trees: int) -> Trees:
     leaves = np.empty((capacity, n_classes))
     least = 1.0
     parts: list[list[NDArray[Any]]] = []
-    while len(parts) < n_trees:
+    while len(parts) < n_trees and not (parts and effort.is_spent):
+        effort.step()
         n_nodes, n_leaves = kernels.grow(*rows, least, *nodes, leaves)
         if n_nodes:
             parts.append([*(array[:n_nodes].copy() for array in nodes), leaves[:n_leaves].copy()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -13,6 +14,7 @@ from scipy.optimize import minimize
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.loglinear import kernels
+from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort, Spent
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.parallel import at_once, over_rows
 
@@ -192,6 +194,7 @@ def train(
     penalty: Floats,
     begin: Floats,
     tolerance: float = TOLERANCE,
+    effort: Effort = UNBOUNDED,
 ) -> Floats:
     """Return the parameters that maximise the penalised conditional likelihood of the class.
 
@@ -212,6 +215,8 @@ def train(
         Initial values: the parameters of the tables, the slopes, and the bias last.
     tolerance : float
         Relative decrease of the objective at which the search stops.
+    effort : Effort, optional
+        Where it is spent, the search stops at the best parameters so far.
 
     Returns
     -------
@@ -220,25 +225,35 @@ def train(
     split = terms.n_parameters
     price = np.concatenate([penalty, np.full(len(begin) - split - 1, _SLOPE), [0.0]])[:, None]
     scale = _scale(terms, rows, prior, price[:-1])
+    first = (begin * scale).ravel()
+    best, least = first, np.inf
 
     def objective(x: Floats) -> tuple[float, Floats]:
+        nonlocal best, least
+        if effort.is_spent:
+            raise Spent
+        effort.step()
         parameters = x.reshape(begin.shape) / scale
         normalised = Normalised.of(terms, parameters, prior)
         loss, by_effects, by_bias = rows.loss_and_gradient(normalised.effects)
         pulled = price * parameters
         squares = pulled * parameters
         loss += 0.5 * float(np.sum(squares[:split]) + np.sum(squares[split:-1]))
+        if loss < least:
+            best, least = x.copy(), loss
         gradient = normalised.gradient(terms, by_effects, by_bias) + pulled
         return loss, (gradient / scale).ravel()
 
-    found = minimize(
-        objective,
-        (begin * scale).ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": _STEPS, "ftol": tolerance, "gtol": 1e-3},
-    )
-    return np.asarray(found.x).reshape(begin.shape) / scale
+    with suppress(Spent):
+        found = minimize(
+            objective,
+            first,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": _STEPS, "ftol": tolerance, "gtol": 1e-3},
+        )
+        best = np.asarray(found.x)
+    return best.reshape(begin.shape) / scale
 
 
 def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:

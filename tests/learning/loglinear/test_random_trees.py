@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.cpds.tree_average import MAX_GROUPS
-from bayesgraph.learning.loglinear import random_trees
+from bayesgraph.learning.loglinear import Effort, random_trees
 from bayesgraph.learning.loglinear.learner import tree_network
 from bayesgraph.learning.loglinear.random_trees import grow_trees, mean_distributions
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
@@ -250,3 +250,16 @@ def test_leaves_of_equal_counts_share_a_distribution(monkeypatch):
     monkeypatch.undo()
     many = grow_trees(replace(sample, weights=sample.weights * 1e9), 2)
     assert len(many.values) == many.n_leaves  # hashes would not be exact
+
+
+# ------------------------------------------------------------------------------------ the effort
+
+
+def test_there_are_fewer_trees_where_steps_are_few():
+    features, codes, labels = table(1)
+    sample = sample_of(features, codes, labels)
+    effort = Effort(max_steps=7)
+    few = grow_trees(sample, 20, effort)
+    assert len(few.roots) == 7
+    same(few, grow_trees(sample, 7))
+    assert len(grow_trees(sample, 20, effort).roots) == 1
