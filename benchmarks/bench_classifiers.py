@@ -73,6 +73,17 @@ def average(n: int, predicted: list[int], *, repeats: int) -> list[Row]:
     return rows
 
 
+def many_classes(n: int, d: int, n_classes: int) -> Row:
+    """Fit of the default on numbers around a centre of each class, beside a forest of 300 trees."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(n_classes, size=n)
+    X = 0.7 * rng.normal(size=(n_classes, d))[y] + rng.normal(size=(n, d))
+    ours = bg.BayesianNetworkClassifier()
+    peer = RandomForestClassifier(300, n_jobs=1, random_state=0)
+    fit = (lambda: ours.fit(X, y)), (lambda: peer.fit(X, y))
+    return pair(f"default {n:,} x {d}, {n_classes} classes", "fit", *fit, "sklearn", repeats=1)
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -82,6 +93,7 @@ def main() -> None:
     rows = tan(n, 64, predicted=few, repeats=repeats)
     many = [1_000] if chosen.quick else [1_000, 100_000]
     rows += average(n // 2, many, repeats=repeats)
+    rows += [many_classes(n // 5, 16, k) for k in (2, 8, 32, 100)]
     report(rows, chosen.json, ["pyagrum", "scikit-learn", "numpy", "numba"])
 
 
