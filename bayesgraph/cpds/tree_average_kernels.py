@@ -12,7 +12,7 @@ from bayesgraph.factors.algebra import Floats
 # and of the numbers that are summed for them, which stay in the second-level cache.
 TOGETHER, _SUMS = 1 << 15, 1 << 17
 # Number of rows from which on the rows at a node are divided among its child nodes.
-_MANY = np.uint64(12)
+_MANY = np.uint64(16)
 # Number of rows that go down from their nodes side by side, and number of their steps between two
 # looks at whether all are at leaves. The processor does not wait for the memory of one row if it
 # has others.
