@@ -1,6 +1,8 @@
 """Terms of a log-linear model: tables of single features and of pairs of features.
 
-States share parameters in groups. The cells of all tables are numbered consecutively.
+The table of a categorical feature has a parameter for each state, that of intervals has parameters
+of smooth functions of the rank. In tables of pairs, states share parameters in groups. The cells of
+all tables are numbered consecutively.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array, eye_array, hstack
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, Discrete
@@ -19,27 +21,28 @@ from bayesgraph.variables import Binned, Discrete
 Groups: TypeAlias = NDArray[np.intp]
 Pair: TypeAlias = tuple[int, int]
 
-# Maximum number of groups of intervals in the table of one feature, and in the table of a pair.
-_SINGLE, _PAIRED = 8, 5
+# Maximum number of cosines in the table of intervals, and of groups of intervals in that of a pair.
+_COSINES, _PAIRED = 16, 5
 # Maximum number of groups of categories of a feature in the table of a pair.
 _MAX_PAIRED = 12
 # Maximum absolute standardised position of an interval.
 _FURTHEST = 4.0
-# Number of decimals of positions, so that a change of units does not change them.
+# Number of decimals of positions and cosines: units and processors do not change them.
 _DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class View:
-    """A feature's groups of states that share parameters, and the positions of its intervals.
+    """A feature's functions of the state that have parameters, and positions of its intervals.
 
     Attributes
     ----------
     variable : Discrete
     share : ndarray, shape (n_states,)
         Relative frequency of each state, smoothed so that none is zero.
-    groups : ndarray of int, shape (n_states,)
-        Group of each state in the table of the single feature.
+    basis : csr_array, shape (n_states, n_parameters)
+        Functions of the state whose weighted sum, with parameters as weights, is the table of the
+        single feature: indicators of categories, or cosines of the rank of intervals.
     paired : ndarray of int, shape (n_states,)
         Group of each state in tables of pairs: the index of its row or column.
     position : ndarray, shape (n_states,), or None
@@ -49,7 +52,7 @@ class View:
 
     variable: Discrete
     share: Floats
-    groups: Groups
+    basis: Any
     paired: Groups
     position: Floats | None
 
@@ -60,15 +63,14 @@ class View:
 
 
 def view_of(variable: Discrete, counts: Floats) -> View:
-    """Return the groups and positions of a feature's states, given the rows in each state.
+    """Return the basis, groups and positions of a feature's states, given the rows in each state.
 
-    If there are many intervals, neighbouring intervals share a parameter; their positions still
-    distinguish them.
+    If there are many intervals, neighbouring intervals share a parameter in tables of pairs.
     """
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
-        all_states = np.arange(len(counts))
-        return View(variable, share, all_states, _frequent(counts, _MAX_PAIRED), None)
+        indicators = eye_array(len(counts), format="csr")
+        return View(variable, share, indicators, _frequent(counts, _MAX_PAIRED), None)
     return _interval_view(variable, share)
 
 
@@ -86,9 +88,22 @@ def merged_view(view: View, groups: Groups) -> View:
 
 
 def _interval_view(variable: Binned, share: Floats) -> View:
-    groups, paired = _merged(share, _SINGLE), _merged(share, _PAIRED)
     position = _positions(np.array(variable.cuts), share) if variable.cuts else None
-    return View(variable, share, groups, paired, position)
+    return View(variable, share, csr_array(_cosines(share)), _merged(share, _PAIRED), position)
+
+
+def _cosines(share: Floats) -> Floats:
+    """Return cosines of the ranks of intervals, the k-th divided by k, shape (n_states, n).
+
+    With a ridge penalty of their coefficients, the sum of the cosines has the penalty of a spline
+    of the rank whose first derivative is penalised (Wahba 1990, section 2.1): effects of
+    neighbouring intervals are drawn to each other. `share` has the relative frequency of each
+    interval; the rank of an interval is that of its middle row, from 0 to 1.
+    """
+    rank = np.cumsum(share) - share / 2
+    order = np.arange(1, min(_COSINES, len(share) - 1) + 1)
+    waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(rank, order))
+    return np.asarray(np.round((waves - share @ waves) / order, _DECIMALS))
 
 
 def _merged(share: Floats, n_groups: int) -> Groups:
@@ -134,9 +149,9 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
 class Terms:
     """Layout of the tables of a log-linear model: cells, parameters and groups of states.
 
-    The table of a feature has one cell per state: the parameter of the state's group plus, for
-    intervals, a slope times the state's position. The table of a pair has one cell, and one
-    parameter, per pair of groups.
+    The table of a feature has one cell per state: the parameters times the functions in its basis
+    plus, for intervals, a slope times the state's position. The table of a pair has one cell, and
+    one parameter, per pair of groups.
 
     Attributes
     ----------
@@ -147,7 +162,8 @@ class Terms:
     starts : ndarray of int, shape (n_features + n_pairs + 1,)
         Offset of the cells of each table, and the number of cells.
     loadings : csr_array, shape (n_cells, n_parameters + n_slopes)
-        Coefficient of each parameter (1 or 0) and of each slope (the position) in each cell.
+        Coefficient of each parameter (from its basis) and of each slope (the position) in each
+        cell.
     n_single, n_parameters : int
         Number of parameters of single features, which come first, and of all tables.
     share : ndarray, shape (n_cells,)
@@ -168,19 +184,19 @@ class Terms:
     @classmethod
     def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
         """Return the terms of a model with the given features and pairs of features."""
-        groups = [view.groups for view in views]
-        groups += [np.arange(views[i].n_paired * views[j].n_paired) for i, j in pairs]
         live = _live(views, pairs)
-        n_groups = [(int(g.max()) + 1) * use for g, use in zip(groups, live, strict=True)]
-        first = np.concatenate([[0], np.cumsum(n_groups)])
-        sizes = np.array([len(g) for g in groups], dtype=np.int64)
+        bases = [view.basis for view in views]
+        bases += [eye_array(views[i].n_paired * views[j].n_paired, format="csr") for i, j in pairs]
+        sizes = np.array([basis.shape[0] for basis in bases], dtype=np.int64)
+        used = [basis if use else _none(basis) for basis, use in zip(bases, live, strict=True)]
+        first = np.concatenate([[0], np.cumsum([basis.shape[1] for basis in used])])
         shares = [view.share for view in views]
         shares += [np.outer(_grouped(views[i]), _grouped(views[j])).ravel() for i, j in pairs]
         return cls(
             tuple(views),
             tuple(pairs),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            _loadings([g + at for g, at in zip(groups, first, strict=False)], live, views),
+            _loadings(used, views),
             int(first[len(views)]),
             int(first[-1]),
             np.concatenate(shares),
@@ -222,27 +238,22 @@ def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
     return np.array(single + [views[i].n_paired > 1 < views[j].n_paired for i, j in pairs], bool)
 
 
-def _loadings(
-    groups: Sequence[NDArray[np.intp]], live: NDArray[np.bool_], views: Sequence[View]
-) -> Any:
+def _none(basis: Any) -> Any:
+    """Return a basis of no functions for the cells of another."""
+    return csr_array((basis.shape[0], 0))
+
+
+def _loadings(bases: Sequence[Any], views: Sequence[View]) -> Any:
     """Return the sparse matrix of the coefficients of parameters and slopes in each cell.
 
-    `groups` has the parameter index of each cell of each table, `live` the informative tables.
+    `bases` has the basis of each table: its cells in terms of its parameters.
     """
-    column = np.concatenate(groups)
-    sizes = [len(g) for g in groups]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    used = np.flatnonzero(np.repeat(live, sizes))
-    rows, columns, values = [used], [column[used]], [np.ones(len(used))]
-    n_columns = int(column[used].max()) + 1 if len(used) else 0
-    for i, view in enumerate(views):
-        if view.position is not None:
-            rows.append(np.arange(starts[i], starts[i + 1]))
-            columns.append(np.full(len(view.position), n_columns))
-            values.append(view.position)
-            n_columns += 1
-    at = np.concatenate(rows), np.concatenate(columns)
-    return csr_array((np.concatenate(values), at), shape=(len(column), n_columns))
+    slopes = [
+        _none(view.basis) if view.position is None else csr_array(view.position[:, None])
+        for view in views
+    ]
+    slopes += [_none(basis) for basis in bases[len(views) :]]
+    return hstack([block_diag(bases), block_diag(slopes)], format="csr")
 
 
 def _grouped(view: View) -> Floats:

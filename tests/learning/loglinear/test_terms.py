@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loglinear_rows import make_sample, random_parameters
 
-from bayesgraph.learning.loglinear.terms import Terms
+from bayesgraph.learning.loglinear.terms import Terms, view_of
 from bayesgraph.learning.loglinear.training import Effects, Normalised
+from bayesgraph.variables import Binned
 
 PAIRS = ((0, 1), (1, 2))
 
@@ -55,14 +56,33 @@ def test_features_of_one_state_have_no_parameters():
     assert (terms.rows(sample.codes)[:, [1, 3, 4]] == -1).all()
 
 
-def test_intervals_share_parameters_and_have_a_slope():
+def test_intervals_have_cosines_of_their_ranks_and_a_slope():
     sample = make_sample((20,), n_rows=400, binned=(0,))
     (view,) = sample.views
     terms = Terms.of(sample.views, ())
-    assert terms.n_parameters == view.groups.max() + 1 == 8
+    assert terms.n_parameters == 16
     loadings = terms.loadings.toarray()
-    np.testing.assert_array_equal(loadings[:, :8].sum(axis=1), 1.0)
-    np.testing.assert_array_equal(loadings[:, 8], view.position)
+    np.testing.assert_allclose(view.share @ loadings, 0.0, atol=1e-9)
+    rank = np.cumsum(view.share) - view.share / 2
+    third = np.sqrt(2.0) * np.cos(3.0 * np.pi * rank) / 3.0
+    np.testing.assert_allclose(loadings[:, 2], third - view.share @ third)
+    np.testing.assert_array_equal(loadings[:, 16], view.position)
+
+
+@pytest.mark.parametrize("n_states", [2, 3, 5, 8])
+def test_few_intervals_have_any_effects(n_states):
+    sample = make_sample((n_states,), n_rows=400, binned=(0,))
+    basis = np.column_stack([np.ones(n_states), sample.views[0].basis.toarray()])
+    assert basis.shape == (n_states, n_states)
+    assert np.linalg.matrix_rank(basis) == n_states
+
+
+def test_effects_of_neighbouring_intervals_are_drawn_to_each_other():
+    """The penalty is that of the squared differences of a function of the rank, without a mean."""
+    view = view_of(Binned("x", range(1, 400)), np.full(400, 10.0))
+    basis = view.basis.toarray()
+    squares = 400 * np.diff(basis, axis=0).T @ np.diff(basis, axis=0)
+    np.testing.assert_allclose(squares, np.pi**2 * np.eye(16), atol=0.2)
 
 
 def test_a_mixture_adds_up_scores():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from loglinear_rows import make_sample, random_parameters
@@ -28,6 +30,23 @@ def test_train_is_logistic_regression_on_indicators(n_classes):
     # Two classes have twice the penalty there, as one column of coefficients for two of ours.
     peer = LogisticRegression(C=1 / 2.0 if n_classes > 2 else 1.0, tol=1e-8, max_iter=10_000)
     peer.fit(X, sample.labels, sample.weights)
+    found = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+    np.testing.assert_allclose(found, peer.predict_proba(X), atol=5e-3)
+
+
+def test_intervals_are_logistic_regression_on_cosines_of_ranks():
+    sample = make_sample((20,), 300, 3, binned=(0,))
+    (view,) = sample.views
+    flat = replace(sample, views=(replace(view, position=None),))
+    terms = Terms.of(flat.views, ())
+    rows, prior = flat.rows(terms), flat.prior
+    model = train(terms, rows, prior, np.full(16, 2.0), start(terms, prior))
+    scores = rows.scores(Normalised.of(terms, model, prior).effects)
+    rank = np.cumsum(view.share) - view.share / 2
+    orders = np.arange(1, 17)
+    X = np.sqrt(2.0) * np.cos(np.pi * rank[flat.codes] * orders) / orders
+    peer = LogisticRegression(C=1 / 2.0, tol=1e-8, max_iter=10_000)
+    peer.fit(X, flat.labels, flat.weights)
     found = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
     np.testing.assert_allclose(found, peer.predict_proba(X), atol=5e-3)
 
