@@ -43,6 +43,9 @@ _GAIN = 1e-4
 ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
 _MIN_SHARE, _MIN_TREE_SHARE = 1e-3, 0.05
+# Penalty of the squared distance of the sum of stacking weights from one, in nats: where models
+# separate the classes of all held-out rows, the sum would grow without limit.
+_SUM = 0.5
 # Weight of the prior of equal weights in the average, in nats: the held-out loss of the log-linear
 # model is a little too low, as its penalties were chosen by it.
 _EQUAL = 2.0
@@ -317,7 +320,9 @@ def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
     def objective(shares: Floats) -> tuple[float, Floats]:
         residuals = np.tensordot(shares, centred, 1)
         loss = log_loss(residuals, sample.labels, sample.weights)
-        return loss, np.tensordot(centred, residuals, 2)
+        excess = float(shares.sum()) - 1.0
+        gradient = np.tensordot(centred, residuals, 2) + 2.0 * _SUM * excess
+        return loss + _SUM * excess**2, gradient
 
     n = len(centred)
     found = minimize(

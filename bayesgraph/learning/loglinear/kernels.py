@@ -118,7 +118,7 @@ def pair_gains(
     Parameters
     ----------
     groups : ndarray of int, shape (n_rows, n_features)
-        Group index of each value in tables of pairs, -1 where missing.
+        Group of each value in the search for pairs, -1 where missing.
     cards : ndarray of int, shape (n_features,)
         Number of groups.
     residuals, spreads : ndarray, shape (n_rows, n_classes)

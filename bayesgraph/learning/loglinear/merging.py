@@ -63,12 +63,12 @@ def _tables_of(
     view = terms.views[feature]
     tables = list(zip(*(np.split(a, terms.starts[1:-1]) for a in (cells, curvature)), strict=True))
     found = [tables[feature]]
-    part = view.share / np.bincount(view.paired, view.share)[view.paired]
+    part = view.share / np.bincount(view.grid, view.share)[view.grid]
     for (i, j), table in zip(terms.pairs, tables[len(terms.views) :], strict=True):
         if feature in (i, j):
-            shape = terms.views[i].n_paired, terms.views[j].n_paired, -1
+            shape = len(terms.views[i].products), len(terms.views[j].products), -1
             grouped = (np.moveaxis(a.reshape(shape), int(feature == j), 0) for a in table)
-            values, weights = (a.reshape(len(a), -1)[view.paired] for a in grouped)
+            values, weights = (a.reshape(len(a), -1)[view.grid] for a in grouped)
             found.append((values, weights * part[:, None]))
     return found
 

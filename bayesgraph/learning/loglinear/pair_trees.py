@@ -55,7 +55,7 @@ def trees_of(sample: Sample, effort: Effort = UNBOUNDED) -> dict[str, tuple[Pair
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
-    """Return each value's group index in tables of pairs, (n_rows, n_features), -1 if missing."""
+    """Return each value's group in the search for pairs, (n_rows, n_features), -1 if missing."""
     grouped = np.empty(sample.codes.shape, dtype=np.int32, order="F")
     for j, view in enumerate(sample.views):
         grouped[:, j] = np.append(view.paired, -1)[sample.codes[:, j]]

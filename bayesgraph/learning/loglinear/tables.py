@@ -91,8 +91,8 @@ class _Forest:
         pairs: dict[Pair, Floats] = {}
         for table, (i, j) in zip(tables[len(singles) :], terms.pairs, strict=True):
             first, second = terms.views[i], terms.views[j]
-            groups = table.reshape(first.n_paired, second.n_paired, -1)
-            pairs[i, j] = groups[first.paired][:, second.paired]
+            groups = table.reshape(len(first.products), len(second.products), -1)
+            pairs[i, j] = groups[first.grid][:, second.grid]
         parent, order = _parents(terms)
         shares = _conditional_shares(terms, sample, parent)
         log_prior = np.log(sample.prior)
@@ -215,8 +215,8 @@ def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
 def _conditional_shares(terms: Terms, sample: Sample, parent: list[int | None]) -> list[Floats]:
     """Return each feature's distribution given its parent in the forest, pooled over classes.
 
-    It is estimated for the groups of states in tables of pairs. Within a group, the probability is
-    divided in proportion to the frequencies of its states.
+    It is estimated for the groups of states in the search for pairs. Within a group, the
+    probability is divided in proportion to the frequencies of its states.
     """
     found: list[Floats] = []
     for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):

@@ -1,8 +1,8 @@
 """Terms of a log-linear model: tables of single features and of pairs of features.
 
 The table of a categorical feature has a parameter for each state, that of intervals has parameters
-of smooth functions of the rank. In tables of pairs, states share parameters in groups. The cells of
-all tables are numbered consecutively.
+of smooth functions of the rank. The table of a pair has parameters of products of functions of its
+two features. The cells of all tables are numbered consecutively.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ from bayesgraph.variables import Binned, Discrete
 Groups: TypeAlias = NDArray[np.intp]
 Pair: TypeAlias = tuple[int, int]
 
-# Maximum number of cosines in the table of intervals, and of groups of intervals in that of a pair.
-_COSINES, _PAIRED = 16, 5
+# Maximum number of cosines in the table of intervals.
+_COSINES = 16
+# Maximum number of groups of intervals in the table of a pair, and maximum degree of polynomials.
+_GRID, _DEGREE = 16, 3
+# Maximum number of groups of intervals in the search for pairs.
+_PAIRED = 5
 # Maximum number of groups of categories of a feature in the table of a pair.
 _MAX_PAIRED = 12
 # Maximum absolute standardised position of an interval.
 _FURTHEST = 4.0
 # Number of decimals of positions and cosines: units and processors do not change them.
 _DECIMALS = 9
+# Minimum norm of what a power adds to lower powers, of numbers from -1 to 1.
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,12 @@ class View:
         Functions of the state whose weighted sum, with parameters as weights, is the table of the
         single feature: indicators of categories, or cosines of the rank of intervals.
     paired : ndarray of int, shape (n_states,)
+        Group of each state in the search for pairs.
+    grid : ndarray of int, shape (n_states,)
         Group of each state in tables of pairs: the index of its row or column.
+    products : ndarray, shape (number of groups in `grid`, n)
+        Functions of the group whose products with those of another feature have parameters in the
+        table of the pair: indicators of categories, or polynomials of the position of intervals.
     position : ndarray, shape (n_states,), or None
         Standardised middle of each interval (mean 0 and variance 1 over the rows); None for
         categories.
@@ -54,23 +65,23 @@ class View:
     share: Floats
     basis: Any
     paired: Groups
+    grid: Groups
+    products: Floats
     position: Floats | None
 
     @property
     def n_paired(self) -> int:
-        """Number of groups of the feature in tables of pairs."""
+        """Number of groups of the feature in the search for pairs."""
         return int(self.paired.max()) + 1
 
 
 def view_of(variable: Discrete, counts: Floats) -> View:
-    """Return the basis, groups and positions of a feature's states, given the rows in each state.
-
-    If there are many intervals, neighbouring intervals share a parameter in tables of pairs.
-    """
+    """Return the functions, groups and positions of a feature's states, given the rows in each."""
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
         indicators = eye_array(len(counts), format="csr")
-        return View(variable, share, indicators, _frequent(counts, _MAX_PAIRED), None)
+        groups = _frequent(counts, _MAX_PAIRED)
+        return View(variable, share, indicators, groups, groups, _indicators(groups), None)
     return _interval_view(variable, share)
 
 
@@ -89,7 +100,31 @@ def merged_view(view: View, groups: Groups) -> View:
 
 def _interval_view(variable: Binned, share: Floats) -> View:
     position = _positions(np.array(variable.cuts), share) if variable.cuts else None
-    return View(variable, share, csr_array(_cosines(share)), _merged(share, _PAIRED), position)
+    paired = grid = _merged(share, _PAIRED)
+    products = _indicators(grid)
+    if position is not None:
+        grid = _merged(share, _GRID)
+        products = _polynomials(position, share, grid)
+    return View(variable, share, csr_array(_cosines(share)), paired, grid, products, position)
+
+
+def _indicators(groups: Groups) -> Floats:
+    """Return the indicators of groups, one row and one column for each."""
+    return np.eye(int(groups.max()) + 1)
+
+
+def _polynomials(position: Floats, share: Floats, grid: Groups) -> Floats:
+    """Return polynomials of the mean position of groups, that of degree k divided by k.
+
+    Before the division they are orthonormal over the rows, and orthogonal to a constant.
+    """
+    weight = np.bincount(grid, share)
+    mean = np.bincount(grid, share * position) / weight
+    powers = np.vander(mean / np.abs(mean).max(), min(_DEGREE + 1, len(mean)), increasing=True)
+    root = np.sqrt(weight)[:, None]
+    orthonormal, triangle = np.linalg.qr(powers * root)
+    degree = np.flatnonzero(np.abs(np.diag(triangle)) > _LEAST)[1:]
+    return np.asarray(np.round(orthonormal[:, degree] / root / degree, _DECIMALS))
 
 
 def _cosines(share: Floats) -> Floats:
@@ -150,8 +185,8 @@ class Terms:
     """Layout of the tables of a log-linear model: cells, parameters and groups of states.
 
     The table of a feature has one cell per state: the parameters times the functions in its basis
-    plus, for intervals, a slope times the state's position. The table of a pair has one cell, and
-    one parameter, per pair of groups.
+    plus, for intervals, a slope times the state's position. The table of a pair has one cell per
+    pair of groups: the parameters times the products of functions of both features.
 
     Attributes
     ----------
@@ -186,7 +221,7 @@ class Terms:
         """Return the terms of a model with the given features and pairs of features."""
         live = _live(views, pairs)
         bases = [view.basis for view in views]
-        bases += [eye_array(views[i].n_paired * views[j].n_paired, format="csr") for i, j in pairs]
+        bases += [csr_array(np.kron(views[i].products, views[j].products)) for i, j in pairs]
         sizes = np.array([basis.shape[0] for basis in bases], dtype=np.int64)
         used = [basis if use else _none(basis) for basis, use in zip(bases, live, strict=True)]
         first = np.concatenate([[0], np.cumsum([basis.shape[1] for basis in used])])
@@ -221,9 +256,9 @@ class Terms:
         for j in range(n_features):
             cells[:, j] = np.where(codes[:, j] >= 0, codes[:, j] + self.starts[j], -1)
         for at, (i, j) in enumerate(self.pairs, start=n_features):
-            row = np.append(self.views[i].paired, -1)[codes[:, i]]
-            column = np.append(self.views[j].paired, -1)[codes[:, j]]
-            cell = self.starts[at] + row * self.views[j].n_paired + column
+            row = np.append(self.views[i].grid, -1)[codes[:, i]]
+            column = np.append(self.views[j].grid, -1)[codes[:, j]]
+            cell = self.starts[at] + row * len(self.views[j].products) + column
             cells[:, at] = np.where((row >= 0) & (column >= 0), cell, -1)
         cells[:, ~self.live] = -1
         return cells
@@ -235,7 +270,9 @@ def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
     A feature needs more than one state; in a pair, both features need more than one group.
     """
     single = [len(view.share) > 1 for view in views]
-    return np.array(single + [views[i].n_paired > 1 < views[j].n_paired for i, j in pairs], bool)
+    return np.array(
+        single + [len(views[i].products) > 1 < len(views[j].products) for i, j in pairs], bool
+    )
 
 
 def _none(basis: Any) -> Any:
@@ -258,4 +295,4 @@ def _loadings(bases: Sequence[Any], views: Sequence[View]) -> Any:
 
 def _grouped(view: View) -> Floats:
     """Return the share of the rows in each of the groups that tables of pairs use."""
-    return np.asarray(np.bincount(view.paired, view.share, view.n_paired), dtype=np.float64)
+    return np.asarray(np.bincount(view.grid, view.share), dtype=np.float64)

@@ -145,6 +145,26 @@ def test_trees_of_no_use_are_left_out(monkeypatch):
     assert classifier.network_ == fitted(X, y, n_trees=0).network_
 
 
+def test_weights_of_models_that_separate_the_classes_are_bounded():
+    sample = Sample.of((), np.empty((40, 0), int), np.arange(40) % 2, np.empty(0), 2)
+    sample = replace(sample, labels=np.arange(40) % 2, weights=np.ones(40))
+    separating = np.eye(2)[sample.labels]
+    one = cross_validation._stacked([separating], sample)
+    assert 1.0 < one[0] < 5.0
+    two = cross_validation._stacked([separating, separating], sample)
+    np.testing.assert_allclose(two, one[0] / 2, rtol=1e-3)
+
+
+def test_weights_of_models_are_those_of_the_lowest_loss():
+    """Of many rows, the weight is that of a logistic regression: half, for doubled log odds."""
+    odds = np.random.default_rng(0).normal(size=20_000)
+    labels = (np.random.default_rng(1).random(20_000) < 1 / (1 + np.exp(-odds))).astype(int)
+    sample = Sample.of((), np.empty((2, 0), int), np.arange(2), np.empty(0), 2)
+    sample = replace(sample, labels=labels, weights=np.ones(20_000))
+    found = cross_validation._stacked([np.column_stack([-odds, odds])], sample)
+    assert found[0] == pytest.approx(0.5, abs=0.03)
+
+
 def test_the_share_of_trees_is_what_predicts_best():
     sample = Sample.of((), np.empty((400, 0), int), np.arange(400) % 2, np.empty(0), 2)
     sample = replace(sample, labels=np.arange(400) % 2, weights=np.ones(400))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loglinear_rows import make_sample, random_parameters
 
-from bayesgraph.learning.loglinear.terms import Terms, view_of
+from bayesgraph.learning.loglinear.terms import Terms, _polynomials, view_of
 from bayesgraph.learning.loglinear.training import Effects, Normalised
 from bayesgraph.variables import Binned
 
@@ -83,6 +83,34 @@ def test_effects_of_neighbouring_intervals_are_drawn_to_each_other():
     basis = view.basis.toarray()
     squares = 400 * np.diff(basis, axis=0).T @ np.diff(basis, axis=0)
     np.testing.assert_allclose(squares, np.pi**2 * np.eye(16), atol=0.2)
+
+
+def test_pairs_of_measurements_have_products_of_polynomials():
+    sample = make_sample((30, 3), n_rows=600, binned=(0,))
+    view, other = sample.views
+    weight = np.bincount(view.grid, view.share)
+    mean = np.bincount(view.grid, view.share * view.position) / weight
+    assert view.products.shape == (16, 3)
+    basis = np.column_stack([np.ones(16), view.products * [1, 2, 3]])
+    np.testing.assert_allclose(basis.T @ (weight[:, None] * basis), np.eye(4), atol=1e-6)
+    for degree in (1, 2, 3):
+        column = view.products[:, degree - 1]
+        np.testing.assert_allclose(
+            np.polyval(np.polyfit(mean, column, degree), mean), column, atol=1e-6
+        )
+    terms = Terms.of(sample.views, ((0, 1),))
+    loadings = terms.loadings.toarray()[terms.starts[2] :, terms.n_single : terms.n_parameters]
+    expected = np.einsum("ik,jl->ijkl", view.products, other.products).reshape(48, 9)
+    np.testing.assert_array_equal(loadings, expected)
+
+
+def test_polynomials_of_few_or_equal_positions_have_a_lower_degree():
+    two = make_sample((2,), n_rows=50, binned=(0,)).views[0]
+    assert two.products.shape == (2, 1)
+    position = np.array([-1.0, -1.0, 1.0, 1.0])
+    equal = _polynomials(position, np.full(4, 0.25), np.arange(4))
+    np.testing.assert_allclose(np.abs(equal), 1.0)
+    assert equal.shape == (4, 1)
 
 
 def test_a_mixture_adds_up_scores():

@@ -51,6 +51,27 @@ def test_intervals_are_logistic_regression_on_cosines_of_ranks():
     np.testing.assert_allclose(found, peer.predict_proba(X), atol=5e-3)
 
 
+def test_pairs_are_logistic_regression_on_products():
+    sample = make_sample((20, 3), 400, 3, binned=(0,))
+    first, second = sample.views
+    terms = Terms.of(sample.views, ((0, 1),))
+    # Single features are left out by penalties that are as good as infinite.
+    penalty = np.full(terms.n_parameters, 1e9)
+    penalty[terms.n_single :] = 2.0
+    flat = replace(sample, views=(replace(first, position=None), second))
+    terms = Terms.of(flat.views, ((0, 1),))
+    rows, prior = flat.rows(terms), flat.prior
+    model = train(terms, rows, prior, penalty, start(terms, prior))
+    scores = rows.scores(Normalised.of(terms, model, prior).effects)
+    one = first.products[first.grid][flat.codes[:, 0]]
+    two = second.products[second.grid][flat.codes[:, 1]]
+    X = (one[:, :, None] * two[:, None, :]).reshape(len(scores), -1)
+    peer = LogisticRegression(C=1 / 2.0, tol=1e-8, max_iter=10_000)
+    peer.fit(X, flat.labels, flat.weights)
+    found = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+    np.testing.assert_allclose(found, peer.predict_proba(X), atol=5e-3)
+
+
 def test_stretches_of_rows_are_the_whole():
     sample = make_sample(n_rows=20_000, cards=(9, 9, 9, 9))
     terms = Terms.of(sample.views, ())
