@@ -172,7 +172,7 @@ def test_progress_goes_from_nothing_to_the_last_phase():
     assert shares[0] == 0.0
     assert shares[-1] < 1.0
     assert phases[0] == "single features"
-    assert phases[-1] == "random trees of all rows"
+    assert phases[-1] == "merged intervals"
     same(classifier, fitted(X, y), X)
     assert not [name for name in vars(classifier) if "progress" in name]
 
