@@ -287,12 +287,17 @@ def test_a_class_without_rows_changes_no_interval():
 def test_text_in_the_place_of_numbers_is_refused():
     X = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0] * 10, "sex": ["m", "f"] * 20})
     y = [0, 0, 1, 1] * 10
-    for make in (bg.BayesianNetworkClassifier, bg.WeightedNaiveBayesClassifier):
-        clf = make().fit(X, y)
+    single = bg.BayesianNetworkClassifier(n_trees=0)
+    for unfitted in (single, bg.WeightedNaiveBayesClassifier()):
+        clf = unfitted.fit(X, y)
         with pytest.raises(DataTypeError, match="was numeric when the model was made"):
             clf.predict(X.assign(age=X["age"].astype(str)))
         states = clf.network_.variable("age").states
         assert clf.predict(X.assign(age=states[0])).shape == (40,)
+    # Members of an average have intervals of their own: it takes numbers only.
+    average = bg.BayesianNetworkClassifier().fit(X, y)
+    with pytest.raises(DataTypeError, match="these values are not numbers"):
+        average.predict(X.assign(age=X["age"].astype(str)))
 
 
 def test_huge_weights_end():
