@@ -37,13 +37,14 @@ def test_the_partition_is_the_best_of_all(price, monkeypatch):
     view = terms.views[1]
     curvature = sample.rows(terms).curvature(effects) / sample.weights.sum()
     old, bent = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
-    shapes = [(9, 1, 3), (3, view.n_paired, 3), (view.n_paired, 2, 3)]
-    part = view.share / np.bincount(view.paired, view.share)[view.paired]
+    n_groups = len(view.products)
+    shapes = [(9, 1, 3), (3, n_groups, 3), (n_groups, 2, 3)]
+    part = view.share / np.bincount(view.grid, view.share)[view.grid]
     tables = []
     for at, shape, axis in zip((1, 3, 4), shapes, (0, 1, 0), strict=True):
         values, weights = (np.moveaxis(a[at].reshape(shape), axis, 0) for a in (old, bent))
         if at > 1:
-            values, weights = values[view.paired], weights[view.paired] * part[:, None, None]
+            values, weights = values[view.grid], weights[view.grid] * part[:, None, None]
         tables.append((values, weights))
 
     def cost(groups):
@@ -53,7 +54,8 @@ def test_the_partition_is_the_best_of_all(price, monkeypatch):
             if view.share[own].sum() < 0.05:
                 return np.inf
             for values, weights in tables:
-                means = (weights[own] * values[own]).sum(axis=0) / weights[own].sum(axis=0)
+                mass = np.maximum(weights[own].sum(axis=0), np.finfo(float).tiny)
+                means = (weights[own] * values[own]).sum(axis=0) / mass
                 total += 0.5 * np.sum(weights[own] * (values[own] - means) ** 2)
         return total
 
@@ -115,7 +117,8 @@ def test_the_network_has_few_intervals_at_round_numbers():
     X, y = steps()
     clf = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
     cuts = clf.network_.variable("x0").cuts
-    assert 2 <= len(cuts) <= 8
+    # Steps are sums of smooth functions before intervals are merged, which costs some intervals.
+    assert 2 <= len(cuts) <= 16
     assert min(abs(np.array(cuts) - 40)) < 2
     assert min(abs(np.array(cuts) - 60)) < 2
     assert all(len(repr(cut).removesuffix(".0")) <= 4 for cut in cuts)
