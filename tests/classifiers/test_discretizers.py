@@ -294,10 +294,17 @@ def test_text_in_the_place_of_numbers_is_refused():
             clf.predict(X.assign(age=X["age"].astype(str)))
         states = clf.network_.variable("age").states
         assert clf.predict(X.assign(age=states[0])).shape == (40,)
-    # Members of an average have intervals of their own: it takes numbers only.
-    average = bg.BayesianNetworkClassifier().fit(X, y)
+
+
+def test_an_average_takes_numbers_and_no_intervals():
+    # Its members have intervals of their own.
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.random((300, 3)), columns=["a", "b", "c"])
+    y = ((X.to_numpy() * 4).astype(int).sum(axis=1) % 2).astype(int)
+    average = bg.BayesianNetworkClassifier(n_trees=20).fit(X, y)
+    assert isinstance(average.network_, bg.PosteriorAverage)
     with pytest.raises(DataTypeError, match="these values are not numbers"):
-        average.predict(X.assign(age=X["age"].astype(str)))
+        average.predict(X.assign(a=X["a"].astype(str)))
 
 
 def test_huge_weights_end():
