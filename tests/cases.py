@@ -373,15 +373,21 @@ CLASSIFIERS = (
     Case("star", partial(bg.BayesianNetworkClassifier, "star")),
     Case(
         "auto",
-        bg.BayesianNetworkClassifier,
+        partial(bg.BayesianNetworkClassifier, max_steps=300),
         without=_AVERAGE,
         likelihood=False,
         searched=("n_trees", (0, 9)),
     ),
-    Case("auto-single", partial(bg.BayesianNetworkClassifier, n_trees=0)),
+    Case("auto-single", partial(bg.BayesianNetworkClassifier, n_trees=0, max_steps=300)),
     Case(
         "tan-cells",
-        partial(bg.BayesianNetworkClassifier, "tan", exponents="cells", discretizer="frequency"),
+        partial(
+            bg.BayesianNetworkClassifier,
+            "tan",
+            exponents="cells",
+            discretizer="frequency",
+            max_steps=300,
+        ),
         kinds=("continuous", "mixed"),
     ),
     *(

@@ -97,3 +97,17 @@ def _skip_what_a_case_is_without(request):
     reason = getattr(case, "without", {}).get(getattr(request.node, "originalname", ""))
     if reason:
         pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _short_training():
+    """Let trainings without a bound of their own take 100 steps: few tests look at the numbers.
+
+    Those of `learning/loglinear` do, and train to the end; so do processes that tests start.
+    """
+    from bayesgraph.classifiers import bayesian_network
+
+    full = bayesian_network.Effort
+    bayesian_network.Effort = lambda steps, *others: full(steps or 100, *others)
+    yield
+    bayesian_network.Effort = full

@@ -149,7 +149,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     --------
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
-    >>> clf = BayesianNetworkClassifier().fit(X, y)
+    >>> clf = BayesianNetworkClassifier(max_steps=200).fit(X, y)
     >>> clf.query(evidence={"x6": 0.7, "x9": 8.0}).argmax
     2
     """

@@ -303,8 +303,8 @@ def test_names_of_a_regression():
 
 def test_pruning_by_cross_validation():
     random = np.random.default_rng(0)
-    X = random.normal(size=(400, 5))
-    y = ((X[:, 0] > 0) ^ (random.random(400) < 0.2)).astype(int)
+    X = random.normal(size=(300, 3))
+    y = ((X[:, 0] > 0) ^ (random.random(300) < 0.2)).astype(int)
     full = bg.DecisionTreeNetworkClassifier().fit(X, y)
     pruned = bg.DecisionTreeNetworkClassifier(ccp_alpha="cv").fit(X, y)
     small = bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", one_standard_error=True).fit(X, y)

@@ -180,7 +180,7 @@ def test_progress_goes_from_nothing_to_the_last_phase():
 @pytest.mark.parametrize("phase", ["single features", "random trees", "random trees of all rows"])
 def test_an_interrupted_fit_leaves_no_trace(phase):
     X, y = triples()
-    classifier = bg.BayesianNetworkClassifier(categorical="all")
+    classifier = bg.BayesianNetworkClassifier(categorical="all", max_steps=100)
     before = set(vars(classifier))
 
     def interrupt(share, name):
@@ -194,4 +194,4 @@ def test_an_interrupted_fit_leaves_no_trace(phase):
             with pytest.raises(NotFittedError):
                 check(classifier)
         assert {name for name in vars(classifier) if not name.startswith("_")} == before
-        same(classifier.fit(X, y), fitted(X, y), X)
+        same(classifier.fit(X, y), fitted(X, y, max_steps=100), X)
