@@ -64,10 +64,23 @@ def calibration_error(
     elif isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
         raise DataError(f"bins= is a number of bins, 1 or more; got {bins!r}.")
     confidence = np.minimum(values.max(axis=1), 1.0)
+    return top_label_error(confidence, values.argmax(axis=1) == codes, int(bins))
+
+
+def top_label_error(confidence: Floats, right: NDArray[np.bool_], bins: int) -> float:
+    """Return the calibration error of most probable classes, by their probabilities.
+
+    Parameters
+    ----------
+    confidence : ndarray, shape (n_rows,)
+    right : ndarray of bool, shape (n_rows,)
+        Whether the most probable class is the true one.
+    bins : int
+        Maximum number of bins.
+    """
     order = np.argsort(confidence, kind="stable")
-    right = (values.argmax(axis=1) == codes)[order]
-    gaps = np.add.reduceat(right - confidence[order], _starts(confidence[order], bins))
-    return float(np.abs(gaps).sum() / len(codes))
+    gaps = np.add.reduceat(right[order] - confidence[order], _starts(confidence[order], bins))
+    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:

@@ -59,6 +59,10 @@ class Result:
     loss: float
     fit_seconds: float
     predict_seconds: float
+    confidences: list[float]
+    """Probabilities of the most probable classes."""
+    right: list[bool]
+    """Whether they are the true ones."""
 
     @property
     def key(self) -> tuple[str, str, int, int, str]:
@@ -92,6 +96,7 @@ def run(job: Job) -> Result:
     # A class that the training rows lack keeps probability zero.
     proba[:, np.searchsorted(task.classes, model.classes_)] = found
     truth = task.labels[test][:, None] == task.classes
+    right = truth[np.arange(len(test)), np.argmax(proba, axis=1)]
     if not np.isfinite(proba).all():
         raise ValueError("some probabilities are not finite")
     return Result(
@@ -102,11 +107,13 @@ def run(job: Job) -> Result:
         settings,
         len(test),
         len(task.classes),
-        int(np.sum(truth[np.arange(len(test)), np.argmax(proba, axis=1)])),
+        int(np.sum(right)),
         float(np.sum((proba - truth) ** 2)),
         float(-np.log(np.maximum(proba[truth], _LEAST)).sum()),
         middle - start,
         end - middle,
+        proba.max(axis=1).round(7).tolist(),
+        right.tolist(),
     )
 
 

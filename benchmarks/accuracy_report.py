@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,10 +15,21 @@ from accuracy_models import PEERS
 from numpy.typing import NDArray
 from rank_tests import Match, holm, match, ranking
 
+from bayesgraph.measures import top_label_error
+
 Columns = dict[str, NDArray[Any]]
 
 # A set counts as lost where the best of the reference columns is so many points ahead.
 _LOST = 2.0
+# Maximum number of bins of the calibration error.
+_BINS = 15
+# Title, digits and sign of what is compared; less is better where it is -1.
+_COMPARED = {
+    "accuracy": ("Accuracy in percent", 2, 1),
+    "rmse": ("RMSE of probabilities", 4, -1),
+    "log_loss": ("Log loss in nats", 4, -1),
+    "calibration": (f"Calibration error of the most probable class, {_BINS} bins", 4, -1),
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,7 @@ class Measures:
     accuracy: float
     rmse: float
     log_loss: float
+    calibration: float
     fit_seconds: float
     predict_seconds: float
 
@@ -51,11 +63,33 @@ def measures(results: Iterable[Result], n_folds: int) -> list[Measures]:
                 100 * sum(f.correct for f in folds) / n,
                 float(np.sqrt(sum(f.squared for f in folds) / (n * folds[0].n_classes))),
                 sum(f.loss for f in folds) / n,
+                _calibration(folds),
                 median(f.fit_seconds for f in folds),
                 median(f.predict_seconds for f in folds),
             )
         )
     return found
+
+
+def _calibration(folds: list[Result]) -> float:
+    confidence = np.concatenate([f.confidences for f in folds])
+    return top_label_error(confidence, np.concatenate([f.right for f in folds]), _BINS)
+
+
+def write_results(found: list[Measures], folder: Path) -> None:
+    """Write a CSV file of each model's measures, for `read_results`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for model in {m.model for m in found}:
+        rows = [asdict(m) for m in found if m.model == model]
+        with (folder / f"{model}.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(
+                stream, [n for n in rows[0] if n != "model"], extrasaction="ignore"
+            )
+            writer.writeheader()
+            for row in sorted(rows, key=lambda row: row["dataset"]):
+                writer.writerow(
+                    {n: round(v, 6) if isinstance(v, float) else v for n, v in row.items()}
+                )
 
 
 def columns(found: list[Measures], measure: str, datasets: list[str], models: list[str]) -> Columns:
@@ -65,21 +99,23 @@ def columns(found: list[Measures], measure: str, datasets: list[str], models: li
     return {model: column for model, column in table.items() if not np.isnan(column).all()}
 
 
-def read_results(paths: Iterable[Path], datasets: list[str]) -> tuple[Columns, Columns]:
-    """Return accuracy and RMSE of other programs, one column each, one row a set."""
-    accuracy: Columns = {}
-    rmse: Columns = {}
+def read_results(paths: Iterable[Path], datasets: list[str]) -> dict[str, Columns]:
+    """Return columns of other programs by measure, one row a set.
+
+    Columns that are named after no measure are accuracies of a program each.
+    """
+    found: dict[str, Columns] = {name: {} for name in _COMPARED}
+    seconds = {"fit_seconds", "predict_seconds", "seconds_a_fold"}
     for path in paths:
         with path.open(encoding="utf-8", newline="") as stream:
             rows = {row["dataset"]: row for row in csv.DictReader(stream)}
-        names = [name for name in next(iter(rows.values())) if name != "dataset"]
-        for name in names:
+        for name in (n for n in next(iter(rows.values())) if n not in {"dataset", *seconds}):
             column = np.array([float(rows.get(d, {}).get(name) or "nan") for d in datasets])
-            if name == "rmse":
-                rmse[path.stem] = column
+            if name in _COMPARED:
+                found[name][path.stem] = column
             else:
-                accuracy[path.stem if name == "accuracy" else name] = column
-    return accuracy, rmse
+                found["accuracy"][name] = column
+    return found
 
 
 # ------------------------------------------------------------------------------------------ report
@@ -170,24 +206,29 @@ def report(
     found: list[Measures], datasets: list[str], models: list[str], references: list[Path]
 ) -> tuple[list[str], Columns]:
     """Return all tables as Markdown, and the accuracies of everyone."""
-    ours = columns(found, "accuracy", datasets, models)
-    rmse = columns(found, "rmse", datasets, models)
-    loss = columns(found, "log_loss", datasets, models)
-    theirs, their_rmse = read_results(references, datasets)
-    everyone, all_rmse = ours | theirs, rmse | their_rmse
-    # A peer that ran here is one more reference.
-    theirs |= {name: ours.pop(name) for name in PEERS if name in ours}
-    their_rmse |= {name: rmse.pop(name) for name in PEERS if name in rmse}
-    lines = [
-        *table("Accuracy in percent", datasets, everyone, 2),
-        *table("RMSE of probabilities", datasets, all_rmse, 4),
-        *table("Log loss in nats", datasets, loss, 4),
-        *table("Seconds to fit", datasets, columns(found, "fit_seconds", datasets, models), 4),
-        *ranks(everyone),
-    ]
-    if theirs:
-        lines += against(ours, theirs, "Accuracy", 2, 1)
-    if their_rmse:
-        lines += against(rmse, their_rmse, "RMSE", 4, -1)
-    lines += lost("default", ours, theirs, datasets)
+    ours = {name: columns(found, name, datasets, models) for name in _COMPARED}
+    theirs = read_results(references, datasets)
+    seconds = columns(found, "fit_seconds", datasets, models)
+    lines: list[str] = []
+    for name, (title, digits, _) in _COMPARED.items():
+        lines += table(title, datasets, ours[name] | theirs[name], digits)
+    lines += table("Seconds to fit", datasets, seconds, 4)
+    if "random-forest" in seconds:
+        forest = seconds["random-forest"]
+        lines += table(
+            "Seconds to fit as multiples of the forest's",
+            datasets,
+            {name: column / forest for name, column in seconds.items()},
+            2,
+        )
+    everyone = ours["accuracy"] | theirs["accuracy"]
+    lines += ranks(everyone)
+    for name, (title, digits, sign) in _COMPARED.items():
+        # A peer that ran here is one more reference.
+        peers = {model: column for model, column in ours[name].items() if model in PEERS}
+        own = {model: column for model, column in ours[name].items() if model not in PEERS}
+        if theirs[name] | peers:
+            lines += against(own, theirs[name] | peers, title, digits, sign)
+    peers = {model: column for model, column in ours["accuracy"].items() if model in PEERS}
+    lines += lost("default", ours["accuracy"], theirs["accuracy"] | peers, datasets)
     return lines, everyone

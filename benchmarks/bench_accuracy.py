@@ -5,13 +5,14 @@ python benchmarks/bench_accuracy.py --data DIR [--reference FILE] [--models a,b]
 
 DIR holds Parquet, CSV and ARFF files with the class in the last column. A CSV file in it whose
 first column is called `dataset` is a table of other programs' results (accuracy in percent, one
-column a program; or the columns accuracy and rmse of one program) and is compared with. Without
+column a program; or the columns of one program that --csv writes) and is compared with. Without
 --data, four small sets of scikit-learn's are used.
 
 Every model sees the same folds: StratifiedKFold(10, shuffle=True, random_state=1). Measures are
 over all rows, each predicted by the model that had not seen it: accuracy in percent, RMSE (root of
 the mean squared difference between class probabilities and 0/1 targets over rows and classes), log
-loss in nats (probabilities below 1e-15 count as that), and seconds to fit one fold (median).
+loss in nats (probabilities below 1e-15 count as that), the calibration error of the most probable
+class (15 bins of about equally many rows), and seconds to fit one fold (median).
 
 --try NAME=EXPRESSION adds a model of `bg`, `np` and `partial`, such as
 --try "strong=bg.TANClassifier(smoothing=0.1)". Without --models it is then the only one.
@@ -31,7 +32,7 @@ from pathlib import Path
 import numpy as np
 from accuracy_folds import SEED, Job, run_all
 from accuracy_models import MODELS, PEERS, estimator
-from accuracy_report import Columns, measures, report
+from accuracy_report import Columns, measures, report, write_results
 from harness import parser, versions
 from rank_tests import draw, ranking
 from table_files import bundled_tasks, data_files, results_files, task_name
@@ -48,6 +49,7 @@ def options() -> argparse.Namespace:
     command.add_argument("--models", help="names separated by commas; by default all")
     command.add_argument("--try", dest="tried", action="append", help="NAME=EXPRESSION")
     command.add_argument("--peer", action="store_true", help="run a random forest too")
+    command.add_argument("--csv", type=Path, help="folder for a CSV file of results a model")
     command.add_argument("--folds", type=int, help="10, or 3 with --quick")
     command.add_argument("--jobs", type=int, default=N_THREADS)
     command.add_argument("--cache", type=Path, help="results so far, which a rerun takes up")
@@ -63,7 +65,9 @@ def chosen_models(chosen: argparse.Namespace) -> dict[str, str | None]:
     for name in names:
         if name not in MODELS | PEERS:
             raise SystemExit(f"There is no model {name!r}; they are {', '.join(MODELS | PEERS)}.")
-    wanted: dict[str, str | None] = dict.fromkeys([*names, *(PEERS if chosen.peer else ())])
+    wanted: dict[str, str | None] = dict.fromkeys(
+        [*names, *(["random-forest"] if chosen.peer else [])]
+    )
     for item in chosen.tried or ():
         name, _, expression = item.partition("=")
         wanted[name] = expression
@@ -71,7 +75,7 @@ def chosen_models(chosen: argparse.Namespace) -> dict[str, str | None]:
     for name, expression in wanted.items():
         try:
             estimator(name, expression)
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, ImportError, TypeError) as error:
             if expression is not None:
                 raise
             absent.append(f"{name} ({str(error).splitlines()[0]})")
@@ -131,6 +135,8 @@ def main() -> None:
     if chosen.json is not None:
         rows = sorted(found, key=lambda m: (m.dataset, list(models).index(m.model)))
         chosen.json.write_text("".join(json.dumps(asdict(m)) + "\n" for m in rows))
+    if chosen.csv is not None:
+        write_results(found, chosen.csv)
     if chosen.plot is not None:
         draw(ranking(everyone), everyone, _pair(chosen.against, everyone, models), chosen.plot)
 
