@@ -1,5 +1,6 @@
 """Statistics of sites, added up: the same classifier as of all rows together."""
 
+import functools
 import itertools
 
 import cases
@@ -234,52 +235,61 @@ def test_datasets_with_columns_unlike_those_of_the_classifier(tmp_path):
 
 X = {"n": [1.0, 2.0, 3.0, 4.0], "s": ["u", "v", "u", "v"]}
 Y = ["no", "no", "yes", "yes"]
-BASE = NB().collect(X, Y)
 COUNTS = {"n": [1.0, 2.0, 3.0, 4.0], "m": [0.0, 2.0, 3.0, 5.0]}
-POISSON = NB("poisson").collect(COUNTS, Y)
+
+
+@functools.cache
+def base():
+    return NB().collect(X, Y)
+
+
+@functools.cache
+def poisson():
+    return NB("poisson").collect(COUNTS, Y)
 
 
 @pytest.mark.parametrize(
     ("parts", "error", "said"),
     [
-        ([], DataError, "There is no part"),
-        ([BASE, 3], DataTypeError, "part 2 is int"),
-        ([BASE, NB().collect({"n": X["n"]}, Y)], DataError, r"part 2 lacks 's'"),
-        ([BASE, NB().collect({**X, "t": X["s"]}, Y)], DataError, r"part 1 lacks 't'"),
-        ([BASE, BASE, NB().collect({"s": X["s"], "n": X["n"]}, Y)], DataError,
+        (list, DataError, "There is no part"),
+        (lambda: [base(), 3], DataTypeError, "part 2 is int"),
+        (lambda: [base(), NB().collect({"n": X["n"]}, Y)], DataError, r"part 2 lacks 's'"),
+        (lambda: [base(), NB().collect({**X, "t": X["s"]}, Y)], DataError, r"part 1 lacks 't'"),
+        (lambda: [base(), base(), NB().collect({"s": X["s"], "n": X["n"]}, Y)], DataError,
          "part 1 and part 3 have their columns in another order"),
-        ([BASE, NB().collect(X, pd.Series(Y, name="ill"))], DataError,
+        (lambda: [base(), NB().collect(X, pd.Series(Y, name="ill"))], DataError,
          "called 'class' in part 1 and 'ill' in part 2"),
-        ([BASE, NB().collect(X, [0, 0, 1, 1])], DataTypeError,
+        (lambda: [base(), NB().collect(X, [0, 0, 1, 1])], DataTypeError,
          "those of part 1 are text .* those of part 2 are numbers"),
-        ([BASE, NB().collect({**X, "n": X["s"]}, Y)], DataTypeError,
+        (lambda: [base(), NB().collect({**X, "n": X["s"]}, Y)], DataTypeError,
          "'n' is Continuous in part 1 and Discrete in part 2"),
-        ([BASE, NB(categorical=["s"]).collect({**X, "s": [1, 2, 1, 2]}, Y)], DataTypeError,
-         "'s' has text states in part 1 and number states in part 2"),
-        ([POISSON, NB().collect(COUNTS, Y)], DataError,
+        (lambda: [base(), NB(categorical=["s"]).collect({**X, "s": [1, 2, 1, 2]}, Y)],
+         DataTypeError, "'s' has text states in part 1 and number states in part 2"),
+        (lambda: [poisson(), NB().collect(COUNTS, Y)], DataError,
          "distribution of 'n' differ between part 1 and part 2: poisson and the default"),
-        ([NB({("n", "m"): "multinomial"}).collect(COUNTS, Y),
+        (lambda: [NB({("n", "m"): "multinomial"}).collect(COUNTS, Y),
           NB({("m", "n"): "multinomial"}).collect(COUNTS, Y)], DataError,
          "The columns of 'counts' differ|The columns of 'words' differ"),
-        ([NB(discretizer=bg.EqualWidth(2)).collect(X, Y),
+        (lambda: [NB(discretizer=bg.EqualWidth(2)).collect(X, Y),
           NB(discretizer=bg.EqualWidth(3)).collect(X, Y)], DataError,
          "'n' has other intervals in part 1 than in part 2"),
-        ([BASE, NB(class_weight={"no": 2.0}).collect(X, Y)], DataError,
+        (lambda: [base(), NB(class_weight={"no": 2.0}).collect(X, Y)], DataError,
          "weigh the classes differently, by class_weight=None and {'no': 2.0}"),
-        ([NB(discretizer="modl").collect({"s": [*"uvwz"] * 40}, [*"aabb"] * 40),
+        (lambda: [NB(discretizer="modl").collect({"s": [*"uvwz"] * 40}, [*"aabb"] * 40),
           NB(discretizer="modl").collect({"s": [*"uvwz"] * 40}, [*"abab"] * 40)], DataError,
          "'s' has other groups of values in part 1 than in part 2"),
-        ([BASE, TAN().collect(X, Y)], DataError,
+        (lambda: [base(), TAN().collect(X, Y)], DataError,
          "part 1 holds 'singles of 2 columns in each class', part 2 'pairs of 2 columns"),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_agree(parts, error, said):
+    parts = parts()
     with pytest.raises(error, match=said):
         NB.from_statistics(parts)
 
 
 def test_messages_name_files(tmp_path):
-    BASE.save(tmp_path / "north.bayesgraph")
+    base().save(tmp_path / "north.bayesgraph")
     NB().collect({"n": X["n"]}, Y).save(tmp_path / "south.bayesgraph")
     files = sorted(tmp_path.iterdir())
     with pytest.raises(DataError, match=r"part 2 \(.*south\.bayesgraph\) lacks 's'"):
@@ -288,13 +298,13 @@ def test_messages_name_files(tmp_path):
 
 def test_classifiers_that_need_more_than_the_parts_hold():
     with pytest.raises(DataError, match=r"TANClassifier\(\) needs pairs of 2 columns in"):
-        TAN.from_statistics([BASE])
+        TAN.from_statistics([base()])
     with pytest.raises(DataError, match="takes further passes over the data"):
         bg.KDBClassifier.from_statistics([TAN().collect(X, Y)], k=2)
     with pytest.raises(DataError, match="takes further passes over the data"):
         bg.KDBClassifier.from_statistics([bg.KDBClassifier(2).fit(X, Y)])
     with pytest.raises(DataError, match="takes further passes over the data"):
-        bg.BayesianNetworkClassifier.from_statistics([BASE], structure="hill_climb")
+        bg.BayesianNetworkClassifier.from_statistics([base()], structure="hill_climb")
     assert not hasattr(bg.KDBClassifier(2), "collect")
     assert not hasattr(bg.KDBClassifier(2), "collect_counts")
 
@@ -306,8 +316,8 @@ def test_classifiers_that_need_more_than_the_parts_hold():
 )  # fmt: skip
 def test_parameters_by_which_rows_are_read_are_those_of_the_parts(name, value):
     with pytest.raises(DataError, match=f"collected with {name}=None, and not with"):
-        NB.from_statistics([BASE], **{name: value})
-    NB.from_statistics([BASE], **{name: None})
+        NB.from_statistics([base()], **{name: value})
+    NB.from_statistics([base()], **{name: None})
 
 
 def test_another_class_keeps_how_rows_are_read():
@@ -316,8 +326,8 @@ def test_another_class_keeps_how_rows_are_read():
     expected = NB(categorical=["n"], class_weight={"no": 2.0})
     assert found.get_params() == expected.get_params()
     assert_same(found, expected.fit(X, Y))
-    poisson = NB.from_statistics(POISSON, smoothing=2.0)
-    assert_same(poisson, NB("poisson", smoothing=2.0).fit(COUNTS, Y))
+    counts = NB.from_statistics(poisson(), smoothing=2.0)
+    assert_same(counts, NB("poisson", smoothing=2.0).fit(COUNTS, Y))
 
 
 def test_balanced_classes_need_all_rows():
