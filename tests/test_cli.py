@@ -138,7 +138,7 @@ def test_query_of_a_continuous_variable(capfd, model):
 
 
 def test_an_intervention_equals_the_library(capfd, bif, model):
-    code, out, _ = run(capfd, "do", bif, "-s", "wet=wet", "rain")
+    code, out, _ = run(capfd, "do", bif, "-s", "wet=wet", "--target", "rain")
     assert code == 0
     assert f"yes  {0.2:.6f}" in out
     assert "log" not in out
@@ -586,10 +586,10 @@ WRONG = {
         ["fit", "{heart}", "--target", "disease", "--alpha", "-1", "-o", "{tmp}/m.bayesgraph"],
         "alpha",
     ),
-    "target of an intervention": (["do", "{bif}", "-s", "wet=wet"], "TARGET or --all"),
-    "nothing is set": (["do", "{bif}", "rain"], "--set is needed"),
+    "target of an intervention": (["do", "{bif}", "-s", "wet=wet"], "--target or --all"),
+    "nothing is set": (["do", "{bif}", "--target", "rain"], "--set is needed"),
     "set and observed": (
-        ["do", "{bif}", "rain", "-s", "wet=wet", "-e", "wet=wet"],
+        ["do", "{bif}", "--target", "rain", "-s", "wet=wet", "-e", "wet=wet"],
         "both set by do= and observed",
     ),
     "target of a network": (["query", "{bif}"], "--target"),

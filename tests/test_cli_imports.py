@@ -33,7 +33,7 @@ COMMANDS = {
     "version": (["--version"], (*NEVER, *TABLES, *DRAWN, "numpy", "pydantic")),
     "query of a network": (["query", "{bif}", "--target", "sex"], (*NEVER, *TABLES, *DRAWN)),
     "query": (["query", "{model}", "-e", "sex=male"], (*NEVER, *TABLES, *DRAWN)),
-    "do": (["do", "{bif}", "-s", "sex=male", "cp"], (*NEVER, *TABLES, *DRAWN)),
+    "do": (["do", "{bif}", "-s", "sex=male", "--target", "cp"], (*NEVER, *TABLES, *DRAWN)),
     "query --all": (["query", "{model}", "--all"], (*NEVER, *TABLES, *DRAWN)),
     "predict": (["predict", "{model}", "{rows}"], (*NEVER, *DRAWN)),
     "predict to a file": (["predict", "{tan}", "{rows}", "-o", "{output}"], (*NEVER, *DRAWN)),

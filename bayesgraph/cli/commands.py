@@ -82,6 +82,12 @@ Evidence = Annotated[
         help="NAME=VALUE, or NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... for soft evidence.",
     ),
 ]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Variable to query; repeat for a joint posterior; a classifier's class by default."
+    ),
+]
 Everything = Annotated[
     bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
 ]
@@ -404,29 +410,24 @@ def evaluate(
 )
 def query(
     model: ModelFile,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Variable to query; repeat for a joint posterior; a classifier's class by default."
-        ),
-    ] = None,
+    target: Targets = None,
     evidence: Evidence = None,
     everything: Everything = False,
 ) -> None:
     """Print the exact posterior of one or several variables."""
     loaded = bg.io.load_saved(model)
     network = _network(loaded)
-    targets = _targets(loaded, model, target, everything, "--target")
+    targets = _targets(loaded, model, target, everything)
     _print_posterior(network, targets, evidence_of(network, evidence), None)
 
 
 def _targets(
-    loaded: Any, path: Path, target: Sequence[str] | None, everything: bool, option: str
+    loaded: Any, path: Path, target: Sequence[str] | None, everything: bool
 ) -> list[Name] | None:
-    """Return the variables to query, which an option names; None for all."""
+    """Return the variables to query; None for all."""
     network = _network(loaded)
     if everything and target:
-        raise DataError(f"--all and {option} exclude each other; leave one of them out.")
+        raise DataError("--all and --target exclude each other; leave one of them out.")
     if everything:
         return None
     if target:
@@ -434,7 +435,7 @@ def _targets(
     if _is_classifier(loaded):
         return [loaded.target_.name]
     raise DataError(
-        f"{option} or --all is needed: {path} is not a classifier. It has {quoted(network.names)}."
+        f"--target or --all is needed: {path} is not a classifier. It has {quoted(network.names)}."
     )
 
 
@@ -462,18 +463,11 @@ def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
 
 @app.command(
     name="do",
-    epilog="Example: bayesgraph do alarm.bif -s VENTLUNG=HIGH -e BP=LOW HRBP CATECHOL",
+    epilog="Example: bayesgraph do alarm.bif -s VENTLUNG=HIGH -e BP=LOW --target HRBP",
 )
 def intervene(
     model: ModelFile,
-    target: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Variable to query; several for a joint posterior; a classifier's class by "
-            "default.",
-            show_default=False,
-        ),
-    ] = None,
+    target: Targets = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -489,7 +483,7 @@ def intervene(
     if not set_:
         raise DataError("--set is needed, such as -s smoke=no; without it, use 'bayesgraph query'.")
     values = evidence_of(network, set_)
-    targets = _targets(loaded, model, target, everything, "TARGET")
+    targets = _targets(loaded, model, target, everything)
     _print_posterior(network, targets, evidence_of(network, evidence), values)
 
 
