@@ -4,6 +4,10 @@ from . import io as io
 from . import measures as measures
 from . import plots as plots
 from . import typing as typing
+from .asking import NextQuestion as NextQuestion
+from .asking import NextQuestions as NextQuestions
+from .asking import Questionnaire as Questionnaire
+from .asking import RankedQuestion as RankedQuestion
 from .causal import CausalGraph as CausalGraph
 from .causal import Effect as Effect
 from .causal import Estimand as Estimand
