@@ -7,7 +7,9 @@ takes a while and which few questions need.
 
 from __future__ import annotations
 
+import functools
 import pkgutil
+from collections.abc import Callable
 from typing import Any
 
 _FUNCTIONS = {
@@ -47,4 +49,11 @@ _FUNCTIONS = {
 
 def call(method: str, *args: Any, **kwargs: Any) -> Any:
     """Call the function that implements a method, given by its name in the table of functions."""
-    return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)
+    return _function(method)(*args, **kwargs)
+
+
+@functools.cache
+def _function(method: str) -> Callable[..., Any]:
+    """Return the function that implements a method; to look it up again takes microseconds."""
+    found: Callable[..., Any] = pkgutil.resolve_name(_FUNCTIONS[method])
+    return found

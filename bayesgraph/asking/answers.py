@@ -77,9 +77,11 @@ def by_propagation(model: Model, target: int, case: Case) -> Tables | None:
     logs = np.array([-np.inf if m is None else m.log_evidence for m in found])
     if target in case.soft:
         logs += case.soft[target]
-    posterior = normalised_if_possible(logs)
-    if not posterior.any():
+    peak = logs.max()
+    if peak == -np.inf:
         return None
+    posterior = np.exp(logs - peak)
+    posterior /= posterior.sum()
     known = {target, *case.hard}
     numbers = np.array([v for v in range(len(cards)) if v not in known], dtype=np.int64)
     sizes = cards[numbers]

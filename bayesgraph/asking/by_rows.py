@@ -102,7 +102,7 @@ def next_question_rows(
             "no question for them.",
             ImpossibleEvidenceWarning,
         )
-    prices = np.array([terms.prices[v] for v in columns])
+    prices = terms.prices_of([*columns])
     scores = terms.scores(terms.values(information, gain), np.broadcast_to(prices, gain.shape))
     scores[np.isnan(information)] = np.nan
     names = tuple(model.variables[v].name for v in columns)

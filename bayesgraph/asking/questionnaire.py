@@ -208,7 +208,7 @@ class Questionnaire(Displayed):
         target = self.posterior.names[0]
         return DisplayTable(
             f"Questions about {target}: P({state}) = {self.posterior[state]:.4f} after {n} "
-            f"answers{cost}",
+            f"answer{'' if n == 1 else 's'}{cost}",
             rows,
             header=("", "cost", f"P({state})"),
             note=note,
@@ -233,8 +233,8 @@ def questionnaire(
     """Return a session of questions; see `Model.questionnaire`."""
     terms = Terms.of(model, target, **options)
     given = {model.variable(name).name: value for name, value in as_mapping(evidence).items()}
-    limit = None if threshold is None else checked_number("threshold", threshold)
+    limit = None if threshold is None else checked_number("threshold=", threshold)
     if limit is not None and limit > 1:
         raise DataError(f"threshold= is a probability, from 0 to 1; got {threshold!r}.")
-    most = None if budget is None else checked_number("budget", budget)
+    most = None if budget is None else checked_number("budget=", budget)
     return Questionnaire(model, terms, given, ahead, limit, most)

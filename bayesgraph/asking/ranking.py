@@ -212,7 +212,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
         raise impossible(evidence)
     if terms.is_chosen and values.refused:
         raise next(iter(values.refused.values()))
-    prices = np.array([terms.prices[v] for v in values.numbers])
+    prices = terms.prices_of(values.numbers)
     if ahead == 2:
         scores = _scores_of_pairs(model, terms, case, values, prices)
     else:
@@ -332,7 +332,7 @@ def _after(
     values = values_of_case(model, terms, Case({**known.hard, number: code}, known.soft))
     if values is None or not values.numbers:
         return None
-    prices = np.array([terms.prices[v] for v in values.numbers])
+    prices = terms.prices_of(values.numbers)
     return share, terms.values(values.information, values.gain), prices
 
 

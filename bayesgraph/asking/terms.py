@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,7 +80,7 @@ class Terms:
         chosen = _chosen(model, number, among, prices)
         by, stakes = _measure(variable, by, losses, abstain)
         usual = 1.0 if by == "utility" and prices is not None else 0.0
-        limit = usual if least is None else checked_number("least", least)
+        limit = usual if least is None else checked_number("least=", least)
         known = dict.fromkeys(chosen, 1.0) if prices is None else prices
         is_chosen = among is not None or prices is not None
         return cls(number, chosen, known, by, stakes, limit, prices is not None, is_chosen)
@@ -94,12 +94,20 @@ class Terms:
         cheap = tuple(v for v in self.candidates if self.prices[v] <= budget + NOTHING)
         return replace(self, candidates=cheap)
 
+    def prices_of(self, numbers: Sequence[int]) -> Floats:
+        """Return the prices of candidates as an array."""
+        if not self.is_priced:
+            return np.ones(len(numbers))
+        return np.array([self.prices[v] for v in numbers])
+
     def values(self, information: Floats, gain: Floats) -> Floats:
         """Return the measure that ranks the questions."""
         return information if self.by == "information" else gain
 
     def scores(self, values: Floats, prices: Floats) -> Floats:
         """Return values per price; what has a value and no price has an infinite score."""
+        if not self.is_priced:
+            return values
         free = np.where(values > NOTHING, np.inf, 0.0)
         return np.divide(values, prices, out=free, where=prices > 0)
 
@@ -112,11 +120,11 @@ class Terms:
         return score > self.least + NOTHING
 
 
-def checked_number(name: str, value: Any, least: float = 0.0) -> float:
-    """Return a number of at least a minimum, or raise a DataError."""
+def checked_number(what: str, value: Any) -> float:
+    """Return a number that is finite and not negative, or raise a DataError."""
     is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not is_number or not least <= value < np.inf:
-        raise DataError(f"{name}= is a finite number, {least:g} or more; got {value!r}.")
+    if isinstance(value, bool) or not is_number or not 0 <= value < np.inf:
+        raise DataError(f"{what} is a finite number, 0 or more; got {value!r}.")
     return float(value)
 
 
@@ -127,7 +135,7 @@ def _prices(model: Model, costs: Any) -> dict[int, float]:
             f"got {costs!r:.80}."
         )
     return {
-        model.number[model.variable(name).name]: checked_number(f"costs= of {name!r}", price)
+        model.number[model.variable(name).name]: checked_number(f"The price of {name!r}", price)
         for name, price in costs.items()
     }
 
