@@ -23,6 +23,7 @@ _FUNCTIONS = {
     "effect": "bayesgraph.causal:effect",
     "fit_network": "bayesgraph.learning.fit:fit_network",
     "contributions": "bayesgraph.explain:contributions",
+    "explanation": "bayesgraph.explain.spoken:explanation",
     "top_items": "bayesgraph.explain:top_items",
     "next_question": "bayesgraph.asking.ranking:next_question",
     "questionnaire": "bayesgraph.asking.questionnaire:questionnaire",

@@ -164,6 +164,15 @@ def test_what_to_ask_next_equals_the_library(capfd, bif, model):
     assert out.endswith(f"{found!r}\n")
 
 
+def test_an_explanation_equals_the_library(capfd, bif):
+    arguments = ("explain", bif, "--target", "rain")
+    net = bg.load(bif)
+    out = run(capfd, *arguments, "-e", "wet=wet", "--state", "no")[1]
+    assert out == f"{net.explanation('rain', {'wet': 'wet'}, state='no')!r}\n"
+    out = run(capfd, *arguments, "--finding", "wet")[1]
+    assert "if wet were dry" in out
+
+
 def test_show_lists_variables_and_scores(capfd, model):
     code, out, _ = run(capfd, "show", model)
     assert code == 0
@@ -552,6 +561,7 @@ def test_version_and_help(capfd):
         "query",
         "do",
         "ask-next",
+        "explain",
         "show",
         "render",
         "convert",

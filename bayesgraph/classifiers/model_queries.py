@@ -25,6 +25,7 @@ from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
     from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
+    from bayesgraph.explain import Explanation
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -222,6 +223,17 @@ class ModelQuestions:
         model = self._answering(All)  # of the posteriors of all that may be asked for
         chosen = self.target_.name if target is None else target
         return model.questionnaire(chosen, evidence, **options)
+
+    def explanation(
+        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
+    ) -> Explanation:
+        """Return why a posterior is as it is, in sentences; by default that of the class.
+
+        See :meth:`BayesianNetwork.explanation`.
+        """
+        model = self._answering(All)  # findings are left out one by one
+        chosen = self.target_.name if target is None else target
+        return model.explanation(chosen, evidence, **options)
 
     def plan(
         self,

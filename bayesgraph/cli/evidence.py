@@ -86,6 +86,11 @@ def _value(variable: Variable, text: str) -> Any:
     return _state(variable, text)
 
 
+def state_of(variable: Variable, text: str) -> Any:
+    """Return the state that a text stands for; the text itself of what has no states."""
+    return _state(variable, text) if isinstance(variable, Discrete) else text
+
+
 def _state(variable: Discrete, text: str) -> Any:
     """Return the state, number or likelihoods of a discrete variable that a text stands for.
 
