@@ -21,7 +21,7 @@ PRICES = {
 
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])
-clf = bg.BayesianNetworkClassifier().fit(X, y)
+clf = bg.TANClassifier().fit(X, y)
 patient = X.slice(7, 1).to_pylist()[0]
 
 print("What says most, whatever it costs, and what says most per dollar:")
