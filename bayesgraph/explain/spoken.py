@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +24,11 @@ from bayesgraph.models.evidence import Belief, as_mapping, is_soft
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import CountVector, Discrete, Name, State, is_missing
+from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, is_missing
 
 _WIDTH = 88
+# Name of the observed child of a variable that stands for likelihoods, with the variable's name.
+_JUDGEMENT = object()
 # Bayes factors from which on a finding counts, and words for what it then does (Kass and Raftery
 # 1995, section 3.2, whose smallest class is divided at 1.02).
 _STRENGTHS = (
@@ -213,7 +216,14 @@ class _Told:
 
     def sentence(self, bearing: Bearing) -> str:
         """Return the sentence on a finding: what it does, and how it reaches the target."""
-        return f"That {_found(bearing.name, bearing.value)} {self._verdict(bearing)}"
+        name = bearing.name
+        if isinstance(self.model.variable(name), CountVector):
+            found = f"{name} has these counts"
+        elif name in self._judged:
+            found = f"{name} was judged without being certain"
+        else:
+            found = _is(name, bearing.value)
+        return f"That {found} {self._verdict(bearing)}"
 
     def _verdict(self, bearing: Bearing) -> str:
         others = "" if len(self.known) == 1 else ", with the other findings,"
@@ -255,7 +265,13 @@ class _Told:
 
     # --------------------------------------------------------------------------------- paths
 
-    @property
+    @cached_property
+    def _judged(self) -> set[Name]:
+        """The findings that are likelihoods or beliefs, which leave the value open."""
+        soft = (n for n, value in self.known.items() if isinstance(value, Belief) or is_soft(value))
+        return {n for n in soft if not isinstance(self.model.variable(n), CountVector)}
+
+    @cached_property
     def _parents(self) -> dict[Name, list[Name]] | None:
         """The parents of each variable, if the graph tells which findings bear on the target."""
         if not isinstance(self.model, BayesianNetwork):
@@ -264,29 +280,32 @@ class _Told:
 
     def path(self, name: Name) -> tuple[Name, ...]:
         """Return the shortest active path from a variable to the target, given other findings."""
-        parents = self._parents
-        if parents is None:
+        return self._path(name, {n for n in self.known if n != name})
+
+    def _path(self, name: Name, given: Collection[Name]) -> tuple[Name, ...]:
+        if self._parents is None:
             return ()
-        given = {n for n in self.known if n != name}
-        return active_path(parents, name, self.target.name, given)
+        # A judgement of a variable is an observed child of it.
+        judgements: dict[Name, list[Name]] = {(_JUDGEMENT, n): [n] for n in self._judged}
+        seen = {(_JUDGEMENT, n) if n in self._judged else n for n in given}
+        return active_path(self._parents | judgements, name, self.target.name, seen)
 
     def _blocked(self, name: Name, path: tuple[Name, ...]) -> str:
         """Return why a variable says nothing about the target; nothing if a path is active."""
-        parents = self._parents
-        if path or parents is None:
+        if path or self._parents is None:
             return ""
         given = [n for n in self.known if n != name]
         for one in given[:]:  # those that are needed to separate the two
-            rest = set(given) - {one}
-            if not active_path(parents, name, self.target.name, rest):
-                given.remove(one)
+            rest = [n for n in given if n != one]
+            if not self._path(name, rest):
+                given = rest
         if not given:
             return "in the network the two are independent"
         verb = "says" if len(given) == 1 else "say"
         return f"{_listed([str(n) for n in given])} {verb} all that it could say"
 
     def _way(self, path: tuple[Name, ...]) -> list[str]:
-        """Return the sentence on a path, none if it is a single arc or unknown."""
+        """Return the sentence on a path; none if no path is known."""
         parents = self._parents
         if parents is None or len(path) < 2:
             return []
@@ -297,7 +316,8 @@ class _Told:
             if there in parents[here]:
                 clauses.append(f"{here} depends on {there}")
             elif at + 2 < len(path) and path[at + 2] in parents[there]:
-                what = "is known" if there in self.known else "is known in part"
+                is_known = there in self.known and there not in self._judged
+                what = "is known" if is_known else "is known in part"
                 clauses.append(
                     f"{there}, which {what}, depends on both {here} and {path[at + 2]}, which then "
                     "bear on each other"
@@ -358,9 +378,12 @@ def _values(model: Model, name: Name, known: Mapping[Name, Any]) -> list[Any]:
         raise EvidenceError(f"{name!r} is a vector of counts; give its value to explain it.")
     answer = model.query(name, known)
     if isinstance(answer, Posterior):  # an average whose members have intervals
-        return [answer.range(0.0)[0]]
-    steps = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
-    return [float(f"{value:.3g}") for value in steps]
+        intervals = answer.variables[0]
+        assert isinstance(intervals, Binned)
+        steps = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
+    else:
+        steps = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
+    return [float(f"{value:.4g}") for value in steps]
 
 
 def _odds_ratio(p: float, q: float) -> float:
@@ -376,12 +399,6 @@ def _odds_ratio(p: float, q: float) -> float:
 def _is(name: Name, value: Any, verb: str = "is") -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return f"{name} {verb} {text}"
-
-
-def _found(name: Name, value: Any) -> str:
-    if isinstance(value, Belief) or is_soft(value):
-        return f"{name} was judged without being certain"
-    return _is(name, value)
 
 
 def _percent(p: float) -> str:

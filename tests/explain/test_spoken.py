@@ -60,22 +60,26 @@ def test_numbers_and_paths_equal_enumeration(seed):
             if 1e-6 < without < 1 - 1e-6 and after < 1 - 1e-6:
                 factor = after / (1 - after) * (1 - without) / without
                 assert bearing.factor == pytest.approx(factor, rel=1e-6)
-            assert_active(network.graph, bearing, target, set(others))
+            assert_active(network.graph, bearing, target, others)
+            assert bearing.path or without == pytest.approx(after, abs=1e-9)
         sizes = [abs(math.log(b.factor)) for b in found.bearings if 0 < b.factor < math.inf]
         assert sizes == sorted(sizes, reverse=True)
 
 
-def assert_active(graph, bearing, target, given):
+def assert_active(graph, bearing, target, others):
     """Compare a path with networkx: there is one unless the variables are d-separated."""
     if bearing.name == target:
         return
-    given = given - {bearing.name, target}
-    assert bool(bearing.path) != nx.is_d_separator(graph, {bearing.name}, {target}, given)
-    if not bearing.path:
-        return
-    assert (bearing.path[0], bearing.path[-1]) == (bearing.name, target)
-    arcs = list(zip(bearing.path, bearing.path[1:], strict=False))
-    assert all(graph.has_edge(a, b) or graph.has_edge(b, a) for a, b in arcs)
+    dag, given = nx.DiGraph(graph), set()
+    for name, value in others.items():
+        if isinstance(value, list):  # a likelihood is an observed child
+            dag.add_edge(name, ("judgement", name))
+        given.add(("judgement", name) if isinstance(value, list) else name)
+    assert bool(bearing.path) != nx.is_d_separator(dag, {bearing.name}, {target}, given)
+    if bearing.path:
+        assert (bearing.path[0], bearing.path[-1]) == (bearing.name, target)
+        arcs = zip(bearing.path, bearing.path[1:], strict=False)
+        assert all(graph.has_edge(a, b) or graph.has_edge(b, a) for a, b in arcs)
 
 
 @pytest.mark.one_in(3)
