@@ -11,8 +11,8 @@ P(t | e, x) are both their own answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from bayesgraph.models.average import Member, PosteriorAverage
 from bayesgraph.models.model import Model
 from bayesgraph.variables import Binned, Discrete, Variable
 
+# Values of a candidate, as they are encoded, each with its probability P(x | e).
+Answers: TypeAlias = Sequence[tuple[Any, float]]
 # Forms of models that are joint distributions.
 _JOINT = ("product", "mixture")
 
@@ -55,12 +57,11 @@ class Tables(NamedTuple):
     numbers: NDArray[np.int64]
     starts: NDArray[np.int64]
 
-    def answers(self, number: int) -> Floats:
-        """Return P(x | e) of a candidate."""
+    def answers(self, number: int) -> Answers:
+        """Return the states of a candidate with their probabilities."""
         place = int(np.searchsorted(self.numbers, number))
         end = self.starts[place + 1] if place + 1 < len(self.starts) else len(self.joint)
-        found: Floats = self.joint[self.starts[place] : end].sum(axis=1)
-        return found
+        return list(enumerate(self.joint[self.starts[place] : end].sum(axis=1).tolist()))
 
 
 def by_propagation(model: Model, target: int, case: Case) -> Tables | None:
@@ -68,11 +69,12 @@ def by_propagation(model: Model, target: int, case: Case) -> Tables | None:
 
     The result is None if the evidence has probability zero.
     """
-    assert model.compiled is not None  # callers have checked it
-    cards = model.compiled.tables.cards
     others = case.without(target)
-    work = model.work(All(), Case({**others.hard, target: 0}, others.soft).pattern)
-    cases = [Case({**others.hard, target: s}, others.soft) for s in range(int(cards[target]))]
+    first = Case({**others.hard, target: 0}, others.soft)
+    layout = model.memo.get(("answers", target, first.pattern), lambda: _layout(model, first))
+    numbers, starts, size, n_states = layout
+    work = model.work(All(), first.pattern)
+    cases = [Case({**others.hard, target: s}, others.soft) for s in range(n_states[target])]
     found = [work.run(given) for given in cases]
     logs = np.array([-np.inf if m is None else m.log_evidence for m in found])
     if target in case.soft:
@@ -82,13 +84,21 @@ def by_propagation(model: Model, target: int, case: Case) -> Tables | None:
         return None
     posterior = np.exp(logs - peak)
     posterior /= posterior.sum()
-    known = {target, *case.hard}
-    numbers = np.array([v for v in range(len(cards)) if v not in known], dtype=np.int64)
-    sizes = cards[numbers]
-    nothing = np.zeros(int(sizes.sum()))
-    given_state = np.array([nothing if m is None else m.flat for m in found])
+    given_state = np.array([np.zeros(size) if m is None else m.flat for m in found])
     joint = np.ascontiguousarray(given_state.T) * posterior
-    return Tables(posterior, joint, numbers, np.cumsum(sizes) - sizes)
+    return Tables(posterior, joint, numbers, starts)
+
+
+def _layout(
+    model: Model, case: Case
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, list[int]]:
+    """Return the free variables of a case, where their states begin, and numbers of states."""
+    assert model.compiled is not None  # callers have checked it
+    cards = model.compiled.tables.cards
+    numbers = np.array([v for v in range(len(cards)) if v not in case.hard], dtype=np.int64)
+    ends = np.cumsum(cards[numbers])
+    size = int(ends[-1]) if len(ends) else 0
+    return numbers, ends - cards[numbers], size, cards.tolist()
 
 
 def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
@@ -96,29 +106,38 @@ def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
     return normalised_if_possible(model.log_posterior_rows(target, rows))
 
 
-def joint_rows(model: Model, target: Discrete, candidate: Variable, rows: Evidence) -> Floats:
-    """Return P(x | row) P(t | row, x), shape (n_rows, n_answers, n_states), for a candidate x.
+def joint_rows(
+    model: Model, target: Discrete, candidate: Variable, rows: Evidence
+) -> tuple[NDArray[Any], Floats]:
+    """Return the answers of a candidate x, and P(x | row) P(t | row, x).
 
     The answers are the states of the candidate or, if members of an average have different
-    intervals of a number, the intervals between all cut points. Rows that are impossible have
-    zeros. Values that rows have of the candidate are ignored.
+    intervals of a number, one number in each interval between all cut points. Values that rows have
+    of the candidate are ignored.
+
+    Returns
+    -------
+    values : ndarray, shape (n_answers,)
+        As they are encoded.
+    joint : ndarray, shape (n_rows, n_answers, n_states)
+        Zeros for impossible rows.
 
     Raises
     ------
     UnsupportedModelError
-        If the candidate has no states, or an average no posterior of it.
+        If an average has no posterior of the candidate.
     """
     rows = rows.without([candidate]) if candidate in rows else rows
     if isinstance(candidate, Discrete):
-        values: Any = np.arange(candidate.cardinality)
+        values: NDArray[Any] = np.arange(candidate.cardinality)
         if is_joint(model):
             logs = model.log_posterior_rows(target, with_values(rows, candidate, values))
             shape = rows.n_rows, candidate.cardinality, target.cardinality
-            flat = logs.reshape(rows.n_rows, -1)
-            return normalised_if_possible(flat).reshape(shape)
+            return values, normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
         shares = posterior_rows(model, candidate, rows)
     else:
-        values, shares = _shares_of_cells(model, candidate, rows)
+        values = _cell_numbers(model, candidate)
+        shares = _shares_of_cells(model, candidate, rows, values)
     soft = {v: logs for v, logs in rows.likelihoods.items() if v != candidate}
     plain = Evidence(rows.n_rows, rows.columns, soft)
     after = posterior_rows(model, target, with_values(plain, candidate, values))
@@ -126,7 +145,7 @@ def joint_rows(model: Model, target: Discrete, candidate: Variable, rows: Eviden
     # An answer that no member of an average thinks possible is no answer.
     total = joint.sum(axis=(1, 2), keepdims=True)
     found: Floats = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-    return found
+    return values, found
 
 
 def with_values(rows: Evidence, variable: Variable, values: Floats) -> Evidence:
@@ -143,34 +162,46 @@ def has_cells(model: Model, candidate: Variable) -> bool:
     """Tell whether the answers of a candidate are intervals that differ among the members."""
     if not isinstance(model, PosteriorAverage) or isinstance(candidate, Discrete):
         return False
-    return all(isinstance(own, Binned) for own in _own(model, candidate).values())
+    return len(_binned(model, candidate)) == sum(m.has(candidate.name) for m in model.members)
 
 
-def _own(model: PosteriorAverage, candidate: Variable) -> Mapping[Member, Variable]:
-    members = [m for m in model.members if m.has(candidate.name)]
-    return {member: member.network.variable(candidate.name) for member in members}
+def _cell_numbers(model: Model, candidate: Variable) -> Floats:
+    """Return a number in each cell between the cut points of all members of an average.
 
-
-def _shares_of_cells(model: Model, candidate: Variable, rows: Evidence) -> tuple[Floats, Floats]:
-    """Return a number in each cell between all cut points, and the probability of each cell.
-
-    Within a longer interval of a member, numbers are distributed as in the member that has all cut
-    points. The probabilities have the shape (n_rows, n_cells).
+    Raises
+    ------
+    UnsupportedModelError
+        If no member has all cut points, so that the numbers within longer intervals have no
+        distribution.
     """
-    if not isinstance(model, PosteriorAverage) or not has_cells(model, candidate):
-        raise UnsupportedModelError(f"{candidate.name!r} has no states to ask for.")
-    binned = {m: v for m, v in _own(model, candidate).items() if isinstance(v, Binned)}
+    binned = _binned(model, candidate)
     cuts = sorted({cut for own in binned.values() for cut in own.cuts})
-    finest = [member for member, own in binned.items() if list(own.cuts) == cuts]
-    if not finest:
+    if not any(list(own.cuts) == cuts for own in binned.values()):
         raise UnsupportedModelError(
             f"The members of this average have different intervals of {candidate.name!r}, and none "
             "has the cut points of all; ask one of its `networks`."
         )
     beyond = cuts[-1] + max(1.0, abs(cuts[-1])) if cuts else 0.0
-    numbers = np.array([*cuts, beyond])
+    return np.array([*cuts, beyond])
+
+
+def _binned(model: Model, candidate: Variable) -> Mapping[Member, Binned]:
+    """Return the variables with intervals that members of an average have for a number."""
+    assert isinstance(model, PosteriorAverage)  # callers have checked it
+    members = [m for m in model.members if m.has(candidate.name)]
+    own = {member: member.network.variable(candidate.name) for member in members}
+    return {member: v for member, v in own.items() if isinstance(v, Binned)}
+
+
+def _shares_of_cells(model: Model, candidate: Variable, rows: Evidence, numbers: Floats) -> Floats:
+    """Return the probability of each cell, of which `numbers` has one each: (n_rows, n_cells).
+
+    Within a longer interval of a member, numbers are distributed as in the member that has all cut
+    points.
+    """
+    binned = _binned(model, candidate)
     shares = {member: _member_shares(member, own, rows) for member, own in binned.items()}
-    fine = shares[finest[0]]
+    fine = max(shares.values(), key=lambda found: found.shape[1])
     total = np.zeros_like(fine)
     for member, own in binned.items():
         place = own.codes(numbers)
@@ -180,7 +211,8 @@ def _shares_of_cells(model: Model, candidate: Variable, rows: Evidence) -> tuple
         inside = np.full_like(fine, 1.0) / width
         np.divide(fine, whole[:, place], out=inside, where=whole[:, place] > 0)
         total += member.weight * shares[member][:, place] * inside
-    return numbers, total / total.sum(axis=1, keepdims=True)
+    found: Floats = total / total.sum(axis=1, keepdims=True)
+    return found
 
 
 def _member_shares(member: Member, own: Discrete, rows: Evidence) -> Floats:

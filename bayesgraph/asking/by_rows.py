@@ -125,7 +125,7 @@ def _column(
         step = max(1, _TOGETHER // n_answers)
         for at in range(0, len(chosen), step):
             part = chosen[at : at + step]
-            joint = joint_rows(model, target, candidate, rows.rows(part))
+            _, joint = joint_rows(model, target, candidate, rows.rows(part))
             found = terms.stakes.worth(before[part, None], joint)
             information[part], gain[part] = (shares.sum(axis=1) for shares in found)
     else:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.asking.answers import is_joint, posterior_rows, with_values
+from bayesgraph.asking.answers import Answers, is_joint, posterior_rows, with_values
 from bayesgraph.asking.quadrature import integral
 from bayesgraph.asking.worth import Stakes
 from bayesgraph.cpds import HistogramCPD, TreeCPD
@@ -32,6 +32,8 @@ _ENDS = np.array([-10.0, -4.0, -1.5, 0.0, 1.5, 4.0, 10.0])
 # Number of draws that say where a density is, and of panels outside of them, each of which is twice
 # as long as the one before.
 _N_DRAWS, _N_OUTSIDE = 200, 24
+# Ranks of the quantiles that stand for a number where its answers are tried one by one.
+_RANKS = (np.arange(9) + 0.5) / 9
 # Mass of a count that may be left out of a sum, and maximum number of its terms.
 _TAIL, _MAX_COUNT = 1e-13, 2**16
 
@@ -196,6 +198,27 @@ def _worth(values: Floats, errors: Floats, before: Floats, stakes: Stakes) -> Wo
     information, gain, mass = values.tolist()
     lost = abs(1.0 - mass) * max(stakes.bounds(before))
     return Worth(information, gain, float(errors[:2].max()) + lost)
+
+
+def typical_answers(model: Model, candidate: int, case: Case) -> Answers:
+    """Return values of a number that stand for equal parts of its distribution."""
+    variable = model.variables[candidate]
+    assert isinstance(variable, Continuous)  # it has a worth
+    try:
+        posterior = model.work(Joint((candidate,)), case.pattern).run(case)
+        values = [posterior.quantile(rank) for rank in _RANKS.tolist()]
+    except UnsupportedModelError:
+        draws = _draws(model, variable, case)
+        values = np.quantile(draws, _RANKS, method="nearest").tolist()
+    return [(value, 1.0 / len(_RANKS)) for value in values]
+
+
+def fewer(answers: Answers) -> Answers:
+    """Return the quantiles of many answers that are numbers, and few as they are."""
+    if len(answers) <= len(_RANKS):
+        return answers
+    places = np.searchsorted(np.cumsum([share for _, share in answers]), _RANKS)
+    return [(answers[place][0], 1.0 / len(_RANKS)) for place in places.tolist()]
 
 
 def _draws(model: Model, variable: Continuous, case: Case) -> Floats:

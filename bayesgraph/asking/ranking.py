@@ -9,8 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayesgraph.asking.answers import by_propagation, has_cells, joint_rows, posterior_rows
-from bayesgraph.asking.numbers import worth_of_number
+from bayesgraph.asking.answers import (
+    Answers,
+    by_propagation,
+    has_cells,
+    joint_rows,
+    posterior_rows,
+)
+from bayesgraph.asking.numbers import fewer, typical_answers, worth_of_number
 from bayesgraph.asking.terms import NOTHING, Terms
 from bayesgraph.checks import whole_number
 from bayesgraph.display import Displayed, DisplayTable, more
@@ -169,7 +175,7 @@ class Values(NamedTuple):
         Indices of the candidates that have an answer.
     information, gain, error : ndarray, shape (n,)
     answers : callable
-        From a candidate to P(x | e) of its states; None for one without states.
+        From a candidate to its answers, those of a number represented by some values.
     refused : mapping from int to UnsupportedModelError
         Why other candidates have none.
     """
@@ -179,7 +185,7 @@ class Values(NamedTuple):
     information: Floats
     gain: Floats
     error: Floats
-    answers: Callable[[int], Floats | None]
+    answers: Callable[[int], Answers]
     refused: Mapping[int, UnsupportedModelError]
 
 
@@ -265,17 +271,18 @@ def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -
     if not before.any():
         return None
     found: dict[int, tuple[float, float, float]] = {}
-    answers: dict[int, Floats] = {}
+    answers: dict[int, Answers] = {}
     refused: dict[int, UnsupportedModelError] = {}
     for v in candidates:
         variable = model.variables[v]
         try:
             if isinstance(variable, Discrete) or has_cells(model, variable):
-                joint = joint_rows(model, target, variable, rows)[0]
+                values, (joint,) = joint_rows(model, target, variable, rows)
                 information, gain = terms.stakes.worth(before[None], joint)
                 found[v] = float(information.sum()), float(gain.sum()), 0.0
-                if isinstance(variable, Discrete):
-                    answers[v] = joint.sum(axis=1)
+                shares = joint.sum(axis=1).tolist()
+                known = list(zip(values.tolist(), shares, strict=True))
+                answers[v] = known if isinstance(variable, Discrete) else fewer(known)
             else:
                 stakes = terms.stakes
                 found[v] = worth_of_number(model, terms.target, v, case, before, stakes)
@@ -284,12 +291,16 @@ def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -
     if not found:
         return _nothing(before, refused)
     columns = np.maximum(np.array([*found.values()]).T, 0.0)
-    return Values(before, [*found], columns[0], columns[1], columns[2], answers.get, refused)
+
+    def answers_of(v: int) -> Answers:
+        return answers[v] if v in answers else typical_answers(model, v, case)
+
+    return Values(before, [*found], columns[0], columns[1], columns[2], answers_of, refused)
 
 
 def _nothing(posterior: Floats, refused: Mapping[int, UnsupportedModelError]) -> Values:
     empty = np.empty(0)
-    return Values(posterior, [], empty, empty, empty, lambda _: None, refused)
+    return Values(posterior, [], empty, empty, empty, lambda _: [], refused)
 
 
 # ------------------------------------------------------------------------- two questions ahead
@@ -307,15 +318,12 @@ def _scores_of_pairs(
     Without prices this is the expected worth of both. With prices it is the expected worth by the
     expected price, the highest of all ways to choose a second question, or none, by the answer.
     What is worth nothing alone may be worth something with another answer, as with an exclusive or
-    (Heckerman, Horvitz and Middleton 1993). Answers of a number are not tried one by one: its score
-    is that of a single question.
+    (Heckerman, Horvitz and Middleton 1993). A few quantiles stand for the answers of a number.
     """
     worth = terms.values(values.information, values.gain).tolist()
     scores = []
     for place, v in enumerate(values.numbers):
-        answers = values.answers(v)
-        shares = [] if answers is None else answers.tolist()
-        after = [_after(model, terms, case, v, code, p) for code, p in enumerate(shares) if p > 0]
+        after = [_after(model, terms, case, v, x, p) for x, p in values.answers(v) if p > 0]
         branches = [branch for branch in after if branch is not None]
         if terms.is_priced:
             scores.append(_best_rate(worth[place], float(prices[place]), branches))
@@ -325,11 +333,11 @@ def _scores_of_pairs(
 
 
 def _after(
-    model: Model, terms: Terms, case: Case, number: int, code: int, share: float
+    model: Model, terms: Terms, case: Case, number: int, value: Any, share: float
 ) -> _Branch | None:
     """Return what may be asked after an answer; None if nothing is left."""
     known = case.without(number)
-    values = values_of_case(model, terms, Case({**known.hard, number: code}, known.soft))
+    values = values_of_case(model, terms, Case({**known.hard, number: value}, known.soft))
     if values is None or not values.numbers:
         return None
     prices = terms.prices_of(values.numbers)

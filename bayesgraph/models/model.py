@@ -1180,8 +1180,8 @@ class Model(ABC):
             Worth per price above which a question is worth asking: by default 1 if losses and
             prices are given, which are then in one unit, else 0.
         ahead : {1, 2}
-            With 2, the worth of a question includes the best second question after each answer of
-            a discrete variable, which takes a ranking for each answer.
+            With 2, the worth of a question includes the best second question after each answer,
+            which takes a ranking for each; nine quantiles stand for the answers of a number.
 
         Returns
         -------

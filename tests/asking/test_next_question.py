@@ -137,6 +137,7 @@ def test_networks_of_tables_equal_enumeration(seed):
     assert sum(compare(network, oracle, random) for _ in range(4)) or len(network) < 3
 
 
+@pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.one_in(11)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mixed_networks_equal_enumeration(seed):
@@ -144,6 +145,7 @@ def test_mixed_networks_equal_enumeration(seed):
     compare(network, Oracle.of(network), np.random.default_rng(seed))
 
 
+@pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.one_in(7)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_factor_graphs_equal_enumeration(seed):
@@ -555,6 +557,43 @@ def test_two_questions_ahead_equal_enumeration(seed):
                 second = [by_entropies(t, np.eye(len(table)))[0] for t in tables]
                 expected += share * max(second)
         assert found[name].score == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("model", ["network", "average", "intervals", "log-normal"])
+def test_two_questions_ahead_try_numbers_too(model):
+    x = bg.Continuous("x")
+    parts = clinic().cpds
+    if model == "log-normal":
+        asked = bg.BayesianNetwork([*parts, bg.LogNormalCPD(x, [0.0, 1.0], [0.25, 1.0], [ILL])])
+        answers = None
+    elif model == "intervals":
+        cuts = [bg.Binned("x", [0.0, 1.0]), bg.Binned("x", [1.0])]
+        tables = [[[0.1, 0.4, 0.5], [0.5, 0.3, 0.2]], [[0.2, 0.8], [0.7, 0.3]]]
+        nets = [
+            bg.BayesianNetwork([*parts, bg.TableCPD(v, table, [ILL])])
+            for v, table in zip(cuts, tables, strict=True)
+        ]
+        asked = bg.PosteriorAverage(nets)
+        fine, coarse = (net.query("x").probabilities for net in nets)
+        inside = fine / np.array([fine[:2].sum(), fine[:2].sum(), fine[2]])
+        shares = 0.5 * (fine + coarse[[0, 0, 1]] * inside)
+        answers = dict(zip([-1.0, 0.5, 2.0], shares.tolist(), strict=True))
+    else:
+        nets = [bg.BayesianNetwork([*parts, bg.GaussianCPD(x, [0.0, 1.0], [1.0, 2.0], [ILL])])] * 2
+        asked = nets[0] if model == "network" else bg.PosteriorAverage(nets)
+        density = nets[0].query("x")
+        answers = {density.quantile((k + 0.5) / 9): 1 / 9 for k in range(9)}
+    alone, found = asked.next_question("ill"), asked.next_question("ill", ahead=2)
+    if answers is None:
+        assert alone["x"].score < found["x"].score < alone["x"].score + alone["test"].score
+        return
+    second = sum(
+        share * max(question.information for question in after.questions)
+        for share, after in (
+            (share, asked.next_question("ill", {"x": value})) for value, share in answers.items()
+        )
+    )
+    assert found["x"].score == pytest.approx(alone["x"].information + second, abs=1e-9)
 
 
 @pytest.mark.one_in(5)
