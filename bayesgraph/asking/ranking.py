@@ -78,6 +78,10 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
         The first question, None if it is not worth its price.
     refused : mapping from name to str
         Why variables are not ranked.
+    is_priced : bool
+        Whether prices were given.
+    ahead : {1, 2}
+        Whether scores are those of a question alone, or with the best second one.
 
     Examples
     --------
@@ -107,6 +111,7 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     best: Name | None
     refused: Mapping[Name, str] = field(default_factory=dict)
     is_priced: bool = False
+    ahead: int = 1
 
     @cached_property
     def questions(self) -> tuple[RankedQuestion, ...]:
@@ -136,23 +141,28 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
         shown = self.questions[:_MAX_LINES]
         top = max((q.score for q in shown if np.isfinite(q.score)), default=0.0) or 1.0
         rows = [self._cells(question) for question in shown]
-        prices = ("cost", "score") if self.is_priced else ()
+        more_columns = [name for name, is_shown in self._columns if is_shown]
         notes = [more(len(self), len(shown), "questions"), self._errors(), self._verdict()]
         notes += [f"not ranked: {name}. {reason}" for name, reason in self.refused.items()]
         return DisplayTable(
             f"Next question about {self.posterior.names[0]}: {self.by}"
-            f"{' per cost' if self.is_priced else ''}",
+            f"{' per cost' if self.is_priced else ''}"
+            f"{', two questions ahead' if self.ahead > 1 else ''}",
             rows,
-            header=("", "information", "gain", *prices) if rows else (),
+            header=("", "information", "gain", *more_columns) if rows else (),
             bars=[min(1.0, question.score / top) for question in shown],
             note="\n".join(note for note in notes if note),
         )
 
+    @property
+    def _columns(self) -> tuple[tuple[str, bool], ...]:
+        return ("cost", self.is_priced), ("score", self.is_priced or self.ahead > 1)
+
     def _cells(self, question: RankedQuestion) -> list[str]:
         cells = [str(question.name), f"{question.information:.4f}", f"{question.gain:.4f}"]
-        if self.is_priced:
-            cells += [f"{question.cost:g}", f"{question.score:.4f}"]
-        return cells
+        texts = f"{question.cost:g}", f"{question.score:.4f}"
+        shown = zip(texts, self._columns, strict=True)
+        return cells + [text for text, (_, is_shown) in shown if is_shown]
 
     def _errors(self) -> str:
         largest = float(self.errors.max(initial=0.0))
@@ -238,6 +248,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
         names[0] if is_worth_it else None,
         {model.variables[v].name: str(error) for v, error in values.refused.items()},
         terms.is_priced,
+        ahead,
     )
 
 

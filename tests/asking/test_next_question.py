@@ -531,6 +531,8 @@ def test_two_questions_ahead_see_an_exclusive_or():
     ranking = net.next_question("odd", ahead=2)
     assert ranking.best == "a"
     assert ranking["a"].score == pytest.approx(math.log(2.0))
+    assert repr(ranking).startswith("Next question about odd: information, two questions ahead")
+    assert "0.6931" in repr(ranking)
     assert ranking["a"].information == pytest.approx(0.0, abs=1e-12)
     # After c nothing alone is worth asking; with prices a plan may be worse than one question.
     assert ranking["c"].score == pytest.approx(ranking["c"].information)
