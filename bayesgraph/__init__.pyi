@@ -4,6 +4,10 @@ from . import io as io
 from . import measures as measures
 from . import plots as plots
 from . import typing as typing
+from .asking import NextQuestion as NextQuestion
+from .asking import NextQuestions as NextQuestions
+from .asking import Questionnaire as Questionnaire
+from .asking import RankedQuestion as RankedQuestion
 from .causal import CausalGraph as CausalGraph
 from .causal import Effect as Effect
 from .causal import Estimand as Estimand
@@ -58,6 +62,7 @@ from .drift import DriftDetector as DriftDetector
 from .drift import PageHinkley as PageHinkley
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
+from .explain import Explanation as Explanation
 from .explain import Shape as Shape
 from .explain import Shapes as Shapes
 from .explain import TopItems as TopItems

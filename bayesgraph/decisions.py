@@ -101,7 +101,7 @@ class DecisionRule:
         return np.where(decided < 0, self.abstain or 0.0, costs[true, decided])
 
 
-def cost_matrix(costs: Any, target: Discrete) -> Floats:
+def cost_matrix(costs: Any, target: Discrete, name: str = "costs") -> Floats:
     """Return costs as an array: true classes in rows, decided classes in columns.
 
     Parameters
@@ -110,6 +110,8 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         A pair that is not in the mapping costs 0 for a right decision and 1 for a wrong one. Rows
         and columns of a pandas frame are matched to classes by name.
     target : Discrete
+    name : str
+        Name of the argument, for error messages.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         rows, columns = list(costs.index), list(costs.columns)
         if any(len(names) != n or set(names) != set(target.states) for names in (rows, columns)):
             raise DataError(
-                "costs= as a data frame has each of the classes once as names of its rows (the "
+                f"{name}= as a data frame has each of the classes once as names of its rows (the "
                 f"true class) and its columns (the decision), which are {quoted(target.states)}; "
                 f"got {quoted(rows)} and {quoted(columns)}."
             )
@@ -133,23 +135,25 @@ def cost_matrix(costs: Any, target: Discrete) -> Floats:
         for pair, cost in costs.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise DataError(
-                    "costs= maps pairs (true class, decided class) to numbers, such as "
+                    f"{name}= maps pairs (true class, decided class) to numbers, such as "
                     f"{{({target.states[0]!r}, {target.states[-1]!r}): 5.0}}; got the key {pair!r}."
                 )
             place = target.index(pair[0]), target.index(pair[1])
-            matrix[place] = _number("costs", cost, f"the cost of {pair!r}")
+            matrix[place] = _number(name, cost, f"the cost of {pair!r}")
         return matrix
     try:
         matrix = np.array(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"costs= takes a matrix of numbers or a mapping; got {costs!r}.") from error
+        raise DataError(
+            f"{name}= takes a matrix of numbers or a mapping; got {costs!r}."
+        ) from error
     if matrix.shape != (n, n):
         raise DataError(
-            "costs= needs a row for each true class and a column for each decision, in the order "
+            f"{name}= needs a row for each true class and a column for each decision, in the order "
             f"{quoted(target.states)}; got shape {matrix.shape}."
         )
     if not np.isfinite(matrix).all():
-        raise DataError(f"costs= takes finite numbers; got {matrix.tolist()}.")
+        raise DataError(f"{name}= takes finite numbers; got {matrix.tolist()}.")
     return matrix
 
 

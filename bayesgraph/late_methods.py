@@ -7,7 +7,9 @@ takes a while and which few questions need.
 
 from __future__ import annotations
 
+import functools
 import pkgutil
+from collections.abc import Callable
 from typing import Any
 
 _FUNCTIONS = {
@@ -21,7 +23,11 @@ _FUNCTIONS = {
     "effect": "bayesgraph.causal:effect",
     "fit_network": "bayesgraph.learning.fit:fit_network",
     "contributions": "bayesgraph.explain:contributions",
+    "explanation": "bayesgraph.explain.spoken:explanation",
     "top_items": "bayesgraph.explain:top_items",
+    "next_question": "bayesgraph.asking.ranking:next_question",
+    "questionnaire": "bayesgraph.asking.questionnaire:questionnaire",
+    "next_question_rows": "bayesgraph.asking.by_rows:next_question_rows",
     "frame": "bayesgraph.encoding.frames:to_frame",
     "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
@@ -44,4 +50,11 @@ _FUNCTIONS = {
 
 def call(method: str, *args: Any, **kwargs: Any) -> Any:
     """Call the function that implements a method, given by its name in the table of functions."""
-    return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)
+    return _function(method)(*args, **kwargs)
+
+
+@functools.cache
+def _function(method: str) -> Callable[..., Any]:
+    """Return the function that implements a method; to look it up again takes microseconds."""
+    found: Callable[..., Any] = pkgutil.resolve_name(_FUNCTIONS[method])
+    return found

@@ -152,6 +152,27 @@ def test_an_intervention_equals_the_library(capfd, bif, model):
     assert f"log probability of the evidence: {found.log_evidence:.6g}" in out
 
 
+def test_what_to_ask_next_equals_the_library(capfd, bif, model):
+    code, out, _ = run(capfd, "ask-next", bif, "--target", "rain", "-c", "wet=20", "--ahead", 2)
+    assert code == 0
+    net = bg.load(bif)
+    ranking = net.next_question("rain", costs={"wet": 20.0}, ahead=2)
+    assert out == f"{ranking.posterior!r}\n{ranking!r}\n"
+    out = run(capfd, "ask-next", model, "-e", "sex=male", "-c", "cp=1", "-c", "age=2")[1]
+    network = bg.load(model).network_
+    found = network.next_question("disease", {"sex": "male"}, costs={"cp": 1.0, "age": 2.0})
+    assert out.endswith(f"{found!r}\n")
+
+
+def test_an_explanation_equals_the_library(capfd, bif):
+    arguments = ("explain", bif, "--target", "rain")
+    net = bg.load(bif)
+    out = run(capfd, *arguments, "-e", "wet=wet", "--state", "no")[1]
+    assert out == f"{net.explanation('rain', {'wet': 'wet'}, state='no')!r}\n"
+    out = run(capfd, *arguments, "--finding", "wet")[1]
+    assert "if wet were dry" in out
+
+
 def test_show_lists_variables_and_scores(capfd, model):
     code, out, _ = run(capfd, "show", model)
     assert code == 0
@@ -539,6 +560,8 @@ def test_version_and_help(capfd):
         "evaluate",
         "query",
         "do",
+        "ask-next",
+        "explain",
         "show",
         "render",
         "convert",
@@ -591,6 +614,11 @@ WRONG = {
     "set and observed": (
         ["do", "{bif}", "--target", "rain", "-s", "wet=wet", "-e", "wet=wet"],
         "both set by do= and observed",
+    ),
+    "target to ask about": (["ask-next", "{bif}"], "--target"),
+    "price without a number": (
+        ["ask-next", "{bif}", "--target", "rain", "--cost", "wet=much"],
+        "The price of 'wet' is a number",
     ),
     "target of a network": (["query", "{bif}"], "--target"),
     "unknown target": (["query", "{bif}", "--target", "rian"], "Did you mean 'rain'"),

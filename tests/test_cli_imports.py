@@ -34,6 +34,11 @@ COMMANDS = {
     "query of a network": (["query", "{bif}", "--target", "sex"], (*NEVER, *TABLES, *DRAWN)),
     "query": (["query", "{model}", "-e", "sex=male"], (*NEVER, *TABLES, *DRAWN)),
     "do": (["do", "{bif}", "-s", "sex=male", "--target", "cp"], (*NEVER, *TABLES, *DRAWN)),
+    "ask-next": (["ask-next", "{bif}", "--target", "sex"], (*NEVER, *TABLES, *DRAWN)),
+    "ask-next of a classifier": (
+        ["ask-next", "{model}", "-e", "sex=male", "-c", "age=1", "-c", "cp=2"],
+        (*NEVER, *TABLES, *DRAWN),
+    ),
     "query --all": (["query", "{model}", "--all"], (*NEVER, *TABLES, *DRAWN)),
     "predict": (["predict", "{model}", "{rows}"], (*NEVER, *DRAWN)),
     "predict to a file": (["predict", "{tan}", "{rows}", "-o", "{output}"], (*NEVER, *DRAWN)),

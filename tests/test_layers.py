@@ -37,7 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"causal", "independence"},
+    {"causal", "independence", "asking"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
@@ -315,7 +315,7 @@ def test_importing_the_package_imports_nothing_heavy(tmp_path, extra):
 
 # What answers questions does not reduce over states itself: it asks a solver, and normalises rows
 # by `inference.normalise`.
-ASKING = {"models", "encoding", "classifiers", "explain", "causal", "io", "plots", "cli"}
+ASKING = {"models", "encoding", "classifiers", "explain", "causal", "asking", "io", "plots", "cli"}
 REDUCTIONS = {
     "bayesgraph.factors.algebra.log_sum_exp",
     "bayesgraph.factors.algebra.SUM",

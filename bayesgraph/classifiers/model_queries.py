@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
-from bayesgraph.inference.contract import METHODS, Joint, Sample, Samples
+from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.model import QUESTIONS, Model
-from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
+from bayesgraph.typing import (
+    EvidenceLike,
+    Intervention,
+    PathLike,
+    RandomState,
+    TableLike,
+    Targets,
+)
+from bayesgraph.variables import Name
+
+if TYPE_CHECKING:
+    from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
+    from bayesgraph.explain import Explanation
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -182,6 +194,46 @@ class ModelQuestions:
         return model.weighted_samples(
             chosen, evidence, do=do, n=n, standard_error=standard_error, random_state=random_state
         )
+
+    def next_question(
+        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
+    ) -> NextQuestion:
+        """Return the variables to ask for next; see :meth:`BayesianNetwork.next_question`.
+
+        By default the target is the class: ``clf.next_question(evidence={"age": 63})``.
+        """
+        model = self._answering(All)  # of the posteriors of all that may be asked for
+        chosen = self.target_.name if target is None else target
+        return model.next_question(chosen, evidence, **options)
+
+    def next_question_rows(self, target: Name, table: TableLike, **options: Any) -> NextQuestions:
+        """Return the variables to ask for next, for each row of a table.
+
+        See :meth:`BayesianNetwork.next_question_rows`.
+        """
+        return self._answering(All).next_question_rows(target, table, **options)
+
+    def questionnaire(
+        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
+    ) -> Questionnaire:
+        """Return a session of questions, by default about the class.
+
+        See :meth:`BayesianNetwork.questionnaire`.
+        """
+        model = self._answering(All)  # of the posteriors of all that may be asked for
+        chosen = self.target_.name if target is None else target
+        return model.questionnaire(chosen, evidence, **options)
+
+    def explanation(
+        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
+    ) -> Explanation:
+        """Return why a posterior is as it is, in sentences; by default that of the class.
+
+        See :meth:`BayesianNetwork.explanation`.
+        """
+        model = self._answering(All)  # findings are left out one by one
+        chosen = self.target_.name if target is None else target
+        return model.explanation(chosen, evidence, **options)
 
     def plan(
         self,

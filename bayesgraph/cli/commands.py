@@ -15,7 +15,7 @@ import typer.core
 import bayesgraph as bg
 from bayesgraph import cli, late_methods
 from bayesgraph.cli import models
-from bayesgraph.cli.evidence import evidence_of, named
+from bayesgraph.cli.evidence import evidence_of, named, prices_of, state_of
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.compilation import tiers
 from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
@@ -485,6 +485,71 @@ def intervene(
     values = evidence_of(network, set_)
     targets = _targets(loaded, model, target, everything)
     _print_posterior(network, targets, evidence_of(network, evidence), values)
+
+
+@app.command(
+    name="ask-next",
+    epilog="Example: bayesgraph ask-next heart.bayesgraph -e sex=male --cost cp=1 --cost thal=100",
+)
+def ask_next(
+    model: ModelFile,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Discrete variable to learn about; a classifier's class by default."),
+    ] = None,
+    evidence: Evidence = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cost",
+            "-c",
+            help="NAME=PRICE of a variable that may be asked for; may be repeated. By default all "
+            "may be asked for.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Rank by information (the default) or accuracy.")
+    ] = None,
+    ahead: Annotated[int, typer.Option(min=1, max=2, help="Number of questions ahead.")] = 1,
+) -> None:
+    """Print what to ask for next: which variables say most about the target, per price."""
+    loaded = bg.io.load_saved(model)
+    network = _network(loaded)
+    chosen = _targets(loaded, model, [target] if target else None, False)
+    assert chosen is not None  # not all variables
+    given, prices = evidence_of(network, evidence), prices_of(network, cost)
+    ranking = network.next_question(chosen[0], given, costs=prices, by=by, ahead=ahead)
+    typer.echo(repr(ranking.posterior))
+    typer.echo(repr(ranking))
+
+
+@app.command(
+    epilog="Example: bayesgraph explain alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW"
+)
+def explain(
+    model: ModelFile,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Variable to explain; a classifier's class by default."),
+    ] = None,
+    evidence: Evidence = None,
+    finding: Annotated[
+        str | None, typer.Option(help="The one variable to tell about, observed or not.")
+    ] = None,
+    state: Annotated[
+        str | None, typer.Option(help="State of the target; the most probable one by default.")
+    ] = None,
+) -> None:
+    """Print why a posterior is as it is, in sentences that can be read aloud."""
+    loaded = bg.io.load_saved(model)
+    network = _network(loaded)
+    chosen = _targets(loaded, model, [target] if target else None, False)
+    assert chosen is not None  # not all variables
+    options = {
+        "finding": None if finding is None else named(network, finding),
+        "state": None if state is None else state_of(network.variable(chosen[0]), state),
+    }
+    typer.echo(repr(network.explanation(chosen[0], evidence_of(network, evidence), **options)))
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")

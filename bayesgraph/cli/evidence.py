@@ -38,19 +38,38 @@ def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
     """Return evidence given as texts such as ``wet=yes`` or ``wet=yes:4,no:1`` (likelihoods)."""
     given: dict[Name, Any] = {}
     for item in items or ():
-        text, equals, value = item.partition("=")
-        if not equals:
-            raise EvidenceError(f"Evidence is NAME=VALUE; got {item!r}.")
-        # Names may contain "=": the longest name that matches is taken.
-        fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
-        if fitting:
-            text = max(fitting, key=len)
-            value = item[len(text) + 1 :]
-        name = named(model, text)
+        name, value = _parts(model, item, "Evidence is NAME=VALUE")
         if name in given:
-            raise EvidenceError(f"Evidence on {text!r} is given more than once.")
+            raise EvidenceError(f"Evidence on {str(name)!r} is given more than once.")
         given[name] = _value(model.variable(name), value)
     return given
+
+
+def prices_of(model: Model, items: Sequence[str] | None) -> dict[Name, float] | None:
+    """Return prices given as texts such as ``xray=20``; None if there are none."""
+    found: dict[Name, float] = {}
+    for item in items or ():
+        name, price = _parts(model, item, "A price is NAME=NUMBER")
+        try:
+            found[name] = float(price)
+        except ValueError as error:
+            raise EvidenceError(
+                f"The price of {str(name)!r} is a number; got {price!r}."
+            ) from error
+    return found or None
+
+
+def _parts(model: Model, item: str, expected: str) -> tuple[Name, str]:
+    """Return the name of a variable, and the text after it and the sign "="."""
+    text, equals, value = item.partition("=")
+    if not equals:
+        raise EvidenceError(f"{expected}; got {item!r}.")
+    # Names may contain "=": the longest name that matches is taken.
+    fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
+    if fitting:
+        text = max(fitting, key=len)
+        value = item[len(text) + 1 :]
+    return named(model, text), value
 
 
 def _value(variable: Variable, text: str) -> Any:
@@ -65,6 +84,11 @@ def _value(variable: Variable, text: str) -> Any:
     if isinstance(variable, CountVector):
         return _numbers(variable, text, {str(item): item for item in variable.items})
     return _state(variable, text)
+
+
+def state_of(variable: Variable, text: str) -> Any:
+    """Return the state that a text stands for; the text itself of what has no states."""
+    return _state(variable, text) if isinstance(variable, Discrete) else text
 
 
 def _state(variable: Discrete, text: str) -> Any:

@@ -54,9 +54,16 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"{target!r} is continuous; query its posterior one row at a time.")
-    known = _table_for(model, columns_of(table), variable)
-    columns_seen = {v: known.column(v) for v in known.variables}
-    return np.exp(model.normalised_rows(variable, Evidence(known.n_rows, columns_seen)))
+    return np.exp(model.normalised_rows(variable, evidence_rows(model, table, variable)))
+
+
+def evidence_rows(model: Model, table: TableLike, target: Variable) -> Evidence:
+    """Return the rows of a table as evidence on the variables of a model but the target.
+
+    For the errors see `query_rows`.
+    """
+    known = _table_for(model, columns_of(table), target)
+    return Evidence(known.n_rows, {v: known.column(v) for v in known.variables})
 
 
 def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:

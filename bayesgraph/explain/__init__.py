@@ -5,16 +5,20 @@ from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.item_ranking import TopItems, top_items
 from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.explain.shape_functions import Shape, Shapes, shapes
+from bayesgraph.explain.spoken import Bearing, Explanation, explanation
 
 __all__ = [
+    "Bearing",
     "Contrast",
     "Contribution",
     "Contributions",
+    "Explanation",
     "Shape",
     "Shapes",
     "TopItems",
     "contributions",
     "explain",
+    "explanation",
     "shapes",
     "top_items",
 ]

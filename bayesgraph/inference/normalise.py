@@ -30,6 +30,15 @@ def normalised(joint: Floats) -> Floats:
     return joint
 
 
+def normalised_if_possible(logs: Floats) -> Floats:
+    """Return normalised exponentials over the last axis; zeros where all logs are -inf."""
+    peak = logs.max(axis=-1, keepdims=True)
+    values = np.exp(logs - np.where(np.isneginf(peak), 0.0, peak))
+    total = values.sum(axis=-1, keepdims=True)
+    found: Floats = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
+    return found
+
+
 def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
     """Return normalised probabilities from unnormalised logs, and the log of the sum of values.
 

@@ -66,8 +66,9 @@ from bayesgraph.variables import (
 )
 
 if TYPE_CHECKING:
+    from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
     from bayesgraph.causal import CausalGraph, Effect
-    from bayesgraph.explain import Contributions, TopItems
+    from bayesgraph.explain import Contributions, Explanation, TopItems
 
 
 _ALL = All()
@@ -1069,6 +1070,49 @@ class Model(ABC):
         )
         return found
 
+    def explanation(
+        self,
+        target: Name,
+        evidence: EvidenceLike = None,
+        *,
+        finding: Name | None = None,
+        state: State | None = None,
+    ) -> Explanation:
+        """Return why a posterior is as it is, in sentences that can be read aloud.
+
+        A sentence on each finding says how strongly it speaks for or against the state, what would
+        be believed without it, and along which path of the network it reaches the target, or which
+        other findings leave it nothing to say.
+
+        Parameters
+        ----------
+        target : name
+            A discrete or continuous variable.
+        evidence : mapping from name to value, optional
+            As in `query`.
+        finding : name, optional
+            The one variable to tell about: a finding, or a variable that is not observed, for whose
+            values the sentence says what would be believed.
+        state : state, optional
+            The state of a discrete target; by default the most probable one.
+
+        Returns
+        -------
+        Explanation
+            It prints as text; `bearings` has the numbers.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError
+            For unknown names or states, or invalid evidence.
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        """
+        found: Explanation = late_methods.call(
+            "explanation", self, target, evidence, finding=finding, state=state
+        )
+        return found
+
     def top_items(self, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
         """Return the items whose single occurrence raises the log odds of each class most.
 
@@ -1092,6 +1136,137 @@ class Model(ABC):
             If there is no vector of counts whose only parent is the class.
         """
         found: TopItems = late_methods.call("top_items", self, target, n, feature=feature)
+        return found
+
+    def next_question(
+        self,
+        target: Name,
+        evidence: EvidenceLike = None,
+        *,
+        costs: Mapping[Name, float] | None = None,
+        among: Iterable[Name] | None = None,
+        by: str | None = None,
+        losses: Any = None,
+        abstain: float | None = None,
+        least: float | None = None,
+        ahead: int = 1,
+    ) -> NextQuestion:
+        """Return the variables to ask for next, ranked by what their answers are worth.
+
+        Information is the expected relative entropy of the posterior after the answer and the one
+        before, the mutual information in a joint distribution; gain is the expected gain of the
+        decision about the target. See :mod:`bayesgraph.asking.worth`.
+
+        Parameters
+        ----------
+        target : name
+            A discrete variable.
+        evidence : mapping from name to value, optional
+            As in `query`.
+        costs : mapping from name to price, optional
+            Prices of the variables that may be asked for; what is worth most per price comes first.
+            Without prices each costs 1.
+        among : iterable of names, optional
+            The variables that may be asked for: by default those that have a price, or all.
+            Variables that are observed are left out.
+        by : {"information", "accuracy", "utility"}, optional
+            What ranks: the information in nats, the gain of accuracy, or what is saved of `losses`.
+            By default the last if there are losses or a price of abstaining, else the first.
+        losses : array_like or mapping, optional
+            Costs of decisions, as the argument `costs` of the classifiers' method `decide`.
+        abstain : float, optional
+            Cost of abstaining, as for `decide`.
+        least : float, optional
+            Worth per price above which a question is worth asking: by default 1 if losses and
+            prices are given, which are then in one unit, else 0.
+        ahead : {1, 2}
+            With 2, the worth of a question includes the best second question after each answer,
+            which takes a ranking for each; nine quantiles stand for the answers of a number.
+
+        Returns
+        -------
+        NextQuestion
+            A mapping from name to its worth, best first, with the attribute `best`.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError, DataError
+            For unknown names or states, or invalid arguments.
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            If a variable that is named has no answers to try; others are listed in `refused`.
+        """
+        found: NextQuestion = late_methods.call(
+            "next_question",
+            self,
+            target,
+            evidence,
+            costs=costs,
+            among=among,
+            by=by,
+            losses=losses,
+            abstain=abstain,
+            least=least,
+            ahead=ahead,
+        )
+        return found
+
+    def next_question_rows(self, target: Name, table: TableLike, **options: Any) -> NextQuestions:
+        """Return the variables to ask for next, for each row of a table.
+
+        Parameters
+        ----------
+        target : name
+            A discrete variable; its column is ignored.
+        table : pandas, polars or pyarrow table, or mapping from name to column
+            As for `query_rows`. What is missing in a row may be asked for.
+        **options
+            ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
+            `next_question`.
+        """
+        found: NextQuestions = late_methods.call(
+            "next_question_rows", self, target, table, **options
+        )
+        return found
+
+    def questionnaire(
+        self,
+        target: Name,
+        evidence: EvidenceLike = None,
+        *,
+        threshold: float | None = None,
+        budget: float | None = None,
+        ahead: int = 1,
+        **options: Any,
+    ) -> Questionnaire:
+        """Return a session of questions about a target, which ends when enough is known.
+
+        ``session.question`` is the next question, None at the end, and ``session.answered(value)``
+        the session after the answer. ``session.run(ask)`` asks a function to the end.
+
+        Parameters
+        ----------
+        target, evidence, ahead
+            As for `next_question`.
+        threshold : float, optional
+            The session ends when a state of the target has this probability.
+        budget : float, optional
+            Maximum sum of the prices of all questions; of their number if there are no prices.
+        **options
+            ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
+            `next_question`. The session ends when no question is worth its price.
+        """
+        found: Questionnaire = late_methods.call(
+            "questionnaire",
+            self,
+            target,
+            evidence,
+            threshold=threshold,
+            budget=budget,
+            ahead=ahead,
+            **options,
+        )
         return found
 
     def save(self, /, path: PathLike, **options: Any) -> None:

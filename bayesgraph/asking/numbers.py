@@ -1,0 +1,258 @@
+"""Questions about numbers: integrals over the possible answers, with an estimate of the error.
+
+The density of an answer x is p(x | e), and the posterior after it P(t | e, x). Where the model has
+a posterior of x, a mixture of Gaussians, the integrals are adaptive between the ends of its
+components. Other densities, such as those of kernels or log-normal leaves, are computed by asking
+the joint distribution for P(t, x, e) at each x; draws of x say where. Counts are summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesgraph.asking.answers import Answers, is_joint, posterior_rows, with_values
+from bayesgraph.asking.quadrature import integral
+from bayesgraph.asking.worth import Stakes
+from bayesgraph.cpds import HistogramCPD, TreeCPD
+from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.factors import Evidence
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.contract import Case, Draw, Joint, Sample
+from bayesgraph.inference.normalise import log_total
+from bayesgraph.inference.results import GaussianMixture, MixedPosterior
+from bayesgraph.models.model import Model
+from bayesgraph.variables import Continuous, Count, Discrete
+
+# Ends of panels of a Gaussian component, in standard deviations. Beyond the last its mass is 1e-23.
+_ENDS = np.array([-10.0, -4.0, -1.5, 0.0, 1.5, 4.0, 10.0])
+# Number of draws that say where a density is, and of panels outside of them, each of which is twice
+# as long as the one before.
+_N_DRAWS, _N_OUTSIDE = 200, 24
+# Ranks of the quantiles that stand for a number where its answers are tried one by one.
+_RANKS = (np.arange(9) + 0.5) / 9
+# Mass of a count that may be left out of a sum, and maximum number of its terms.
+_TAIL, _MAX_COUNT = 1e-13, 2**16
+
+
+class Worth(NamedTuple):
+    """What a question about a number is worth.
+
+    Attributes
+    ----------
+    information, gain : float
+    error : float
+        Estimate of the absolute error of the less exact one.
+    """
+
+    information: float
+    gain: float
+    error: float
+
+
+class _Components(NamedTuple):
+    """A density of x as a mixture of Gaussians, and of each the state of the target it belongs to.
+
+    `states` is a matrix of ones and zeros, shape (n_components, n_states), or ones if the mixture
+    is not divided by states.
+    """
+
+    weights: Floats
+    means: Floats
+    deviations: Floats
+    states: Floats
+
+    def joint(self, x: Floats) -> Floats:
+        """Return the density at points, shape (n,), by state, shape (n, n_states)."""
+        distance = (x[:, None] - self.means) / self.deviations
+        height = self.weights / (np.sqrt(2.0 * np.pi) * self.deviations)
+        found: Floats = (np.exp(-0.5 * distance**2) * height) @ self.states
+        return found
+
+    @property
+    def ends(self) -> Floats:
+        """The ends of panels in which the density has no narrow peak."""
+        points = np.sort((self.means[:, None] + self.deviations[:, None] * _ENDS).ravel())
+        return _apart(points, 0.25 * float(self.deviations.min()))
+
+
+def worth_of_number(
+    model: Model, target: int, candidate: int, case: Case, before: Floats, stakes: Stakes
+) -> Worth:
+    """Return what a question about a continuous variable is worth.
+
+    Parameters
+    ----------
+    model : Model
+    target, candidate : int
+        Indices of the variables.
+    case : Case
+        What is known.
+    before : ndarray, shape (n_states,)
+        Posterior of the target.
+    stakes : Stakes
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model has no posterior of the variable and is no joint distribution that can be
+        sampled, or for a vector of counts.
+    """
+    variable, t = model.variables[candidate], model.variables[target]
+    assert isinstance(t, Discrete)  # callers have checked it
+    if not isinstance(variable, Continuous):
+        raise UnsupportedModelError(
+            f"{variable.name!r} is a vector of counts, which is not asked for as a whole."
+        )
+    rows = case.evidence(model.variables)
+    after = partial(_after, model, t, variable, rows)
+    found = _components(model, target, candidate, case)
+    if found is not None:
+        # In a joint distribution the components say all.
+        joint = found.joint if is_joint(model) else lambda x: found.joint(x) * after(x)
+        return _integrated(joint, found.ends, before, stakes)
+    density = partial(_density, model, t, variable, rows)
+    if isinstance(variable, Count):
+        return _summed(density, before, stakes)
+    ends = np.union1d(_panels(_draws(model, variable, case)), _jumps(model, variable))
+    return _integrated(density, ends, before, stakes)
+
+
+def _components(model: Model, target: int, candidate: int, case: Case) -> _Components | None:
+    """Return the posterior of a number as components, by states in a joint distribution.
+
+    The result is None if a joint distribution has no posterior of it, only densities.
+    """
+    joint = is_joint(model)
+    question = Joint((target, candidate)) if joint else Joint((candidate,))
+    try:
+        posterior = model.work(question, case.pattern).run(case)
+    except UnsupportedModelError:
+        if joint:
+            return None
+        raise
+    assert posterior is not None  # the evidence is possible
+    if isinstance(posterior, GaussianMixture):
+        parts = [(1.0, posterior, np.ones(1))]
+    else:
+        assert isinstance(posterior, MixedPosterior)
+        shares, units = posterior.discrete.probabilities, np.eye(len(posterior.discrete))
+        states = posterior.discrete.variables[0].states
+        parts = [
+            (float(share), posterior.given(state), unit)
+            for share, state, unit in zip(shares, states, units, strict=True)
+            if share > 0
+        ]
+    return _Components(
+        np.concatenate([share * mixture.weights for share, mixture, _ in parts]),
+        np.concatenate([mixture.means[:, 0] for _, mixture, _ in parts]),
+        np.sqrt(np.concatenate([mixture.covariances[:, 0, 0] for _, mixture, _ in parts])),
+        np.concatenate([np.tile(unit, (len(mixture.weights), 1)) for _, mixture, unit in parts]),
+    )
+
+
+def _after(model: Model, target: Discrete, variable: Continuous, rows: Evidence, x: Floats) -> Any:
+    """Return P(t | e, x) at each x, shape (n, n_states)."""
+    return posterior_rows(model, target, with_values(rows, variable, x))
+
+
+def _density(
+    model: Model, target: Discrete, variable: Continuous, rows: Evidence, x: Floats
+) -> Floats:
+    """Return p(x | e) P(t | e, x) at each x, shape (n, n_states), of a joint distribution."""
+    total = log_total(model.log_posterior_rows(target, rows))[0]
+    logs = model.log_posterior_rows(target, with_values(rows, variable, x))
+    found: Floats = np.exp(logs - total)
+    return found
+
+
+def _integrated(
+    joint: Callable[[Floats], Floats], ends: Floats, before: Floats, stakes: Stakes
+) -> Worth:
+    """Return the worth of a question whose answers have densities by state of the target."""
+
+    def functions(x: Floats) -> Floats:
+        density = joint(x)
+        return np.column_stack([*stakes.worth(before[None], density), density.sum(axis=1)])
+
+    found = integral(functions, ends)
+    return _worth(found.values, found.errors, before, stakes)
+
+
+def _summed(joint: Callable[[Floats], Floats], before: Floats, stakes: Stakes) -> Worth:
+    """Return the worth of a question whose answers are the numbers 0, 1, and so on."""
+    values, start, stop = np.zeros(3), 0, 64
+    while 1.0 - values[2] > _TAIL and start < _MAX_COUNT:
+        masses = joint(np.arange(start, stop, dtype=np.float64))
+        parts = [*stakes.worth(before[None], masses), masses.sum(axis=1)]
+        values += [part.sum() for part in parts]
+        start, stop = stop, 2 * stop
+    return _worth(values, np.zeros(3), before, stakes)
+
+
+def _worth(values: Floats, errors: Floats, before: Floats, stakes: Stakes) -> Worth:
+    """Return integrals as a `Worth`; mass that was not found adds to the error."""
+    information, gain, mass = values.tolist()
+    lost = abs(1.0 - mass) * max(stakes.bounds(before))
+    return Worth(information, gain, float(errors[:2].max()) + lost)
+
+
+def typical_answers(model: Model, candidate: int, case: Case) -> Answers:
+    """Return values of a number that stand for equal parts of its distribution."""
+    variable = model.variables[candidate]
+    assert isinstance(variable, Continuous)  # it has a worth
+    try:
+        posterior = model.work(Joint((candidate,)), case.pattern).run(case)
+        values = [posterior.quantile(rank) for rank in _RANKS.tolist()]
+    except UnsupportedModelError:
+        draws = _draws(model, variable, case)
+        values = np.quantile(draws, _RANKS, method="nearest").tolist()
+    return [(value, 1.0 / len(_RANKS)) for value in values]
+
+
+def fewer(answers: Answers) -> Answers:
+    """Return the quantiles of many answers that are numbers, and few as they are."""
+    if len(answers) <= len(_RANKS):
+        return answers
+    places = np.searchsorted(np.cumsum([share for _, share in answers]), _RANKS)
+    return [(answers[place][0], 1.0 / len(_RANKS)) for place in places.tolist()]
+
+
+def _draws(model: Model, variable: Continuous, case: Case) -> Floats:
+    """Return draws of a number given the evidence, in ascending order."""
+    question = Sample() if model.answers(Sample) else Draw()
+    taken = model.work(question, case.pattern).run(case)
+    found = taken.take(_N_DRAWS, np.random.default_rng(0))[variable]
+    return np.sort(np.asarray(found, dtype=np.float64))
+
+
+def _panels(draws: Floats) -> Floats:
+    """Return the ends of panels around draws, and ever longer ones to both sides of them."""
+    step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
+    away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
+    inside = _apart(draws, 0.01 * step)
+    return np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away])
+
+
+def _jumps(model: Model, variable: Continuous) -> Floats:
+    """Return the edges of a number's histogram, and the thresholds of trees that split on it."""
+    found: list[Floats] = []
+    for cpd in getattr(model, "cpds", ()):
+        if isinstance(cpd, HistogramCPD) and cpd.variable == variable:
+            found.append(cpd.edges)
+        elif isinstance(cpd, TreeCPD) and variable in cpd.parents:
+            splits = cpd.tree.feature == cpd.parents.index(variable)
+            found.append(cpd.tree.threshold[splits])
+    return np.concatenate([*found, np.empty(0)])
+
+
+def _apart(points: Floats, gap: float) -> Floats:
+    """Return ascending points without those that are nearer than a gap to the one before."""
+    kept = [float(points[0])]
+    for point in points[1:-1].tolist():
+        if point - kept[-1] >= gap:
+            kept.append(point)
+    return np.array([*kept, float(points[-1])])

@@ -1,0 +1,379 @@
+"""The questions that can be asked next, ranked by what their answers are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from bayesgraph.asking.answers import (
+    Answers,
+    by_propagation,
+    has_cells,
+    joint_rows,
+    posterior_rows,
+)
+from bayesgraph.asking.numbers import fewer, typical_answers, worth_of_number
+from bayesgraph.asking.terms import NOTHING, Terms
+from bayesgraph.checks import whole_number
+from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, unknown_variable
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.contract import Case
+from bayesgraph.inference.results import Posterior
+from bayesgraph.models.evidence import impossible
+from bayesgraph.models.model import Model
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import Discrete, Name
+
+_MAX_LINES = 20
+
+
+class RankedQuestion(NamedTuple):
+    """What it is worth to ask for one variable.
+
+    Attributes
+    ----------
+    name : name
+        The variable.
+    information : float
+        Expected information about the target, in nats.
+    gain : float
+        Expected gain of the decision about the target: of accuracy, or by losses that were given.
+    cost : float
+        Price; 1 if no prices were given.
+    score : float
+        What ranks the questions: worth per price.
+    error : float
+        Estimate of the absolute error of information and gain: 0 for sums, that of the integral for
+        a number.
+    """
+
+    name: Name
+    information: float
+    gain: float
+    cost: float
+    score: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
+    """The questions that can be asked next, best first: a mapping from name to `RankedQuestion`.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        Of the target, before the question.
+    by : {"information", "accuracy", "utility"}
+        The measure that ranks.
+    names : tuple of names
+        From the highest score to the lowest; ties in the order of the model's variables.
+    information, gain, costs, scores, errors : ndarray, shape (n_questions,)
+        The attributes of `questions` as arrays.
+    best : name or None
+        The first question, None if it is not worth its price.
+    refused : mapping from name to str
+        Why variables are not ranked.
+    is_priced : bool
+        Whether prices were given.
+    ahead : {1, 2}
+        Whether scores are those of a question alone, or with the best second one.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> ill = bg.Discrete("ill", ["no", "yes"])
+    >>> fever, test = bg.Discrete("fever", ["no", "yes"]), bg.Discrete("test", ["-", "+"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(ill, [0.7, 0.3]),
+    ...     bg.TableCPD(fever, [[0.8, 0.2], [0.4, 0.6]], parents=[ill]),
+    ...     bg.TableCPD(test, [[0.95, 0.05], [0.1, 0.9]], parents=[ill]),
+    ... ])
+    >>> net.next_question("ill", costs={"fever": 1, "test": 20})
+    Next question about ill: information per cost
+             information    gain  cost   score
+      fever       0.0747  0.0400     1  0.0747  ████████████████████████
+      test        0.3786  0.2350    20  0.0189  ██████
+    """
+
+    posterior: Posterior
+    by: str
+    names: tuple[Name, ...]
+    information: Floats
+    gain: Floats
+    costs: Floats
+    scores: Floats
+    errors: Floats
+    best: Name | None
+    refused: Mapping[Name, str] = field(default_factory=dict)
+    is_priced: bool = False
+    ahead: int = 1
+
+    @cached_property
+    def questions(self) -> tuple[RankedQuestion, ...]:
+        """The questions from the highest score to the lowest."""
+        columns = self.information, self.gain, self.costs, self.scores, self.errors
+        rows = zip(self.names, *(column.tolist() for column in columns), strict=True)
+        return tuple(map(RankedQuestion._make, rows))
+
+    @cached_property
+    def _by_name(self) -> dict[Name, RankedQuestion]:
+        return {question.name: question for question in self.questions}
+
+    def __getitem__(self, name: Name) -> RankedQuestion:
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            where = "The ranking of questions"
+            raise unknown_variable(name, self._by_name, where=where) from None
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _display(self) -> DisplayTable:
+        shown = self.questions[:_MAX_LINES]
+        top = max((q.score for q in shown if np.isfinite(q.score)), default=0.0) or 1.0
+        rows = [self._cells(question) for question in shown]
+        more_columns = [name for name, is_shown in self._columns if is_shown]
+        notes = [more(len(self), len(shown), "questions"), self._errors(), self._verdict()]
+        notes += [f"not ranked: {name}. {reason}" for name, reason in self.refused.items()]
+        return DisplayTable(
+            f"Next question about {self.posterior.names[0]}: {self.by}"
+            f"{' per cost' if self.is_priced else ''}"
+            f"{', two questions ahead' if self.ahead > 1 else ''}",
+            rows,
+            header=("", "information", "gain", *more_columns) if rows else (),
+            bars=[min(1.0, question.score / top) for question in shown],
+            note="\n".join(note for note in notes if note),
+        )
+
+    @property
+    def _columns(self) -> tuple[tuple[str, bool], ...]:
+        return ("cost", self.is_priced), ("score", self.is_priced or self.ahead > 1)
+
+    def _cells(self, question: RankedQuestion) -> list[str]:
+        cells = [str(question.name), f"{question.information:.4f}", f"{question.gain:.4f}"]
+        texts = f"{question.cost:g}", f"{question.score:.4f}"
+        shown = zip(texts, self._columns, strict=True)
+        return cells + [text for text, (_, is_shown) in shown if is_shown]
+
+    def _errors(self) -> str:
+        largest = float(self.errors.max(initial=0.0))
+        return f"errors of integrals below {largest:.1g}" if largest > 1e-6 else ""
+
+    def _verdict(self) -> str:
+        if self.best is not None:
+            return ""
+        return "nothing is worth its price" if self.is_priced else "nothing is worth asking"
+
+
+class Values(NamedTuple):
+    """What the answers of some candidates are worth.
+
+    Attributes
+    ----------
+    posterior : ndarray, shape (n_states,)
+        Of the target.
+    numbers : list of int
+        Indices of the candidates that have an answer.
+    information, gain, error : ndarray, shape (n,)
+    answers : callable
+        From a candidate to its answers, those of a number represented by some values.
+    refused : mapping from int to UnsupportedModelError
+        Why other candidates have none.
+    """
+
+    posterior: Floats
+    numbers: list[int]
+    information: Floats
+    gain: Floats
+    error: Floats
+    answers: Callable[[int], Answers]
+    refused: Mapping[int, UnsupportedModelError]
+
+
+def next_question(
+    model: Model,
+    target: Name,
+    evidence: EvidenceLike = None,
+    *,
+    ahead: int = 1,
+    **options: Any,
+) -> NextQuestion:
+    """Return the questions that can be asked next, ranked; see `Model.next_question`."""
+    return ranked(model, Terms.of(model, target, **options), evidence, ahead)
+
+
+def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -> NextQuestion:
+    """Return the candidates that are not observed, ranked on some terms."""
+    ahead = whole_number("ahead", "questions", ahead, 1)
+    if ahead > 2:
+        raise DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
+    case = model.case(evidence)
+    variable = model.variables[terms.target]
+    assert isinstance(variable, Discrete)  # the terms have checked it
+    if terms.target in case.hard:
+        raise EvidenceError(
+            f"{variable.name!r} is both the target and observed; leave it out of one of them."
+        )
+    values = values_of_case(model, terms, case)
+    if values is None:
+        raise impossible(evidence)
+    if terms.is_chosen and values.refused:
+        raise next(iter(values.refused.values()))
+    prices = terms.prices_of(values.numbers)
+    if ahead == 2:
+        scores = _scores_of_pairs(model, terms, case, values, prices)
+    else:
+        scores = terms.scores(terms.values(values.information, values.gain), prices)
+    order = terms.ordered(scores)
+    names = tuple([model.variables[values.numbers[place]].name for place in order.tolist()])
+    is_worth_it = bool(names) and terms.is_worth_it(float(scores[order[0]]))
+    return NextQuestion(
+        Posterior((variable,), values.posterior, np.nan),
+        terms.by,
+        names,
+        values.information[order],
+        values.gain[order],
+        prices[order],
+        scores[order],
+        values.error[order],
+        names[0] if is_worth_it else None,
+        {model.variables[v].name: str(error) for v, error in values.refused.items()},
+        terms.is_priced,
+        ahead,
+    )
+
+
+def values_of_case(model: Model, terms: Terms, case: Case) -> Values | None:
+    """Return what the candidates are worth that are not observed; None if that is impossible."""
+    candidates = [v for v in terms.candidates if v not in case.hard]
+    if model.compiled is not None:
+        return _of_tables(model, terms, case, candidates)
+    return _one_by_one(model, terms, case, candidates)
+
+
+def _of_tables(model: Model, terms: Terms, case: Case, candidates: list[int]) -> Values | None:
+    found = by_propagation(model, terms.target, case)
+    if found is None:
+        return None
+    if not candidates:
+        return _nothing(found.posterior, {})
+    worth = terms.stakes.worth(found.posterior[None], found.joint)
+    totals = np.maximum(np.add.reduceat(np.array(worth), found.starts, axis=1), 0.0)
+    if len(candidates) < len(found.numbers):
+        totals = totals[:, np.searchsorted(found.numbers, candidates)]
+    none = np.zeros(len(candidates))
+    return Values(found.posterior, candidates, totals[0], totals[1], none, found.answers, {})
+
+
+def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -> Values | None:
+    target = model.variables[terms.target]
+    assert isinstance(target, Discrete)  # the terms have checked it
+    rows = case.evidence(model.variables)
+    before = posterior_rows(model, target, rows)[0]
+    if not before.any():
+        return None
+    found: dict[int, tuple[float, float, float]] = {}
+    answers: dict[int, Answers] = {}
+    refused: dict[int, UnsupportedModelError] = {}
+    for v in candidates:
+        variable = model.variables[v]
+        try:
+            if isinstance(variable, Discrete) or has_cells(model, variable):
+                values, (joint,) = joint_rows(model, target, variable, rows)
+                information, gain = terms.stakes.worth(before[None], joint)
+                found[v] = float(information.sum()), float(gain.sum()), 0.0
+                shares = joint.sum(axis=1).tolist()
+                known = list(zip(values.tolist(), shares, strict=True))
+                answers[v] = known if isinstance(variable, Discrete) else fewer(known)
+            else:
+                stakes = terms.stakes
+                found[v] = worth_of_number(model, terms.target, v, case, before, stakes)
+        except UnsupportedModelError as error:
+            refused[v] = error
+    if not found:
+        return _nothing(before, refused)
+    columns = np.maximum(np.array([*found.values()]).T, 0.0)
+
+    def answers_of(v: int) -> Answers:
+        return answers[v] if v in answers else typical_answers(model, v, case)
+
+    return Values(before, [*found], columns[0], columns[1], columns[2], answers_of, refused)
+
+
+def _nothing(posterior: Floats, refused: Mapping[int, UnsupportedModelError]) -> Values:
+    empty = np.empty(0)
+    return Values(posterior, [], empty, empty, empty, lambda _: [], refused)
+
+
+# ------------------------------------------------------------------------- two questions ahead
+
+
+# What may be asked after an answer: P(x | e), and worth and price of each candidate.
+_Branch: TypeAlias = tuple[float, Floats, Floats]
+
+
+def _scores_of_pairs(
+    model: Model, terms: Terms, case: Case, values: Values, prices: Floats
+) -> Floats:
+    """Return the score of each question together with the best one after each answer.
+
+    Without prices this is the expected worth of both. With prices it is the expected worth by the
+    expected price, the highest of all ways to choose a second question, or none, by the answer.
+    What is worth nothing alone may be worth something with another answer, as with an exclusive or
+    (Heckerman, Horvitz and Middleton 1993). A few quantiles stand for the answers of a number.
+    """
+    worth = terms.values(values.information, values.gain).tolist()
+    scores = []
+    for place, v in enumerate(values.numbers):
+        after = [_after(model, terms, case, v, x, p) for x, p in values.answers(v) if p > 0]
+        branches = [branch for branch in after if branch is not None]
+        if terms.is_priced:
+            scores.append(_best_rate(worth[place], float(prices[place]), branches))
+        else:
+            scores.append(worth[place] + sum(share * best.max() for share, best, _ in branches))
+    return np.array(scores)
+
+
+def _after(
+    model: Model, terms: Terms, case: Case, number: int, value: Any, share: float
+) -> _Branch | None:
+    """Return what may be asked after an answer; None if nothing is left."""
+    known = case.without(number)
+    values = values_of_case(model, terms, Case({**known.hard, number: value}, known.soft))
+    if values is None or not values.numbers:
+        return None
+    prices = terms.prices_of(values.numbers)
+    return share, terms.values(values.information, values.gain), prices
+
+
+def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float:
+    """Return the highest expected worth by expected price of a question and perhaps a second one.
+
+    The best rate r is the one at which the most that can be made of worth less r times price is 0
+    (Dinkelbach 1967): r is raised to the rate of what makes the most, until that does not change.
+    """
+    rate = _rate(worth, price)
+    while np.isfinite(rate):
+        total, paid = worth, price
+        for share, others, prices in branches:
+            best = int(np.argmax(others - rate * prices))
+            if others[best] - rate * prices[best] > 0:
+                total, paid = total + share * others[best], paid + share * prices[best]
+        better = _rate(total, paid)
+        if better <= rate * (1.0 + NOTHING) + NOTHING:
+            break
+        rate = better
+    return rate
+
+
+def _rate(worth: float, price: float) -> float:
+    return worth / price if price > 0 else np.inf if worth > NOTHING else 0.0

@@ -1,0 +1,416 @@
+"""The explanation of a posterior in sentences: what each finding does to it, and by which path.
+
+What a finding does is measured by leaving it out: the ratio of the odds with it and without it is
+the Bayes factor of the finding given all others (Good 1950). Words for its size are those of Kass
+and Raftery (1995). How it reaches the target is told along the shortest active path, by the rules
+of d-separation (Pearl 1988, section 3.3.1).
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesgraph.ancestors import ancestral_set
+from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError
+from bayesgraph.inference.results import GaussianMixture, Posterior
+from bayesgraph.models.evidence import Belief, as_mapping, is_soft
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, is_missing
+
+_WIDTH = 88
+# Name of the observed child of a variable that stands for likelihoods, with the variable's name.
+_JUDGEMENT = object()
+# Bayes factors from which on a finding counts, and words for what it then does (Kass and Raftery
+# 1995, section 3.2, whose smallest class is divided at 1.02).
+_STRENGTHS = (
+    (150.0, "speaks very strongly"),
+    (20.0, "speaks strongly"),
+    (3.0, "speaks"),
+    (1.02, "speaks a little"),
+)
+# Probabilities nearer to 1 than this are 1.
+_ROUNDING = 1e-14
+# Part of a standard deviation by which a finding has to move the mean of a number to count.
+_LEAST_SHIFT = 0.01
+
+
+class Bearing(NamedTuple):
+    """What one variable has to do with the target.
+
+    Attributes
+    ----------
+    name : name
+    value : value or None
+        What was found; None for a variable that is not observed.
+    without : float
+        Probability of the explained state, or mean of the target, without this finding.
+    factor : float
+        Ratio of the odds of the state with and without the finding; for a continuous target the
+        difference of means in standard deviations.
+    path : tuple of names
+        The shortest active path from the variable to the target; empty if they are d-separated by
+        the other findings, or the model has no graph that tells.
+    """
+
+    name: Name
+    value: Any
+    without: float
+    factor: float
+    path: tuple[Name, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why a posterior is as it is, in sentences that can be read aloud.
+
+    Attributes
+    ----------
+    target : name
+    state : state or None
+        The state whose probability is explained; None for a continuous target.
+    before, after : float
+        Its probability (mean of a continuous target) without and with all findings.
+    bearings : tuple of Bearing
+        What bears on the target, the most first.
+    sentences : tuple of str
+    """
+
+    target: Name
+    state: State | None
+    before: float
+    after: float
+    bearings: tuple[Bearing, ...]
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All sentences as one text."""
+        return " ".join(self.sentences)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(sentence, _WIDTH) for sentence in self.sentences)
+
+
+def explanation(
+    model: Model,
+    target: Name,
+    evidence: EvidenceLike = None,
+    *,
+    finding: Name | None = None,
+    state: State | None = None,
+) -> Explanation:
+    """Return why a posterior is as it is, in sentences; see `Model.explanation`."""
+    variable = model.variable(target)
+    known = _known(model, evidence)
+    answer = model.query(variable.name, known)
+    chosen = _state(variable, answer, state)
+    told = _Told(model, variable, chosen, known)
+    prior = model.query(variable.name) if known else answer
+    before, after = told.value_of(prior), told.value_of(answer)
+    sentences = [told.opening(answer, prior if known else None)]
+    if finding is None:
+        bearings = sorted((told.bearing(name, answer) for name in known), key=told.size)
+        bearings.reverse()
+        sentences += [told.sentence(bearing) for bearing in bearings]
+        return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
+    name = model.variable(finding).name
+    if name == variable.name:
+        raise EvidenceError(f"{name!r} is the target; finding= names another variable.")
+    if name in known:
+        bearings = [told.bearing(name, answer)]
+        sentences.append(told.sentence(bearings[0]))
+    else:
+        bearings = [Bearing(name, None, after, 1.0, told.path(name))]
+        sentences += told.if_it_were(name)
+    return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
+
+
+def _known(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
+    """Return the findings by the names of variables, without values that mean missing."""
+    found: dict[Name, Any] = {}
+    for given, value in as_mapping(evidence).items():
+        if model.items_among([given]):
+            raise EvidenceError(
+                f"{given!r} is an item of a vector of counts, which is one finding: give the "
+                "vector, or take `contributions`, which has a term for each item."
+            )
+        name = model.variable(given).name
+        if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
+            found[name] = value
+    model.case(found)
+    return found
+
+
+def _state(variable: Any, answer: Any, state: State | None) -> State | None:
+    if isinstance(answer, Posterior):
+        if state is None:
+            found: State = answer.argmax
+            return found
+        return answer.variables[0].states[answer.variables[0].index(state)]
+    if state is not None:
+        raise EvidenceError(f"{variable.name!r} has no states; leave out state=.")
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What sentences are about: a state of a target (or the mean of a number), and findings."""
+
+    model: Model
+    target: Any
+    state: State | None
+    known: Mapping[Name, Any]
+
+    # ------------------------------------------------------------------------------- numbers
+
+    def value_of(self, answer: Posterior | GaussianMixture) -> float:
+        """Return the probability of the state, or the mean of a number."""
+        if not isinstance(answer, Posterior):
+            return float(answer.mean)
+        p = answer[self.state]
+        return 1.0 if p > 1.0 - _ROUNDING else p
+
+    def bearing(self, name: Name, answer: Posterior | GaussianMixture) -> Bearing:
+        """Return what a finding does to the answer, by leaving it out."""
+        others = {n: value for n, value in self.known.items() if n != name}
+        left_out = self.model.query(self.target.name, others)
+        with_it, without = self.value_of(answer), self.value_of(left_out)
+        if isinstance(answer, Posterior):
+            factor = _odds_ratio(with_it, without)
+        else:
+            factor = (with_it - without) / (float(left_out.std) or 1.0)
+        return Bearing(name, self.known[name], without, factor, self.path(name))
+
+    def size(self, bearing: Bearing) -> float:
+        """Return how much a finding does, whether for the state or against it."""
+        if self.state is None:
+            return abs(bearing.factor)
+        return abs(math.log(bearing.factor)) if 0 < bearing.factor < math.inf else math.inf
+
+    # ----------------------------------------------------------------------------- sentences
+
+    def opening(self, answer: Any, prior: Any) -> str:
+        """Return the sentence on the answer, and on what is believed without findings."""
+        name, value = self.target.name, self.value_of(answer)
+        if self.state is None:
+            text = f"{name} is expected to be {value:.4g}, give or take {float(answer.std):.3g}."
+            if prior is None:
+                return text
+            return f"{text} Without the findings it would be {self.value_of(prior):.4g}."
+        text = f"{_is(name, self.state)} with a probability of {_percent(value)}."
+        if prior is None:
+            return text
+        return f"{text} Without the findings it would be {_percent(self.value_of(prior))}."
+
+    def sentence(self, bearing: Bearing) -> str:
+        """Return the sentence on a finding: what it does, and how it reaches the target."""
+        name = bearing.name
+        if isinstance(self.model.variable(name), CountVector):
+            found = f"{name} has these counts"
+        elif name in self._judged:
+            found = f"{name} was judged without being certain"
+        else:
+            found = _is(name, bearing.value)
+        return f"That {found} {self._verdict(bearing)}"
+
+    def _verdict(self, bearing: Bearing) -> str:
+        others = "" if len(self.known) == 1 else ", with the other findings,"
+        blocked = self._blocked(bearing.name, bearing.path)
+        if blocked:
+            return f"says nothing about it: {blocked}."
+        without = f"without this finding it would be {self._number(bearing.without)}"
+        if self.state is None:
+            if abs(bearing.factor) < _LEAST_SHIFT:
+                return f"hardly matters{others}".removesuffix(",") + "."
+            moves = "raises" if bearing.factor > 0 else "lowers"
+            verdict = f"{moves} it: {without}."
+        elif bearing.factor in (0.0, math.inf):
+            verdict = f"{'rules it out' if bearing.factor == 0 else 'makes it certain'}: {without}."
+        else:
+            size = max(bearing.factor, 1.0 / bearing.factor)
+            words = next((words for least, words in _STRENGTHS if size >= least), None)
+            if words is None:
+                return f"hardly matters{others}".removesuffix(",") + "."
+            verdict = f"{words} {'for' if bearing.factor > 1 else 'against'} it: {without}."
+        return " ".join([verdict, *self._way(bearing.path)])
+
+    def if_it_were(self, name: Name) -> list[str]:
+        """Return sentences on what would be believed for each value of an unobserved variable."""
+        blocked = self._blocked(name, self.path(name))
+        if blocked:
+            return [f"{name} says nothing about it: {blocked}."]
+        parts = []
+        for value in _values(self.model, name, self.known):
+            try:
+                answer = self.model.query(self.target.name, {**self.known, name: value})
+            except ImpossibleEvidenceError:
+                continue
+            parts.append(f"{self._number(self.value_of(answer))} if {_is(name, value, 'were')}")
+        return [f"{name} is not known. It would be {_listed(parts)}.", *self._way(self.path(name))]
+
+    def _number(self, value: float) -> str:
+        return f"{value:.4g}" if self.state is None else _percent(value)
+
+    # --------------------------------------------------------------------------------- paths
+
+    @cached_property
+    def _judged(self) -> set[Name]:
+        """The findings that are likelihoods or beliefs, which leave the value open."""
+        soft = (n for n, value in self.known.items() if isinstance(value, Belief) or is_soft(value))
+        return {n for n in soft if not isinstance(self.model.variable(n), CountVector)}
+
+    @cached_property
+    def _parents(self) -> dict[Name, list[Name]] | None:
+        """The parents of each variable, if the graph tells which findings bear on the target."""
+        if not isinstance(self.model, BayesianNetwork):
+            return None
+        return {cpd.variable.name: [p.name for p in cpd.parents] for cpd in self.model.cpds}
+
+    def path(self, name: Name) -> tuple[Name, ...]:
+        """Return the shortest active path from a variable to the target, given other findings."""
+        return self._path(name, {n for n in self.known if n != name})
+
+    def _path(self, name: Name, given: Collection[Name]) -> tuple[Name, ...]:
+        if self._parents is None:
+            return ()
+        # A judgement of a variable is an observed child of it.
+        judgements: dict[Name, list[Name]] = {(_JUDGEMENT, n): [n] for n in self._judged}
+        seen = {(_JUDGEMENT, n) if n in self._judged else n for n in given}
+        return active_path(self._parents | judgements, name, self.target.name, seen)
+
+    def _blocked(self, name: Name, path: tuple[Name, ...]) -> str:
+        """Return why a variable says nothing about the target; nothing if a path is active."""
+        if path or self._parents is None:
+            return ""
+        given = [n for n in self.known if n != name]
+        for one in given[:]:  # those that are needed to separate the two
+            rest = [n for n in given if n != one]
+            if not self._path(name, rest):
+                given = rest
+        if not given:
+            return "in the network the two are independent"
+        verb = "says" if len(given) == 1 else "say"
+        return f"{_listed([str(n) for n in given])} {verb} all that it could say"
+
+    def _way(self, path: tuple[Name, ...]) -> list[str]:
+        """Return the sentence on a path; none if no path is known."""
+        parents = self._parents
+        if parents is None or len(path) < 2:
+            return []
+        clauses: list[str] = []
+        at = 0
+        while at + 1 < len(path):
+            here, there = path[at], path[at + 1]
+            if there in parents[here]:
+                clauses.append(f"{here} depends on {there}")
+            elif at + 2 < len(path) and path[at + 2] in parents[there]:
+                is_known = there in self.known and there not in self._judged
+                what = "is known" if is_known else "is known in part"
+                clauses.append(
+                    f"{there}, which {what}, depends on both {here} and {path[at + 2]}, which then "
+                    "bear on each other"
+                )
+                at += 1
+            else:
+                clauses.append(f"{there} depends on {here}")
+            at += 1
+        return [f"The link: {_listed(clauses)}."]
+
+
+def active_path(
+    parents: Mapping[Name, list[Name]], start: Name, end: Name, given: set[Name]
+) -> tuple[Name, ...]:
+    """Return the shortest path between two nodes that is active given others; empty if none is.
+
+    Parameters
+    ----------
+    parents : mapping from node to its parents
+    start, end : nodes
+    given : set of nodes
+        A path is active if none of its nodes that are not colliders is in the set, and all of its
+        colliders or their descendants are.
+    """
+    children: dict[Name, list[Name]] = {node: [] for node in parents}
+    for node, above in parents.items():
+        for parent in above:
+            children[parent].append(node)
+    opened = ancestral_set(parents, given)
+    # A step is a node and whether it was reached from one of its children.
+    before: dict[tuple[Name, bool], tuple[Name, bool] | None] = {(start, True): None}
+    waiting = [(start, True)]
+    for step in waiting:
+        node, is_from_child = step
+        if node == end:
+            path = [node]
+            while (earlier := before[step]) is not None:
+                step = earlier
+                path.append(step[0])
+            return tuple(reversed(path))
+        free = node not in given or node == start
+        up = free if is_from_child else node in opened
+        following = [(parent, True) for parent in parents[node]] if up else []
+        following += [(child, False) for child in children[node]] if free else []
+        for one in following:
+            if one not in before:
+                before[one] = step
+                waiting.append(one)
+    return ()
+
+
+def _values(model: Model, name: Name, known: Mapping[Name, Any]) -> list[Any]:
+    """Return the values of a variable that are tried: all states, or three numbers."""
+    variable = model.variable(name)
+    if isinstance(variable, Discrete):
+        return list(variable.states)
+    if isinstance(variable, CountVector):
+        raise EvidenceError(f"{name!r} is a vector of counts; give its value to explain it.")
+    answer = model.query(name, known)
+    if isinstance(answer, Posterior):  # an average whose members have intervals
+        intervals = answer.variables[0]
+        assert isinstance(intervals, Binned)
+        steps = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
+    else:
+        steps = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
+    return [float(f"{value:.4g}") for value in steps]
+
+
+def _odds_ratio(p: float, q: float) -> float:
+    if p == q:
+        return 1.0
+    if p in (0.0, 1.0):
+        return 0.0 if p == 0 else math.inf
+    if q in (0.0, 1.0):
+        return math.inf if q == 0 else 0.0
+    return p * (1.0 - q) / (q * (1.0 - p))
+
+
+def _is(name: Name, value: Any, verb: str = "is") -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{name} {verb} {text}"
+
+
+def _percent(p: float) -> str:
+    """Return a probability in words: whole per cents between 10 and 90, digits near the ends."""
+    if 0 < p < 0.001:
+        return "less than 0.1 percent"
+    if 0.999 < p < 1:
+        return "more than 99.9 percent"
+    digits = 0 if 0.1 <= p <= 0.9 or p in (0.0, 1.0) else 1
+    return f"{100 * p:.{digits}f} percent"
+
+
+def _listed(parts: list[str]) -> str:
+    """Return parts as a list in words: "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

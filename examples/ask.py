@@ -1,0 +1,51 @@
+"""What to ask next: a session on heart disease in which every question has its price.
+
+The prices are those of Turney (1995, Journal of Artificial Intelligence Research 2), in Canadian
+dollars of 1992: what a patient says costs 1, an exercise test or a scan about 100.
+"""
+
+from pathlib import Path
+
+import bayesgraph as bg
+
+PRICES = {
+    **dict.fromkeys(["age", "sex", "cp", "trestbps"], 1.0),
+    "chol": 7.27,
+    "fbs": 5.2,
+    "restecg": 15.5,
+    "thalach": 102.9,
+    "thal": 102.9,
+    "ca": 100.9,
+    **dict.fromkeys(["exang", "oldpeak", "slope"], 87.3),
+}
+
+heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
+X, y = heart.drop_columns("disease"), heart.select(["disease"])
+clf = bg.TANClassifier().fit(X, y)
+patient = X.slice(7, 1).to_pylist()[0]
+
+print("What says most, whatever it costs, and what says most per dollar:")
+print(clf.next_question(evidence={"sex": "female"}), "\n")
+print(clf.next_question(evidence={"sex": "female"}, costs=PRICES), "\n")
+
+print("A session that ends at a probability of 0.8, question after question:")
+session = clf.questionnaire(evidence={"sex": "female"}, costs=PRICES, threshold=0.8)
+while session.question is not None:
+    name = session.question
+    answer = patient[name]
+    session = session.answered(answer)
+    sick = session.posterior["yes"]
+    print(f"  {name}? {answer}. P(disease) = {sick:.3f}, {session.spent:.2f} dollars so far")
+print(session, "\n")
+
+print("Losses and prices in dollars: a disease overlooked costs 2,000, a false alarm 1,500.")
+losses = {("yes", "no"): 2000.0, ("no", "yes"): 1500.0}
+session = clf.questionnaire(costs=PRICES, losses=losses)
+print(session.run(patient.get), "\n")
+
+print("The next question of many patients at once, of whom the first 100 have no exercise test:")
+rows = X.to_pydict()
+for column in ("thalach", "exang", "oldpeak", "slope"):
+    rows[column] = [None] * 100 + rows[column][100:]
+rows["cp"] = [None if i % 2 else value for i, value in enumerate(rows["cp"])]
+print(clf.next_question_rows("disease", rows, costs=PRICES))
