@@ -94,11 +94,13 @@ def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
     Raises
     ------
     UnsupportedModelError
-        If a child of a continuous variable that is set is not linear Gaussian.
+        If a child of a continuous variable that is set has no form without it.
     """
     tables = {v: _certain(v, x) if isinstance(v, Discrete) else None for v, x in values.items()}
     cut = _replaced(blocks, tables)
-    numbers = {v: x for v, x in values.items() if isinstance(v, Continuous)}
+    numbers: dict[Variable, Any] = {
+        v: x for v, x in values.items() if isinstance(v, Continuous)
+    }
     return [cpd.with_parents_set(numbers) for cpd in cut] if numbers else cut
 
 

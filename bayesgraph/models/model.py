@@ -167,6 +167,11 @@ class Model(ABC):
         return None
 
     @property
+    def unfolded(self) -> Model | None:
+        """The network with auxiliary variables that answers in place of this one; None if none."""
+        return None
+
+    @property
     def silent(self) -> frozenset[Variable]:
         """Variables that cannot be queried, because their CPDs only compute densities."""
         return frozenset()

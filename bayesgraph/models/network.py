@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
 from bayesgraph.ancestors import ancestral_set, parents_first
-from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
+from bayesgraph.cpds import CPD, CanonicalCPD, Combination, Plate, TableCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
@@ -373,6 +373,21 @@ class BayesianNetwork(Model):
             return None
         return compiled_tables(variables, tables)
 
+    @cached_property
+    def unfolded(self) -> BayesianNetwork | None:
+        """The network with canonical CPDs divided into tables over auxiliary variables.
+
+        The auxiliary variables follow those of this network. None if there is nothing to divide.
+        """
+        canonical = [block for block in self.blocks if isinstance(block, CanonicalCPD)]
+        tables = [table for block in canonical for table in block.unfolded()]
+        if all(isinstance(table, CanonicalCPD) for table in tables):
+            return None
+        pieces = [*(b for b in self.blocks if not isinstance(b, CanonicalCPD)), *tables]
+        known = set(self.variables)
+        hidden = [v for piece in pieces for v in piece.children if v not in known]
+        return BayesianNetwork(pieces, order=[*self.variables, *hidden])
+
     def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
         """Return a prepared query; see `Model.work`.
 
@@ -380,7 +395,7 @@ class BayesianNetwork(Model):
         alone, if these are few: the tables of the whole network are not put together for it. The
         answer is the same, because its program leaves out all other tables.
         """
-        if type(question) is not Joint or "compiled" in self.__dict__:
+        if type(question) is not Joint or "compiled" in self.__dict__ or self.unfolded is not None:
             return super().work(question, pattern, memory_limit)
         work: Work = self.memo.get(
             (type(question), question, pattern),
@@ -460,6 +475,12 @@ class BayesianNetwork(Model):
         )
 
     # ------------------------------------------------------------------------------ other verbs
+
+    def expanded(self) -> BayesianNetwork:
+        """Return the network with tables in the place of canonical CPDs, such as noisy ors."""
+        return self._intervened(
+            [b.to_table() if isinstance(b, CanonicalCPD) else b for b in self.blocks]
+        )
 
     def to_factor_graph(
         self, exponents: Mapping[Name, ArrayLike] | None = None, *, domain: str = "nonnegative"
