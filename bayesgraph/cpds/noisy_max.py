@@ -44,7 +44,7 @@ class NoisyMaxCPD(CanonicalCPD):
     ------
     CPDError
         For variables that are not discrete, wrong shapes, numbers that are no probabilities, or
-        rows that do not sum to one within 1e-6.
+        rows that do not sum to one within 1e-6; rows are divided by their sums.
 
     Examples
     --------
@@ -73,17 +73,12 @@ class NoisyMaxCPD(CanonicalCPD):
     ) -> None:
         self._set_family(variable, parents)
         given = _listed(influences, self.parents, "influences", self.title)
-        tables = []
-        for parent, table in zip(self.parents, given, strict=True):
-            what = f"{self.title}: the influence of {parent.name!r}"
-            tables.append(checked_table(table, [parent, variable], what=what))
-            check_sums(tables[-1], [parent], what=what)
-        what = f"{self.title}: leak"
         lowest = np.arange(variable.cardinality) == 0
-        self.leak = checked_table(lowest if leak is None else leak, [variable], what=what)
-        check_sums(self.leak, (), what=what)
-        for array in (self.leak, *tables):
-            array.flags.writeable = False
+        self.leak = _shares(lowest if leak is None else leak, [variable], f"{self.title}: leak")
+        tables = [
+            _shares(table, [parent, variable], f"{self.title}: the influence of {parent.name!r}")
+            for parent, table in zip(self.parents, given, strict=True)
+        ]
         self.influences = tuple(tables)
 
     @property
@@ -304,6 +299,20 @@ class NoisyOrCPD(NoisyMaxCPD):
         """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
         found = parts_of(arrays["probabilities"], parents)  # type: ignore[arg-type]
         return cls(children[0], found, parents, arrays["leak"])  # type: ignore[arg-type]
+
+
+def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
+    """Return checked probabilities, whose rows are divided by their sums where these are not one.
+
+    Products of many rows would otherwise be further from one than tables may be. Normalised rows
+    are not divided again, so that saving and loading does not change them.
+    """
+    table = checked_table(values, scope, what=what)
+    check_sums(table, scope[:-1], what=what)
+    sums = table.sum(axis=-1, keepdims=True)
+    table = table / np.where(np.abs(sums - 1.0) < 1e-15 * (1 + table.shape[-1]), 1.0, sums)
+    table.flags.writeable = False
+    return table
 
 
 def _maximum(a: Floats, b: Floats) -> Floats:

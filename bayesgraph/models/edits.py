@@ -192,6 +192,6 @@ class Edits:
 
     def _cannot(self, method: str) -> UnsupportedModelError:
         return UnsupportedModelError(
-            f"{type(self).__name__} has no {method}(), which changes the distributions of a "
-            f"network given parents.{self.edited}"
+            f"{type(self).__name__} has no {method}(), which is for a Bayesian network."
+            f"{self.edited}"
         )

@@ -85,6 +85,16 @@ def test_small_probabilities_keep_their_digits():
     assert net.query("p0", {"y": "yes"})["yes"] == pytest.approx(0.1 + 0.9 / 12)
 
 
+def test_rounded_rows_are_normalised():
+    parents, roots = causes(25)
+    rounded = [[[1, 0, 0], [0.3333335, 0.3333335, 0.3333335]]] * 25
+    cpd = bg.NoisyMaxCPD(bg.Discrete("y", [0, 1, 2]), rounded, parents)
+    net = bg.BayesianNetwork([*roots, cpd])
+    assert net.query("y")[0] == pytest.approx((0.9 + 0.1 / 3) ** 25)
+    with_all = cpd.with_parents_set(dict.fromkeys(parents, 1))
+    assert with_all.leak.sum() == pytest.approx(1.0, abs=1e-12)
+
+
 # ------------------------------------------------------------------- questions of networks
 
 
