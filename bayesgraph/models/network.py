@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
 from bayesgraph.ancestors import ancestral_set, parents_first
-from bayesgraph.cpds import CPD, CanonicalCPD, Combination, Plate, TableCPD
+from bayesgraph.cpds import CPD, CanonicalCPD, Combination, NoisyMaxCPD, Plate, TableCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
-from bayesgraph.factors import Evidence
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
 from bayesgraph.inference.contract import Joint, Pattern, Question, Work
 from bayesgraph.inference.elimination import Problem
@@ -394,6 +396,24 @@ class BayesianNetwork(Model):
         known = set(self.variables)
         hidden = [v for piece in pieces for v in piece.children if v not in known]
         return BayesianNetwork(pieces, order=[*self.variables, *hidden])
+
+    @cached_property
+    def absences(self) -> dict[int, list[tuple[tuple[int, ...], Floats]]]:
+        """Log likelihoods of no effect of noisy maxima, by index of the child.
+
+        Each is of one parent, given by its index, or a constant: no effect says of each cause for
+        itself that it had none.
+        """
+        found = {}
+        for block in self.blocks:
+            if isinstance(block, NoisyMaxCPD):
+                none = Evidence(1, {block.variable: np.zeros(1, dtype=np.intp)})
+                factors = [f for f in block.potentials(none) if isinstance(f, Factor)]
+                found[self.number[block.variable.name]] = [
+                    (tuple([self.number[v.name] for v in f.scope]), f.log_values[0])
+                    for f in factors
+                ]
+        return found
 
     def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
         """Return a prepared query; see `Model.work`.

@@ -14,6 +14,7 @@ from bayesgraph.cpds import canonical
 from bayesgraph.cpds.canonical import CanonicalCPD, LinkName
 from bayesgraph.errors import (
     CPDError,
+    ImpossibleEvidenceError,
     LossyExportError,
     LossyExportWarning,
     MemoryLimitError,
@@ -21,6 +22,7 @@ from bayesgraph.errors import (
     UnsupportedModelError,
 )
 from bayesgraph.factors import Evidence
+from bayesgraph.inference import unfolded
 
 NO_YES = ["no", "yes"]
 VARIABLES = [bg.Discrete("a", [0, 1, 2]), bg.Discrete("b", NO_YES), bg.Discrete("c", [0, 1])]
@@ -100,7 +102,8 @@ def test_rounded_rows_are_normalised():
 
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(30))
-def test_answers_equal_the_joint(chains, seed):
+def test_answers_equal_the_joint(chains, monkeypatch, seed):
+    monkeypatch.setattr(unfolded, "_MANY", 0 if seed % 2 else 2**14)
     network = random_network(seed)
     assert len(network.unfolded.variables) >= len(network.variables)
     joint = joint_of(network)
@@ -138,6 +141,61 @@ def test_answers_equal_the_joint(chains, seed):
         )
         found = network.marginal_map(pair, evidence)
         assert math.exp(found.log_probability) == pytest.approx(joint.table(pair, evidence).max())
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("seed", range(6))
+def test_absent_effects_say_something_about_each_cause(chains, monkeypatch, seed):
+    monkeypatch.setattr(unfolded, "_MANY", 0)
+    network = random_network(seed, ("noisy_or", "noisy_max"), n_roots=4, n_children=3)
+    joint = joint_of(network)
+    assert set(network.absences) == {network.number[f"c{i}"] for i in range(3)}
+    soft = {"r0": np.arange(1.0, 1 + network.variable("r0").cardinality)}
+    for evidence in (
+        {"c0": "no", "c1": "no"},
+        {"c0": "no", "c2": "no", "last": "yes", **soft},
+        {"c0": "no", "c1": network.variable("c1").states[1], "r1": 1},
+    ):
+        if joint.mass(evidence) == 0:
+            assert network.log_probability(evidence) == -np.inf
+            continue
+        found = network.marginals(evidence)
+        assert found.log_evidence == pytest.approx(joint.log_mass(evidence), abs=1e-9)
+        assert network.log_probability(evidence) == pytest.approx(joint.log_mass(evidence))
+        for name, posterior in found.items():
+            expected = joint.posterior([name], evidence)
+            np.testing.assert_allclose(posterior.probabilities, expected, atol=1e-9)
+        pair = list(found)[:2]
+        best = network.marginal_map(pair, evidence)
+        assert np.exp(best.log_probability) == pytest.approx(joint.table(pair, evidence).max())
+        posterior = network.query(pair, evidence)
+        assert posterior.log_evidence == pytest.approx(joint.log_mass(evidence))
+        np.testing.assert_allclose(
+            posterior.probabilities, joint.posterior(pair, evidence), atol=1e-9
+        )
+    sure = [bg.TableCPD(v, [0.5, 0.5]) for v in VARIABLES[1:]]
+    always = bg.NoisyOrCPD(bg.Discrete("y", NO_YES), [1.0, 0.5], VARIABLES[1:])
+    net = bg.BayesianNetwork([*sure, always])
+    assert net.log_probability({"y": "no", "b": "yes"}) == -np.inf
+    with pytest.raises(ImpossibleEvidenceError):
+        net.query("c", {"y": "no", "b": "yes"})
+
+
+def test_many_absent_effects_are_cheap():
+    random = np.random.default_rng(0)
+    causes_, roots = causes(30, 0.03)
+    effects = [bg.Discrete(f"e{i}", NO_YES) for i in range(30)]
+    cpds = [
+        bg.NoisyOrCPD(e, random.random(6), [causes_[i] for i in random.permutation(30)[:6]], 0.01)
+        for e in effects
+    ]
+    net = bg.BayesianNetwork([*roots, *cpds])
+    found = net.marginals({e.name: "no" for e in effects})
+    odds = 0.03 / 0.97
+    for cpd in cpds:
+        if causes_[0] in cpd.parents:
+            odds *= 1 - cpd.probabilities[cpd.parents.index(causes_[0])][1]
+    assert found["p0"]["yes"] == pytest.approx(odds / (1 + odds), abs=1e-12)
 
 
 @pytest.mark.one_in(2)
