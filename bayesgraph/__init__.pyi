@@ -42,10 +42,14 @@ from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential
 from .classifiers.river_adapter import to_river as to_river
 from .cpds import CPD as CPD
+from .cpds import DeterministicCPD as DeterministicCPD
 from .cpds import GaussianCPD as GaussianCPD
 from .cpds import GaussianPlate as GaussianPlate
 from .cpds import HistogramCPD as HistogramCPD
 from .cpds import JointGaussianCPD as JointGaussianCPD
+from .cpds import LogisticCPD as LogisticCPD
+from .cpds import NoisyMaxCPD as NoisyMaxCPD
+from .cpds import NoisyOrCPD as NoisyOrCPD
 from .cpds import Plate as Plate
 from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD

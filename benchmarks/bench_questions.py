@@ -10,6 +10,9 @@ network and preparing the query.
 "ask" is the information of all variables about a target, which takes a propagation for each state
 of the target; the peer is one propagation, the marginals given the same evidence: a ratio of 0.1 is
 ten propagations.
+
+"noisy or" is a warm query about one of its independent parents, given the child and another parent;
+the peer has a noisy or too, whose time doubles with each parent.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from statistics import median
 from time import process_time
 from typing import Any
 
+import numpy as np
 import pgmpy
+import pyagrum
 from harness import Row, options, report
 
 import bayesgraph as bg
@@ -132,6 +137,49 @@ def first(case: Case, rounds: int) -> Row:
     return Row(case.network, "do, first query", ours, peer, "the variable observed", peer / ours)
 
 
+def noisy_or(n: int, rounds: int, peer: bool) -> Row:
+    """Return the row of a warm query of a noisy or with n parents; the peer answers up to 16."""
+    strength = np.linspace(0.1, 0.9, n).tolist()
+    parents = [bg.Discrete(f"p{i}", ["no", "yes"]) for i in range(n)]
+    cpd = bg.NoisyOrCPD(bg.Discrete("y", ["no", "yes"]), strength, parents, leak=0.01)
+    net = bg.BayesianNetwork([*(bg.TableCPD(p, [0.9, 0.1]) for p in parents), cpd])
+    evidence = [{"y": y, "p0": p} for y in ("yes", "no") for p in ("yes", "no")]
+
+    def ours(e: dict[str, Any], _: object) -> object:
+        return net.query("p3", e)
+
+    asked = [(e, {}) for e in evidence]
+    seconds(ours, asked, 3)
+    best = min(seconds(ours, asked, 50) for _ in range(rounds))
+    if not peer:
+        reason = "pyagrum.LazyPropagation takes minutes"
+        return Row(f"noisy or of {n}", "query", best, None, reason, None)
+    engine = pyagrum.LazyPropagation(theirs(strength))
+
+    def their_query(e: dict[str, Any], _: object) -> Any:
+        engine.setEvidence(e)
+        engine.makeInference()
+        return engine.posterior("p3")
+
+    found = [their_query(e, {})[1] for e in evidence]
+    np.testing.assert_allclose(found, [net.query("p3", e)["yes"] for e in evidence], atol=1e-6)
+    other = min(seconds(their_query, asked, 1) for _ in range(3))
+    return Row(f"noisy or of {n}", "query", best, other, "pyagrum.LazyPropagation", other / best)
+
+
+def theirs(strength: list[float]) -> Any:
+    """Return the network of `noisy_or` in pyAgrum; the leak is not part of its weights."""
+    net = pyagrum.BayesNet()
+    states = ["no", "yes"]
+    for i in range(len(strength)):
+        net.add(pyagrum.LabelizedVariable(f"p{i}", "", states))
+    net.addNoisyORNet(pyagrum.LabelizedVariable("y", "", states), 0.01)
+    for i, p in enumerate(strength):
+        net.addWeightedArc(f"p{i}", "y", p)
+        net.cpt(f"p{i}").fillWith([0.9, 0.1])
+    return net
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -141,7 +189,8 @@ def main() -> None:
         rows += [alternated(case, metric, rounds, n) for metric in ("do, query", "do, marginals")]
         rows.append(first(case, rounds))
     rows += [asked(*case, rounds, n) for case in ASKED]
-    report(rows, chosen.json, ["numpy", "numba"])
+    rows += [noisy_or(n, rounds, peer) for n, peer in ((10, True), (16, True), (25, False))]
+    report(rows, chosen.json, ["pyagrum", "numpy", "numba"])
 
 
 if __name__ == "__main__":

@@ -150,6 +150,15 @@ class ModelQuestions:
     do = _forwarded(Model.do)
     effect = _forwarded(Model.effect)
     causal_graph = _forwarded(Model.causal_graph)
+    with_cpd = _forwarded(Model.with_cpd)
+    without = _forwarded(Model.without)
+    with_arc = _forwarded(Model.with_arc)
+    renamed = _forwarded(Model.renamed)
+    with_states = _forwarded(Model.with_states)
+    conditioned = _forwarded(Model.conditioned)
+    marginalised = _forwarded(Model.marginalised)
+    merged = _forwarded(Model.merged)
+    expanded = _forwarded(Model.expanded)
 
     def sample(
         self,

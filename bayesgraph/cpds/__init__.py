@@ -4,9 +4,13 @@
 """
 
 from bayesgraph.cpds.base import CPD, Combination
+from bayesgraph.cpds.canonical import CanonicalCPD
+from bayesgraph.cpds.deterministic import DeterministicCPD
 from bayesgraph.cpds.histogram import HistogramCPD
 from bayesgraph.cpds.joint_gaussian import JointGaussianCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.cpds.logistic import LogisticCPD
+from bayesgraph.cpds.noisy_max import NoisyMaxCPD, NoisyOrCPD
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
 from bayesgraph.cpds.table import TableCPD
@@ -15,11 +19,16 @@ from bayesgraph.cpds.tree_average import TreeAverageCPD, Trees
 
 __all__ = [
     "CPD",
+    "CanonicalCPD",
     "Combination",
+    "DeterministicCPD",
     "GaussianCPD",
     "GaussianPlate",
     "HistogramCPD",
     "JointGaussianCPD",
+    "LogisticCPD",
+    "NoisyMaxCPD",
+    "NoisyOrCPD",
     "Plate",
     "Split",
     "TableCPD",

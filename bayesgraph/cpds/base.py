@@ -133,20 +133,71 @@ class CPD(Displayed, ABC):
         """Return the whole distribution as one table, or None if it cannot be a table."""
         return None
 
-    def with_parents_set(self, values: Mapping[Continuous, float]) -> CPD:
-        """Return the CPD given values of some continuous parents, which it then lacks.
+    @property
+    def sliceable(self) -> bool:
+        """Whether the states of discrete parents are axes of `arrays`, and matter nowhere else."""
+        return True
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given encoded values of some parents, which it then lacks.
 
         Raises
         ------
         UnsupportedModelError
             If it has such a parent, and no form without it.
         """
-        if known := [p.name for p in self.continuous_parents if p in values]:
+        known = [parent for parent in self.parents if parent in values]
+        if not known:
+            return self
+        if not self.sliceable or any(isinstance(parent, Continuous) for parent in known):
             raise UnsupportedModelError(
-                f"{self.title} has no form in which {known[0]!r} is a constant; ask the query "
-                "itself with do=, which needs none."
+                f"{self.title} has no form in which {known[0].name!r} is a constant; ask the query "
+                "itself, with do= or evidence, which needs none."
             )
-        return self
+        at = tuple(values[p] if p in values else slice(None) for p in self.discrete_parents)
+        rest = [parent for parent in self.parents if parent not in values]
+        return self._of_arrays(rest, {name: getattr(self, name)[at] for name in self.arrays})
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the same distribution with one more parent, which has no effect.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there is no form with this parent.
+        """
+        if not self.sliceable or not isinstance(parent, Discrete):
+            kind = "discrete" if isinstance(parent, Discrete) else "continuous"
+            raise UnsupportedModelError(
+                f"{self.title} takes no further {kind} parent {parent.name!r}; give the new "
+                "distribution: net.with_cpd(cpd)."
+            )
+        axis, n = len(self.discrete_parents), parent.cardinality
+        arrays = {
+            name: np.repeat(np.expand_dims(getattr(self, name), axis), n, axis=axis)
+            for name in self.arrays
+        }
+        return self._of_arrays([*self.parents, parent], arrays)
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD in which state i of a variable is what state ``order[i]`` was.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there is no form with another order.
+        """
+        if not self.sliceable or variable not in self.discrete_parents:
+            raise UnsupportedModelError(
+                f"{self.title} has no form with another order of the states of {variable.name!r}."
+            )
+        axis = self.discrete_parents.index(variable)
+        arrays = {name: np.take(getattr(self, name), order, axis=axis) for name in self.arrays}
+        return self._of_arrays(self.parents, arrays)
+
+    def _of_arrays(self, parents: Sequence[Variable], arrays: Mapping[str, Any]) -> CPD:
+        """Return a CPD of the same class and children, with other parents and some other arrays."""
+        return self.from_arrays(self.children, parents, {**self.to_arrays(), **arrays})
 
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:
@@ -157,6 +208,10 @@ class CPD(Displayed, ABC):
         observed variable on which other CPDs depend is not in this evidence: the inference engine
         applies the evidence on that variable to the product of the factors.)
         """
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return factors whose product is the potential; several if it is known to factorise."""
+        return [self.potential(evidence)]
 
     def item_terms(self, evidence: Evidence) -> ItemTerms | None:
         """Return the log potential of one row of counts as a sum of one term for each item.

@@ -119,6 +119,11 @@ class JointGaussianCPD(Plate):
         return self.covariance.ndim == 2
 
     @property
+    def sliceable(self) -> bool:
+        """Whether one covariance serves for all configurations of the parents; see CPD."""
+        return self.shared
+
+    @property
     def _stacked(self) -> Floats:
         """Covariance matrices as an array of shape (1 or parent configurations, d, d)."""
         d = len(self._children)

@@ -104,19 +104,28 @@ class GaussianCPD(CPD):
         """True: a Gaussian density is positive everywhere. See CPD."""
         return True
 
-    def with_parents_set(self, values: Mapping[Continuous, float]) -> GaussianCPD:
-        """Return the CPD given values of some continuous parents, which it then lacks; see CPD."""
-        if values.keys().isdisjoint(self.continuous_parents):
-            return self
-        known = np.array([parent in values for parent in self.continuous_parents])
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given values of some parents, which it then lacks; see CPD."""
+        known = np.array([parent in values for parent in self.continuous_parents], dtype=bool)
+        if not known.any():
+            return super().with_parents_set(values)
         numbers = [values[p] for p in self.continuous_parents if p in values]
-        return GaussianCPD(
+        rest = GaussianCPD(
             self.variable,
             self.mean + self.coefficients[..., known] @ np.array(numbers),
             self.variance,
-            [parent for parent in self.parents if parent not in values],
+            [p for p in self.parents if p not in values or isinstance(p, Discrete)],
             self.coefficients[..., ~known],
         )
+        return rest.with_parents_set(values)
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the CPD with one more parent; the slope of a continuous one is zero. See CPD."""
+        if not isinstance(parent, Continuous):
+            return super().with_parent(parent)
+        slopes = np.concatenate([self.coefficients, np.zeros((*self.mean.shape, 1))], axis=-1)
+        parents = [*self.parents, parent]
+        return GaussianCPD(self.variable, self.mean, self.variance, parents, slopes)
 
     def potential(self, evidence: Evidence) -> Potential:
         """Return a Gaussian factor, or a table if no continuous variable is free; see CPD."""

@@ -17,17 +17,21 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from bayesgraph.cpds.base import CPD
 from bayesgraph.cpds.intervention import SetCPD
+from bayesgraph.cpds.table import TableCPD
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.variables import Continuous, Discrete, Variable
+
+# Maximum number of joint states of parents of a table in place of the splits.
+_MAX_CELLS = 2**18
 
 
 class NumericCPD(CPD):
@@ -63,6 +67,23 @@ class RootSummingCPD(NumericCPD):
             Variables observed in at least one row. Roots that are not observed in any row are no
             parents of the result.
         """
+
+    @property
+    def sliceable(self) -> bool:
+        """False: the splits name states of parents. See CPD."""
+        return False
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the table given values of some parents, if all others are discrete; see CPD."""
+        known = [parent for parent in self.parents if parent in values]
+        rest = [p for p in self.discrete_parents if p not in values]
+        cells = math.prod([parent.cardinality for parent in rest])
+        alone = len(known) + len(rest) == len(self.parents)
+        if not known or not alone or not isinstance(self.variable, Discrete) or cells > _MAX_CELLS:
+            return super().with_parents_set(values)
+        found = self.potential(Evidence(1, {v: np.array([values[v]]) for v in known}))
+        assert isinstance(found, Factor)  # only discrete variables are free
+        return TableCPD(self.variable, np.exp(found.aligned([*rest, self.variable])[0]), rest)
 
     __hash__ = None
 

@@ -117,6 +117,11 @@ class TableCPD(CPD):
             values[missing] = 0.0
         return Factor.from_log(rest, values)
 
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD with the states of a variable in another order; see CPD."""
+        axis = self._axes.index(variable)
+        return TableCPD(self.variable, np.take(self.values, order, axis=axis), self.parents)
+
     @classmethod
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]

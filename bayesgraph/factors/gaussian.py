@@ -101,6 +101,24 @@ class GaussianFactor:
             constant = constant - log_entry
         return _factor(self.scope, self.variables, rest, constant, loadings[..., rest], targets)
 
+    def conditional(self, variable: Continuous) -> tuple[Floats, Floats, Floats]:
+        """Return the distribution of a variable given all others: a linear Gaussian.
+
+        Returns
+        -------
+        mean, variance : ndarray, shape (1 or n_rows, *cardinalities)
+            The mean where all other continuous variables are zero.
+        slopes : ndarray, shape (1 or n_rows, *cardinalities, n - 1)
+            One for each other continuous variable, in the order of `variables`.
+        """
+        at, rest = self._position(variable)
+        log_entry, row, target, _, _ = _reflected(self.loadings, self.targets, at)
+        if np.isneginf(log_entry).any():
+            raise _improper([variable])
+        # The row says that entry * variable + row of the others - target is standard normal.
+        entry = row[..., at]
+        return target / entry, 1.0 / (entry * entry), -row[..., rest] / entry[..., None]
+
     def eliminate_partial(
         self, variable: Continuous, algebra: Algebra, column: Floats
     ) -> Potential:

@@ -28,12 +28,14 @@ from bayesgraph.inference.row_solver import Rows
 from bayesgraph.inference.scores import KernelScores
 from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 from bayesgraph.inference.tempered import Tempered
+from bayesgraph.inference.unfolded import Unfolded
 
 # Solvers in the order in which they are tried: the first that takes a query answers it. Each
 # describes its condition (`Solver.condition`). Jeffrey's rule is not a solver: it asks `Joint`
 # several times (`jeffrey`).
 SOLVERS: tuple[Solver, ...] = (
     KernelScores(),  # rows of a stream or a linear discriminant
+    Unfolded(),  # canonical CPDs as chains of tables
     Loopy(),  # if the method is requested
     Weighting(),  # if the method is requested
     Forward(),  # whole rows drawn from a network

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bayesgraph.cpds import TableCPD
+from bayesgraph.cpds import CPD, CanonicalCPD, TableCPD
+from bayesgraph.cpds.canonical import MAX_TABLE
 from bayesgraph.errors import LossyExportError, LossyExportWarning, warn
+from bayesgraph.inference.memory import format_count
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
@@ -18,20 +20,40 @@ def no_table(variable: Variable) -> str:
     return f"{variable.name!r} is {kind}"
 
 
+def as_table(cpd: CPD) -> TableCPD | None:
+    """Return a table, or a canonical CPD such as a noisy or as its table; None for other CPDs.
+
+    The result is None too if the table would be too large for a file.
+    """
+    if isinstance(cpd, TableCPD):
+        return cpd
+    if isinstance(cpd, CanonicalCPD) and cpd.n_entries <= MAX_TABLE:
+        return cpd.to_table()
+    return None
+
+
 def tables_of(network: BayesianNetwork) -> tuple[list[TableCPD], list[str], list[str]]:
     """Return a network's tables, messages on CPDs that are no tables, and messages on losses.
 
-    The messages are the problems and the changes that `check_lossless` takes.
+    Canonical CPDs become tables. The messages are the problems and the changes that
+    `check_lossless` takes.
     """
-    tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
-    problems = [
-        f"{cpd.variable.name!r} has a {type(cpd).__name__}"
-        if isinstance(cpd.variable, Discrete)
-        else no_table(cpd.variable)
-        for cpd in network.cpds
-        if not isinstance(cpd, TableCPD)
-    ]
-    return tables, problems, ["arc scores are left out"] if network.arc_scores else []
+    tables: list[TableCPD] = []
+    problems: list[str] = []
+    changes = ["arc scores are left out"] if network.arc_scores else []
+    for cpd in network.cpds:
+        table, family = as_table(cpd), f"a {type(cpd).__name__}"
+        if table is None and isinstance(cpd, CanonicalCPD):
+            family += f", whose table would have {format_count(cpd.n_entries)} numbers"
+        if table is not None:
+            tables.append(table)
+        elif isinstance(cpd.variable, Discrete):
+            problems.append(f"{cpd.variable.name!r} has {family}")
+        else:
+            problems.append(no_table(cpd.variable))
+        if table is not None and table is not cpd:
+            changes.append(f"{cpd.variable.name!r} has {family}, which is written as its table")
+    return tables, problems, changes
 
 
 def check_lossless(name: str, problems: Sequence[str], changes: Sequence[str]) -> None:

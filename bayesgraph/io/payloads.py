@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import CPD, HistogramCPD, JointGaussianCPD, TreeAverageCPD, TreeCPD
+from bayesgraph.cpds import (
+    CPD,
+    DeterministicCPD,
+    HistogramCPD,
+    JointGaussianCPD,
+    LogisticCPD,
+    NoisyMaxCPD,
+    NoisyOrCPD,
+    TreeAverageCPD,
+    TreeCPD,
+)
 from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.families import FAMILIES
@@ -65,6 +75,10 @@ STORED: dict[str, type[CPD]] = {
     "histogram": HistogramCPD,
     "tree": TreeCPD,
     "tree_average": TreeAverageCPD,
+    "noisy_or": NoisyOrCPD,
+    "noisy_max": NoisyMaxCPD,
+    "logistic": LogisticCPD,
+    "deterministic": DeterministicCPD,
 }
 
 # Names in files of families whose children 0.1.0 did not check to be counts.

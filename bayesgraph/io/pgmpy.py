@@ -35,7 +35,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.lossy import no_table
+from bayesgraph.io.lossy import as_table, no_table
 from bayesgraph.io.row_sums import RoundedRows
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.network import BayesianNetwork
@@ -93,7 +93,7 @@ def to_pgmpy(model: Any) -> Any:
             f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
         )
     _check_states(model.variables)
-    tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]
+    tables = [table for table in map(as_table, model.cpds) if table is not None]
     gaussians = [cpd for cpd in model.cpds if isinstance(cpd, GaussianCPD)]
     if len(tables) == len(model.cpds):
         return _to_discrete(model, tables)

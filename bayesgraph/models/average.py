@@ -14,6 +14,7 @@ from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelErr
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case, Pattern
+from bayesgraph.models.editing import new_names
 from bayesgraph.models.mixture import Ensemble, checked_networks, checked_weights
 from bayesgraph.models.model import Model
 from bayesgraph.variables import (
@@ -88,6 +89,7 @@ class PosteriorAverage(Ensemble):
         " It is no joint distribution: query one of its `networks`, or fit the classifier with "
         "n_trees=0 for a single network."
     )
+    edited = " Change its `networks`, and average them: PosteriorAverage(networks, weights)."
 
     def __init__(
         self,
@@ -189,6 +191,20 @@ class PosteriorAverage(Ensemble):
             own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
             found = np.multiply.outer(found, own)
         return found
+
+    def renamed(self, names: Mapping[Name, Name]) -> PosteriorAverage:
+        """Return the average with other names of some variables; see `Model.renamed`."""
+        new = {old.name: found for old, found in new_names(self, names).items()}
+        given = {old: found.name for old, found in new.items()}
+        return PosteriorAverage(
+            [
+                network.renamed({a: b for a, b in given.items() if a in network.number})
+                for network in self.networks
+            ],
+            self.weights,
+            first=[new.get(v.name, v) for v in self.variables],
+            prior_ratios={given.get(a, a): ratio for a, ratio in self.prior_ratios.items()},
+        )
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Refuse every `Belief`, because the weights of an average are fixed.

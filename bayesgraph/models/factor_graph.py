@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,9 +23,10 @@ from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Mass
 from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.models.editing import new_names, substituted
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.model import Model
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -142,6 +143,13 @@ def _as_factor(source: Source) -> Factor | None:
     return source if isinstance(source, Factor) else source.to_factor()
 
 
+def _substituted(source: Source, new: Mapping[Variable, Variable]) -> Source:
+    if isinstance(source, CPD):
+        return substituted(source, new)
+    scope = [new.get(v, v) for v in source.scope]
+    return Factor.from_log(scope, source.log_values)  # type: ignore[arg-type]
+
+
 def _is_zero(term: Term) -> bool:
     """Return whether a factor is zero for all states."""
     table = term.table
@@ -233,6 +241,7 @@ class FactorGraph(Model):
 
     form = "product"
     instead = " For other questions, query the BayesianNetwork it was made from."
+    edited = " Make a FactorGraph of other factors, or change the network that it was made from."
 
     def __init__(
         self,
@@ -313,6 +322,15 @@ class FactorGraph(Model):
         scopes = [[v.name for v in term.scope] for term in self.terms]
         found: nx.Graph = late_methods.call("bipartite_graph", self.names, scopes)
         return found
+
+    def renamed(self, names: Mapping[Name, Name]) -> FactorGraph:
+        """Return the graph with other names of some variables; see `Model.renamed`."""
+        new = new_names(self, names)
+        return FactorGraph(
+            [_substituted(term.source, new) for term in self.terms],
+            exponents=[term.exponent for term in self.terms],
+            domain=self.domain,
+        )
 
     # ----------------------------------------------------------------------- for the solvers
 

@@ -20,7 +20,7 @@ from bayesgraph.models.evidence import impossible
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Name, Variable
+from bayesgraph.variables import Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -143,6 +143,7 @@ class NetworkMixture(Ensemble):
 
     form = "mixture"
     instead = " Query one of mixture.networks."
+    edited = " Change the networks, and make a mixture of them: NetworkMixture(networks, weights)."
 
     def __init__(
         self,
@@ -191,6 +192,44 @@ class NetworkMixture(Ensemble):
         The weights stay: that a variable is set says nothing about the networks.
         """
         return self._of([network.do(values) for network in self.networks])
+
+    def without(self, *names: Name) -> NetworkMixture:
+        """Return the mixture without variables that no network has below it; see `Model.without`.
+
+        The weights stay: variables that are not observed say nothing about the networks.
+        """
+        return self._of([network.without(*names) for network in self.networks])
+
+    def marginalised(self, *names: Name) -> NetworkMixture:
+        """Return the distribution of the other variables; see `Model.marginalised`."""
+        return self._of([network.marginalised(*names) for network in self.networks])
+
+    def conditioned(self, evidence: EvidenceLike) -> NetworkMixture:
+        """Return the distribution of the other variables given evidence; see `Model.conditioned`.
+
+        The weights become the posterior ones, and networks of posterior weight zero are left out.
+        """
+        weights = self.posterior_weights(evidence)
+        possible = np.flatnonzero(weights > 0)
+        networks = [self.networks[i].conditioned(evidence) for i in possible]
+        return NetworkMixture(networks, weights[possible])
+
+    def renamed(self, names: Mapping[Name, Name]) -> NetworkMixture:
+        """Return the mixture with other names of some variables; see `Model.renamed`."""
+        new = {self.variable(old).name: name for old, name in names.items()}
+        return NetworkMixture(
+            [network.renamed(names) for network in self.networks],
+            self.weights,
+            arc_probabilities={
+                (new.get(a, a), new.get(b, b)): p for (a, b), p in self._given_probabilities.items()
+            },
+        )
+
+    def with_states(
+        self, name: Name, states: Mapping[State, State] | Sequence[State]
+    ) -> NetworkMixture:
+        """Return the mixture with other states of a variable; see `Model.with_states`."""
+        return self._of([network.with_states(name, states) for network in self.networks])
 
     def _of(self, networks: Sequence[BayesianNetwork]) -> NetworkMixture:
         """Return a mixture of other networks, with those arc probabilities that still apply."""

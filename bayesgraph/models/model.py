@@ -46,6 +46,7 @@ from bayesgraph.inference.memory import BYTES, default_memory_limit, format_byte
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.inference.solver import first_plan, first_work, refused, select, serving
 from bayesgraph.inference.weighting import WeightedSamples
+from bayesgraph.models.edits import Edits
 from bayesgraph.models.evidence import (
     PLAIN,
     Belief,
@@ -105,7 +106,7 @@ class Route(NamedTuple):
         return self.work.run(Case(hard))
 
 
-class Model(ABC):
+class Model(Edits, ABC):
     """Base class: named variables, evidence on them, and queries that solvers answer.
 
     Attributes
@@ -168,6 +169,11 @@ class Model(ABC):
         return None
 
     @property
+    def unfolded(self) -> Model | None:
+        """The network with auxiliary variables that answers in place of this one; None if none."""
+        return None
+
+    @property
     def silent(self) -> frozenset[Variable]:
         """Variables that cannot be queried, because their CPDs only compute densities."""
         return frozenset()
@@ -216,7 +222,7 @@ class Model(ABC):
         """
         return self.case(evidence).evidence(self.variables)
 
-    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # noqa: B027  # most take all
+    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
         """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
 
         A `Belief` is soft evidence given as new probabilities (Jeffrey's rule). This base class
@@ -829,7 +835,8 @@ class Model(ABC):
             For unknown names or states, or anything but one value of a variable.
         UnsupportedModelError
             Unless the model is a Bayesian network or a mixture of such networks; or if a child of a
-            continuous variable is not linear Gaussian, whereas queries with ``do=`` answer.
+            continuous variable is neither linear Gaussian nor a table given that variable, whereas
+            queries with ``do=`` answer.
 
         Examples
         --------

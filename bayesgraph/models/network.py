@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
 from bayesgraph.ancestors import ancestral_set, parents_first
-from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
+from bayesgraph.cpds import CPD, CanonicalCPD, Combination, NoisyMaxCPD, Plate, TableCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
-from bayesgraph.factors import Evidence
+from bayesgraph.factors import Evidence, Factor
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
 from bayesgraph.inference.contract import Joint, Pattern, Question, Work
 from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.solver import first_work
+from bayesgraph.models import editing
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
-from bayesgraph.models.evidence import evidence_factors, partial_columns
+from bayesgraph.models.evidence import evidence_factors, impossible, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.interventions import read_values, set_to, without_distributions
+from bayesgraph.models.interventions import (
+    read_values,
+    replaced,
+    set_to,
+    without_distributions,
+)
 from bayesgraph.models.model import Model
-from bayesgraph.typing import RandomState, TableLike
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.typing import EvidenceLike, RandomState, TableLike
+from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -373,6 +382,39 @@ class BayesianNetwork(Model):
             return None
         return compiled_tables(variables, tables)
 
+    @cached_property
+    def unfolded(self) -> BayesianNetwork | None:
+        """The network with canonical CPDs divided into tables over auxiliary variables.
+
+        The auxiliary variables follow those of this network. None if there is nothing to divide.
+        """
+        canonical = [block for block in self.blocks if isinstance(block, CanonicalCPD)]
+        tables = [table for block in canonical for table in block.unfolded()]
+        if all(isinstance(table, CanonicalCPD) for table in tables):
+            return None
+        pieces = [*(b for b in self.blocks if not isinstance(b, CanonicalCPD)), *tables]
+        known = set(self.variables)
+        hidden = [v for piece in pieces for v in piece.children if v not in known]
+        return BayesianNetwork(pieces, order=[*self.variables, *hidden])
+
+    @cached_property
+    def absences(self) -> dict[int, list[tuple[tuple[int, ...], Floats]]]:
+        """Log likelihoods of no effect of noisy maxima, by index of the child.
+
+        Each is of one parent, given by its index, or a constant: no effect says of each cause for
+        itself that it had none.
+        """
+        found = {}
+        for block in self.blocks:
+            if isinstance(block, NoisyMaxCPD):
+                none = Evidence(1, {block.variable: np.zeros(1, dtype=np.intp)})
+                factors = [f for f in block.potentials(none) if isinstance(f, Factor)]
+                found[self.number[block.variable.name]] = [
+                    (tuple([self.number[v.name] for v in f.scope]), f.log_values[0])
+                    for f in factors
+                ]
+        return found
+
     def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
         """Return a prepared query; see `Model.work`.
 
@@ -380,7 +422,7 @@ class BayesianNetwork(Model):
         alone, if these are few: the tables of the whole network are not put together for it. The
         answer is the same, because its program leaves out all other tables.
         """
-        if type(question) is not Joint or "compiled" in self.__dict__:
+        if type(question) is not Joint or "compiled" in self.__dict__ or self.unfolded is not None:
             return super().work(question, pattern, memory_limit)
         work: Work = self.memo.get(
             (type(question), question, pattern),
@@ -420,6 +462,11 @@ class BayesianNetwork(Model):
         part = Ancestors(variables, tables)
         return AncestralWork(self, part, kept, question, pattern, memory_limit)
 
+    @property
+    def order(self) -> tuple[Name, ...]:
+        """Names of the variables in topological order, parents first."""
+        return tuple(self._order)
+
     def nodes(self) -> list[CPD]:
         """Return the CPDs in topological order, parents first."""
         return [self._cpd_of[self._by_name[name]] for name in self._order]
@@ -441,22 +488,106 @@ class BayesianNetwork(Model):
     def without_parents(self, names: Collection[Name]) -> BayesianNetwork:
         """Return the network for queries that set some variables; see `Model.without_parents`."""
         chosen = [self.variable(name) for name in names]
-        return self._intervened(without_distributions(self.blocks, chosen))
+        return self._of(without_distributions(self.blocks, chosen))
 
     def do(self, values: Mapping[Name, Any]) -> BayesianNetwork:
         """Return the network after an intervention; see `Model.do`."""
         given = read_values(self, values)
         encoded = {v: v.encode(given[v.name]) for v in self.variables if v.name in given}
-        return self._intervened(set_to(self.blocks, encoded))
+        return self._of(set_to(self.blocks, encoded))
 
-    def _intervened(self, blocks: Sequence[CPD]) -> BayesianNetwork:
-        """Return a network of these CPDs, with the order and the arc scores of this one."""
+    # ------------------------------------------------------------------------------- editing
+
+    def with_cpd(self, *cpds: CPD) -> BayesianNetwork:
+        """Return the network with other distributions of some variables; see `Model.with_cpd`."""
+        for cpd in cpds:
+            if not isinstance(cpd, CPD):
+                raise ModelError(f"with_cpd takes CPDs; got {cpd!r:.80}.")
+        new = {child.name: child for cpd in cpds for child in cpd.children}
+        kept = replaced(self.blocks, {v: None for v in self.variables if v.name in new})
+        order = [new.pop(v.name, v) for v in self.variables]
+        return self._of([*kept, *cpds], [*order, *new.values()])
+
+    def without(self, *names: Name) -> BayesianNetwork:
+        """Return the network without variables that have no children; see `Model.without`."""
+        chosen = [self.variable(name) for name in names]
+        editing.check_nothing_below(self, chosen)
+        return self._of(replaced(self.blocks, dict.fromkeys(chosen)))
+
+    def with_arc(self, parent: Name, child: Name) -> BayesianNetwork:
+        """Return the network with one more arc; see `Model.with_arc`."""
+        above, cpd = self.variable(parent), self[child]
+        if above in cpd.parents:
+            raise ModelError(f"There is an arc from {above.name!r} to {cpd.variable.name!r}.")
+        return self.with_cpd(cpd.with_parent(above))
+
+    def renamed(self, names: Mapping[Name, Name]) -> BayesianNetwork:
+        """Return the network with other names of some variables; see `Model.renamed`."""
+        new = editing.new_names(self, names)
+        name = {old.name: found.name for old, found in new.items()}
+        return BayesianNetwork(
+            [editing.substituted(block, new) for block in self.blocks],
+            arc_scores={
+                (name.get(a, a), name.get(b, b)): score for (a, b), score in self.arc_scores.items()
+            },
+            order=[new.get(v, v) for v in self.variables],
+        )
+
+    def with_states(
+        self, name: Name, states: Mapping[State, State] | Sequence[State]
+    ) -> BayesianNetwork:
+        """Return the network with other states of a variable; see `Model.with_states`."""
+        old, new, order = editing.new_states(self, name, states)
+        blocks = editing.with_states(self.blocks, old, new, order)
+        return self._of(blocks, [new if v == old else v for v in self.variables])
+
+    def conditioned(self, evidence: EvidenceLike) -> BayesianNetwork:
+        """Return the distribution of the other variables; see `Model.conditioned`."""
+        blocks, log_mass = editing.given(self, self.case(evidence))
+        if log_mass == -math.inf:
+            raise impossible(evidence)
+        return self._of(blocks)
+
+    def marginalised(self, *names: Name) -> BayesianNetwork:
+        """Return the distribution of the other variables; see `Model.marginalised`."""
+        chosen = {self.variable(name).name for name in names}
+        editing.check_something_left(self, [self.variable(name) for name in chosen])
+        found = self
+        for name in reversed(self._order):  # children first: most of them are just left out
+            if name in chosen:
+                found = found._of(editing.without_variable(found, found.variable(name)))
+        return found
+
+    def merged(
+        self, other: BayesianNetwork, *, prefer: Literal["self", "other"] | None = None
+    ) -> BayesianNetwork:
+        """Return one network of the variables of two; see `Model.merged`."""
+        if not isinstance(other, BayesianNetwork):
+            raise ModelError(f"merged takes a BayesianNetwork; got {other!r:.80}.")
+        blocks, order = editing.merged(self, other, prefer)
+        return self._of(blocks, order, {**other.arc_scores, **self.arc_scores})
+
+    def expanded(self) -> BayesianNetwork:
+        """Return the network with tables for canonical CPDs; see `Model.expanded`."""
+        return self._of([b.to_table() if isinstance(b, CanonicalCPD) else b for b in self.blocks])
+
+    def _of(
+        self,
+        blocks: Sequence[CPD],
+        order: Sequence[Variable] | None = None,
+        arc_scores: Mapping[tuple[Name, Name], float] | None = None,
+    ) -> BayesianNetwork:
+        """Return a network of these CPDs, with the scores of the arcs that it has.
+
+        The order of the variables is that of this network, unless it is given.
+        """
         left = {child for block in blocks for child in block.children}
         arcs = {arc for block in blocks for arc in block.arcs()}
+        scores = self.arc_scores if arc_scores is None else arc_scores
         return BayesianNetwork(
             blocks,
-            arc_scores={arc: score for arc, score in self.arc_scores.items() if arc in arcs},
-            order=[v for v in self.variables if v in left],
+            arc_scores={arc: score for arc, score in scores.items() if arc in arcs},
+            order=[v for v in self.variables if v in left] if order is None else order,
         )
 
     # ------------------------------------------------------------------------------ other verbs

@@ -17,12 +17,13 @@ from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.factor import weighted_log
 from bayesgraph.inference.elimination import Problem, Slice
+from bayesgraph.models.editing import new_names, new_states
 from bayesgraph.models.evidence import evidence_factors
 from bayesgraph.models.factor_graph import FactorGraph, check_negative, checked_exponent
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables, is_found
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -97,6 +98,7 @@ class WeightedNetwork(Model):
         " It tempers the evidence of the observed features, which gives no distribution of rows:"
         " query its `network`, or `to_factor_graph()`."
     )
+    edited = " Change its `network`, and weight that: WeightedNetwork(network, target, exponents)."
 
     def __init__(
         self,
@@ -276,6 +278,40 @@ class WeightedNetwork(Model):
             )
 
     # ----------------------------------------------------------------------------- other verbs
+
+    def renamed(self, names: Mapping[Name, Name]) -> WeightedNetwork:
+        """Return the model with other names of some variables; see `Model.renamed`."""
+        new = {old.name: found.name for old, found in new_names(self, names).items()}
+        target = new.get(self.target.name, self.target.name)
+        exponents = {new.get(name, name): x for name, x in self.exponents.items()}
+        return self._of(self.network.renamed(names), target, exponents, self.bias)
+
+    def with_states(
+        self, name: Name, states: Mapping[State, State] | Sequence[State]
+    ) -> WeightedNetwork:
+        """Return the model with other states of a variable; see `Model.with_states`."""
+        variable, _, order = new_states(self, name, states)
+        network, exponents, bias = self.network.with_states(name, states), self.exponents, self.bias
+        if variable == self.target:
+            exponents = {n: x[order] if x.ndim else x for n, x in exponents.items()}
+            bias = bias[order]
+        return self._of(network, self.target.name, exponents, bias)
+
+    def _of(
+        self,
+        network: BayesianNetwork,
+        target: Name,
+        exponents: Mapping[Name, ArrayLike],
+        bias: Floats,
+    ) -> WeightedNetwork:
+        return WeightedNetwork(
+            network,
+            target,
+            exponents,
+            bias=bias,
+            prior_exponent=self.prior_exponent,
+            domain=self.domain,
+        )
 
     def to_factor_graph(self) -> FactorGraph:
         """Return the CPDs raised to their exponents, and the biases, as a factor graph.

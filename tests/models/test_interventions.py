@@ -194,7 +194,7 @@ def test_plates_keep_their_other_children():
 def test_a_child_that_is_not_linear_is_asked_with_do_only():
     iris = load_iris()
     X, y = iris.data, iris.target_names[iris.target]
-    tree = bg.DecisionTreeNetworkClassifier(max_depth=2).fit(X, y)
+    tree = bg.DecisionTreeNetworkClassifier(max_depth=3).fit(X, y)
     name = tree.features_[3].name
     rest = {f.name: 3.0 for f in tree.features_ if f.name != name}
     expected = tree.query(evidence={**rest, name: 1.0})

@@ -1,0 +1,320 @@
+"""Discrete children that are functions of their discrete parents."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.canonical import MAX_TABLE, CanonicalCPD, Codes, one_hot
+from bayesgraph.cpds.description import Description, state_texts, texts
+from bayesgraph.cpds.table import TableCPD
+from bayesgraph.errors import CPDError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.variables import Discrete, Variable
+
+_LONGEST = 16
+
+
+class DeterministicCPD(CanonicalCPD):
+    """A discrete child that is a function of its discrete parents.
+
+    The function is kept as steps, one for each parent: from a state that sums up the parents
+    before, and the state of this parent, to the next state. Steps are minimal, so that "at least
+    three of", parity, sums, maxima and the like are linear in the number of parents.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    function : callable
+        From a state of each parent, in their order, to a state of the child. It is called for all
+        joint states, at most 1,048,576; of many parents, use `fold`.
+    parents : iterable of Discrete
+        At least one.
+
+    Attributes
+    ----------
+    steps : tuple of ndarray of int, each of shape (states before, states of the parent)
+
+    Raises
+    ------
+    CPDError
+        For variables that are not discrete, no parents, or too many joint states.
+    UnknownStateError
+        If the function returns what is no state of the child; the message suggests the nearest one.
+
+    Examples
+    --------
+    >>> a, b = Discrete("a", [0, 1, 2]), Discrete("b", [0, 1, 2])
+    >>> DeterministicCPD(Discrete("same", [False, True]), lambda x, y: x == y, [a, b])
+    DeterministicCPD P(same | a, b)
+      a  b   same
+      0  0   True
+      0  1  False
+      0  2  False
+      1  0  False
+      1  1   True
+      1  2  False
+      2  0  False
+      2  1  False
+      2  2   True
+    """
+
+    other_arrays = ("sizes", "steps")
+
+    def __init__(
+        self, variable: Discrete, function: Callable[..., Any], parents: Iterable[Discrete]
+    ) -> None:
+        self._set_family(variable, parents)
+        cells = math.prod([parent.cardinality for parent in self.parents])
+        if cells > MAX_TABLE:
+            raise CPDError(
+                f"{self.title}: the function has {cells:,} joint states of its parents to be "
+                f"called for, more than {MAX_TABLE:,}. Say how one parent after the other changes "
+                "a result so far: DeterministicCPD.fold."
+            )
+        given = itertools.product(*[parent.states for parent in self.parents])
+        table = np.array([variable.index(function(*states)) for states in given])
+        self._set_steps(_steps_of(table, [parent.cardinality for parent in self.parents]))
+
+    @classmethod
+    def fold(
+        cls,
+        variable: Discrete,
+        step: Callable[[Any, Any], Any],
+        parents: Iterable[Discrete],
+        *,
+        start: Any,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> DeterministicCPD:
+        """Return a function that takes one parent after the other, for many parents.
+
+        Parameters
+        ----------
+        variable : Discrete
+            The child.
+        step : callable
+            From the result so far, which can be hashed, and a state of the next parent to the next
+            result. There may be at most 4,096 different results after each parent.
+        parents : iterable of Discrete
+        start : hashable
+            The result before the first parent.
+        finish : callable, optional
+            From the last result to a state of the child; by default that is the result itself.
+
+        Raises
+        ------
+        CPDError, UnknownStateError
+            As the constructor does; or for too many different results.
+
+        Examples
+        --------
+        >>> votes = [Discrete(f"vote {i}", ["no", "yes"]) for i in range(25)]
+        >>> cpd = DeterministicCPD.fold(
+        ...     Discrete("passed", [False, True]), lambda n, vote: n + (vote == "yes"), votes,
+        ...     start=0, finish=lambda n: n > 12,
+        ... )
+        >>> sum(table.size for table in cpd.steps)
+        386
+        """
+        cpd = cls.__new__(cls)
+        cpd._set_family(variable, parents)
+        results, steps = [start], []
+        for parent in cpd.parents:
+            codes: dict[Any, int] = {}
+            table = [
+                [codes.setdefault(step(result, state), len(codes)) for state in parent.states]
+                for result in results
+            ]
+            steps.append(np.array(table))
+            results = list(codes)
+            if len(results) > _MAX_RESULTS:
+                raise CPDError(
+                    f"{cpd.title}: after {parent.name!r} there are {len(results):,} different "
+                    f"results, more than {_MAX_RESULTS:,}."
+                )
+        last = [variable.index(result if finish is None else finish(result)) for result in results]
+        if steps:
+            steps[-1] = np.array(last)[steps[-1]]
+        cpd._set_steps(_minimal(steps))
+        return cpd
+
+    def _set_steps(self, steps: Sequence[Codes]) -> None:
+        """Set the steps, from arrays that may come from a file."""
+        if not self.parents:
+            raise CPDError(f"{self.title} takes at least one parent; use a TableCPD.")
+        sizes = [1, *(len(table) for table in steps[1:]), self.variable.cardinality]
+        for k, (parent, table) in enumerate(zip(self.parents, steps, strict=True)):
+            if (
+                table.shape != (sizes[k], parent.cardinality)
+                or not ((table >= 0) & (table < sizes[k + 1])).all()
+            ):
+                raise CPDError(
+                    f"{self.title}: step {k} has numbers of states below {sizes[k + 1]}, of shape "
+                    f"{(sizes[k], parent.cardinality)}; got {table!r:.200}."
+                )
+            table.flags.writeable = False
+        self.steps = tuple(steps)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free probabilities: none."""
+        return 0
+
+    def distributions(self, codes: Sequence[Codes]) -> Floats:
+        """Return 1 for the child's state and 0 for others; see CanonicalCPD."""
+        return one_hot(self._states(codes), self.variable.cardinality)
+
+    def _states(self, codes: Sequence[Codes]) -> Codes:
+        state: Any = 0
+        for table, code in zip(self.steps, codes, strict=True):
+            state = table[state, code]
+        return np.asarray(state)
+
+    def links(self) -> list[Floats]:
+        """Return a chain whose links are the states that the steps lead to; see CanonicalCPD."""
+        sizes = [*(len(table) for table in self.steps[1:]), self.variable.cardinality]
+        return [one_hot(table, size) for table, size in zip(self.steps, sizes, strict=True)]
+
+    @classmethod
+    def _of(
+        cls, variable: Discrete, parents: Iterable[Discrete], steps: Sequence[Codes]
+    ) -> DeterministicCPD:
+        cpd = cls.__new__(cls)
+        cpd._set_family(variable, parents)
+        cpd._set_steps(steps)
+        return cpd
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given states of some parents; a table if none is left. See CPD."""
+        rest, _ = self._split(values)
+        steps: list[Codes] = []
+        before: Any = np.zeros((1, 1), dtype=np.intp)  # kept states to all
+        for parent, table in zip(self.parents, self.steps, strict=True):
+            if parent in values:
+                before = table[before, values[parent]]
+                if steps:
+                    steps[-1] = before
+                continue
+            if steps:
+                steps.append(table)
+            else:
+                steps.append(table[before[0]])
+            before = steps[-1]
+        if not rest:
+            return TableCPD(self.variable, one_hot(before[0, 0], self.variable.cardinality))
+        return self._of(self.variable, [self.parents[k] for k in rest], _minimal(steps))
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the CPD with one more parent, which changes nothing; see CPD."""
+        if not isinstance(parent, Discrete):
+            return super().with_parent(parent)
+        states = np.arange(self.variable.cardinality)
+        steps = [*self.steps, np.tile(states[:, None], parent.cardinality)]
+        return self._of(self.variable, [*self.parents, parent], _minimal(steps))
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD with the states of a variable in another order; see CPD."""
+        places = np.array(order)
+        steps = [
+            table[:, places] if parent == variable else table
+            for parent, table in zip(self.parents, self.steps, strict=True)
+        ]
+        if variable == self.variable:
+            steps[-1] = np.argsort(places)[steps[-1]]
+        return self._of(self.variable, self.parents, steps)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the number of states before each parent, and all steps in one array; see CPD."""
+        sizes = np.array([len(table) for table in self.steps], dtype=np.int64)
+        flat = [table.reshape(-1) for table in self.steps]
+        return {"sizes": sizes, "steps": np.concatenate(flat).astype(np.int64)}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> DeterministicCPD:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        cpd = cls.__new__(cls)
+        cpd._set_family(children[0], parents)  # type: ignore[arg-type]
+        sizes, flat = np.asarray(arrays["sizes"]), np.asarray(arrays["steps"])
+        if sizes.dtype.kind not in "iu" or flat.dtype.kind not in "iu" or sizes.ndim != 1:
+            raise CPDError(f"{cpd.title}: sizes and steps are integers; got {sizes!r:.200}.")
+        shapes = [(int(n), p.cardinality) for n, p in zip(sizes, cpd.parents, strict=True)]
+        ends = np.cumsum([n * card for n, card in shapes])
+        if flat.shape != (int(ends[-1]) if shapes else 0,):
+            raise CPDError(f"{cpd.title}: steps has {ends[-1:]} numbers; got shape {flat.shape}.")
+        parts = np.split(flat.astype(np.intp), ends[:-1])
+        cpd._set_steps([part.reshape(s) for part, s in zip(parts, shapes, strict=True)])
+        return cpd
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return the child's state for joint states of the parents; see CPD."""
+        cards = [parent.cardinality for parent in self.parents]
+        cells = math.prod(cards)
+        n = min(cells, max_rows)
+        # Joint states in ascending order, whose leading digits are zero: numbers of many states
+        # are too large for arrays.
+        codes, left = [], np.arange(n)
+        for card in reversed(cards):
+            codes.append(left % card)
+            left = left // card
+        codes.reverse()
+        columns = [
+            [texts_[c] for c in code]
+            for texts_, code in zip(map(_state_texts, self.parents), codes, strict=True)
+        ]
+        found = [_state_texts(self.variable)[c] for c in self._states(codes)]
+        names = texts([v.name for v in self.scope], _LONGEST)
+        shown = max_columns if len(columns) > max_columns else len(columns)
+        rows = [list(row) for row in zip(*columns[len(columns) - shown :], found, strict=True)]
+        more = [f"{cells - n:,} more rows"] if cells > n else []
+        more += [f"{len(columns) - shown} more parents"] if len(columns) > shown else []
+        note = f"… {' and '.join(more)}" if more else ""
+        return Description(names[len(columns) - shown :], rows, None, note)
+
+
+# Maximum number of different results of a fold after a parent.
+_MAX_RESULTS = 4096
+
+
+def _state_texts(variable: Discrete) -> list[str]:
+    return state_texts(variable, _LONGEST)
+
+
+def _steps_of(table: Codes, cards: Sequence[int]) -> list[Codes]:
+    """Return the minimal steps of a function, given its values in the order of joint states.
+
+    After some parents, two of their joint states are one state if the function of the other parents
+    is the same: the rows of the table, split at this place, are equal.
+    """
+    steps, rows = [], table.reshape(1, -1)
+    for card in cards[:-1]:
+        n = len(rows)
+        rows, places = np.unique(rows.reshape(n * card, -1), axis=0, return_inverse=True)
+        steps.append(places.reshape(n, card))
+    return [*steps, rows] if cards else []
+
+
+def _minimal(steps: Sequence[Codes]) -> list[Codes]:
+    """Return steps of the same function in which no two states lead to the same everywhere.
+
+    States that are never reached are left out.
+    """
+    found, reached = [], np.array([0])
+    for table in steps:
+        used = table[reached]
+        reached, places = np.unique(used, return_inverse=True)
+        found.append(places.reshape(used.shape))
+    if found:
+        found[-1] = reached[found[-1]]
+    for k in range(len(found) - 1, 0, -1):
+        found[k], places = np.unique(found[k], axis=0, return_inverse=True)
+        found[k - 1] = places.reshape(-1)[found[k - 1]]
+    return found

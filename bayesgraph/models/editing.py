@@ -1,0 +1,332 @@
+"""Changes of networks that keep, or are, exact distributions.
+
+A function here takes a network and returns CPDs; the network makes a new one of them. Leaving out a
+variable and conditioning on one are the arc reversals of Shachter (1986), done for all children of
+a variable, or all findings, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bayesgraph.cpds import CPD, GaussianCPD, NoisyMaxCPD, Plate, TableCPD
+from bayesgraph.errors import (
+    EvidenceError,
+    ModelError,
+    UnsupportedModelError,
+    quoted,
+)
+from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
+from bayesgraph.inference.conditionals import linear, probabilities, product_of, summed_out
+from bayesgraph.inference.contract import Case
+from bayesgraph.inference.elimination import potential_scope
+from bayesgraph.models.interventions import replaced
+from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
+
+if TYPE_CHECKING:
+    from bayesgraph.models.model import Model
+    from bayesgraph.models.network import BayesianNetwork
+
+_NOTHING = Evidence(1, {})
+
+
+# --------------------------------------------------------------------------- names and states
+
+
+def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variable]:
+    """Return the variables that get other names, with what they become.
+
+    Raises
+    ------
+    UnknownVariableError
+        For an unknown name.
+    ModelError
+        If two variables would have one name.
+    """
+    given = {model.variable(old): new for old, new in names.items()}
+    found = {v: _named(v, given.get(v, v.name)) for v in model.variables}
+    taken = [v.name for v in found.values()]
+    if twice := [name for name in dict.fromkeys(taken) if taken.count(name) > 1]:
+        raise ModelError(f"More than one variable would have the name {quoted(twice)}.")
+    return {old: new for old, new in found.items() if new != old}
+
+
+def _named(variable: Variable, name: Name) -> Variable:
+    kind, (_, *values) = variable.__reduce__()
+    made: Variable = kind(name, *values)
+    return made
+
+
+def new_states(
+    model: Model, name: Name, states: Mapping[State, State] | Sequence[State]
+) -> tuple[Discrete, Discrete, list[int]]:
+    """Return a variable, what it becomes, and the old index of each of its states.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError
+        For an unknown name or state.
+    EvidenceError
+        If two states would have one name, or a sequence does not have each state once.
+    UnsupportedModelError
+        For a variable whose states are not its own: a number, intervals, groups.
+    """
+    variable = model.variable(name)
+    if type(variable) is not Discrete:
+        raise UnsupportedModelError(
+            f"with_states is for variables with a list of states; {variable.name!r} is "
+            f"{variable!r:.80}."
+        )
+    if isinstance(states, Mapping):
+        given = {variable.index(old): new for old, new in states.items()}
+        kept = [given.get(i, state) for i, state in enumerate(variable.states)]
+        return variable, Discrete(variable.name, kept), list(range(variable.cardinality))
+    order = [variable.index(state) for state in states]
+    if sorted(order) != list(range(variable.cardinality)):
+        raise EvidenceError(
+            f"An order of the states of {variable.name!r} has each of {quoted(variable.states)} "
+            f"once; got {quoted(states)}. A mapping gives states other names."
+        )
+    return variable, Discrete(variable.name, [variable.states[i] for i in order]), order
+
+
+def substituted(cpd: CPD, new: Mapping[Variable, Variable]) -> CPD:
+    """Return the same numbers for other variables."""
+    if new.keys().isdisjoint(cpd.scope):
+        return cpd
+    children, parents = ([new.get(v, v) for v in part] for part in (cpd.children, cpd.parents))
+    return cpd.from_arrays(children, parents, cpd.to_arrays())
+
+
+def with_states(
+    blocks: Iterable[CPD], old: Discrete, new: Discrete, order: Sequence[int]
+) -> list[CPD]:
+    """Return CPDs in which one variable has become another; see `new_states`."""
+    if list(order) != sorted(order):
+        blocks = _changed(blocks, [old], lambda cpd: cpd.permuted(old, order))
+    return [substituted(block, {old: new}) for block in blocks]
+
+
+def _changed(
+    blocks: Iterable[CPD], variables: Collection[Variable], change: Callable[[CPD], CPD]
+) -> list[CPD]:
+    """Return CPDs, with a change of all that involve some variables.
+
+    A CPD of several children without a form for the change is split into its children.
+    """
+    found: list[CPD] = []
+    for block in blocks:
+        if not any(v in variables for v in block.scope):
+            found.append(block)
+            continue
+        try:
+            found.append(change(block))
+        except UnsupportedModelError:
+            singles = block.singles()
+            if singles == (block,):
+                raise
+            found += [change(s) if any(v in variables for v in s.scope) else s for s in singles]
+    return found
+
+
+# ------------------------------------------------------------------------------- the graph
+
+
+def check_nothing_below(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
+    """Raise a ModelError if a child of one of the variables is left, or no variable is."""
+    names = {v.name for v in chosen}
+    for parent, child in [arc for block in network.blocks for arc in block.arcs()]:
+        if parent in names and child not in names:
+            raise ModelError(
+                f"{parent!r} is a parent of {child!r}, which would be left without it. Leave out "
+                f"{child!r} too, or sum {parent!r} out: marginalised({parent!r})."
+            )
+    check_something_left(network, chosen)
+
+
+def check_something_left(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
+    """Raise a ModelError if no other variable of the network is left."""
+    if len(set(chosen)) == len(network.variables):
+        raise ModelError("A network has at least one variable; none would be left.")
+
+
+def merged(
+    network: BayesianNetwork, other: BayesianNetwork, prefer: str | None
+) -> tuple[list[CPD], list[Variable]]:
+    """Return the CPDs of two networks, and the order of their variables.
+
+    Raises
+    ------
+    ModelError
+        If a variable has other states, or other CPDs and nothing is preferred.
+    """
+    if prefer not in (None, "self", "other"):
+        raise ModelError(f"prefer= is 'self', 'other' or None; got {prefer!r}.")
+    shared = [v for v in network.variables if v.name in other]
+    if different := [v for v in shared if other.variable(v.name) != v]:
+        own = different[0]
+        raise ModelError(
+            f"{own.name!r} is {own!r} in one network and {other.variable(own.name)!r} in the "
+            "other: name, type, states and their order must agree. Rename one of them "
+            "(renamed, with_states)."
+        )
+    differing = [v for v in shared if network[v.name] != other[v.name]]
+    if differing and prefer is None:
+        raise ModelError(
+            f"The networks have different distributions of {quoted(v.name for v in differing)}; "
+            "say whose to take with prefer='self' or prefer='other', or rename the variables."
+        )
+    taken = set(differing) if prefer == "other" else set()
+    left = dict.fromkeys(v for v in shared if v not in taken)
+    blocks = replaced(network.blocks, dict.fromkeys(taken))
+    blocks += replaced(other.blocks, dict.fromkeys(left))
+    return blocks, [*network.variables, *(v for v in other.variables if v not in shared)]
+
+
+# ---------------------------------------------------------------------------- summing out
+
+
+def without_variable(network: BayesianNetwork, variable: Variable) -> list[CPD]:
+    """Return the CPDs of the other variables, after one has been summed out.
+
+    The product of the CPDs of the variable and of its children, in the order of the graph, is
+    divided into distributions of the children again: each given those before it.
+    """
+    name = variable.name
+    place = {n: i for i, n in enumerate(network.order)}
+    arcs = [arc for block in network.blocks for arc in block.arcs()]
+    below = sorted({child for parent, child in arcs if parent == name}, key=place.__getitem__)
+    new: dict[Variable, CPD | None] = {variable: None}
+    children = [network[child] for child in below]
+    own = network[name]
+    if children:
+        _check_summable(own, children)
+        short = _in_noisy_max(own, children)
+        new |= {short.variable: short} if short is not None else {}
+    if children and short is None:
+        product: Potential = own.potential(_NOTHING)
+        for cpd in children:
+            what = f"leaving out {name!r}"
+            product = product_of([product], partial(cpd.potential, _NOTHING), cpd.scope, what)
+            rest = summed_out(product, variable)
+            new[cpd.variable] = _conditional(cpd.variable, rest, network)
+    return replaced(network.blocks, new)
+
+
+def _check_summable(own: CPD, children: Sequence[CPD]) -> None:
+    """Raise an UnsupportedModelError if a child would have no CPD."""
+    variable = own.variable
+    if isinstance(variable, Discrete):
+        wrong = [c for c in (own, *children) if not all(isinstance(v, Discrete) for v in c.scope)]
+        why = f"it would be a mixture with one component for each state of {variable.name!r}"
+    else:
+        wrong = [c for c in (own, *children) if not c.is_linear]
+        why = f"it is an integral over {variable.name!r} without a closed form"
+    if wrong:
+        raise UnsupportedModelError(
+            f"{wrong[0].title} stands in the way of leaving out {variable.name!r}: no CPD holds "
+            f"the distribution without it, because {why}. Leave the child out too, or keep the "
+            "variable and do not ask about it, which is the same."
+        )
+
+
+def _in_noisy_max(own: CPD, children: Sequence[CPD]) -> CPD | None:
+    """Return a noisy maximum without a parent that is its cause alone; None if there is none."""
+    only = children[0] if len(children) == 1 else None
+    if isinstance(only, NoisyMaxCPD) and isinstance(own, TableCPD) and len(own.parents) < 2:
+        return only.with_parent_summed(own)
+    return None
+
+
+# --------------------------------------------------------------------------- conditioning
+
+
+def given(network: BayesianNetwork, case: Case) -> tuple[list[CPD], float]:
+    """Return the CPDs of the variables that are not observed, and the log mass of the evidence.
+
+    Each finding is a likelihood of the parents of its variable. The last of the variables that it
+    depends on absorbs it: P(v | parents) times the likelihood is a distribution of v given all
+    others, times a likelihood of these.
+    """
+    values = {network.variables[number]: value for number, value in case.hard.items()}
+    check_something_left(network, values)
+    evidence = case.evidence(network.variables)
+    left = replaced(network.blocks, dict.fromkeys(values))
+    left = _changed(left, values, lambda cpd: cpd.with_parents_set(values))
+    singles = {cpd.variable: cpd for block in left for cpd in block.singles()}
+    likelihoods = [
+        *_likelihoods(network, values, evidence),
+        *[Factor.from_log([v], logs) for v, logs in evidence.likelihoods.items()],
+    ]
+    position = _positions(network, singles)
+    new: dict[Variable, CPD | None] = {}
+    log_mass = 0.0
+    while likelihoods:
+        variables = {v for likelihood in likelihoods for v in potential_scope(likelihood)}
+        if not variables:
+            break
+        last = max(variables, key=position.__getitem__)
+        own = [x for x in likelihoods if last in potential_scope(x)]
+        likelihoods = [x for x in likelihoods if last not in potential_scope(x)]
+        cpd = singles[last]
+        what = f"the likelihood of {last.name!r}"
+        product = product_of(own, partial(cpd.potential, _NOTHING), cpd.scope, what)
+        new[last] = _conditional(last, product, network)
+        likelihoods.append(summed_out(product, last))
+    for likelihood in likelihoods:
+        assert isinstance(likelihood, Factor)  # without variables
+        log_mass += float(likelihood.log_values[0])
+    return replaced(left, new), log_mass
+
+
+def _likelihoods(
+    network: BayesianNetwork, values: Mapping[Variable, Any], evidence: Evidence
+) -> list[Potential]:
+    """Return the likelihoods of the observed variables, as functions of their other parents."""
+    found: list[Potential] = []
+    for block in network.blocks:
+        seen = [child for child in block.children if child in values]
+        if seen and isinstance(block, Plate) and not block.siblings_depend:
+            found.append(block.over(seen).potential(evidence))
+        elif seen:
+            for cpd in block.singles():
+                if cpd.variable in values:
+                    found += cpd.potentials(evidence)
+    return found
+
+
+def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
+    """Return the order in which variables absorb likelihoods, the last first.
+
+    Parents precede children. Continuous variables come last where they can, so that they are
+    integrated out before discrete variables are summed out.
+    """
+    place = {name: i for i, name in enumerate(network.order)}
+    apart = not any(
+        isinstance(v, Discrete) and any(isinstance(p, Continuous) for p in cpd.parents)
+        for v, cpd in singles.items()
+    )
+    return {v: (apart and isinstance(v, Continuous), place[v.name]) for v in singles}
+
+
+def _conditional(variable: Variable, product: Potential, network: BayesianNetwork) -> CPD:
+    """Return the distribution of a variable given all other variables of a factor.
+
+    Its old parents come first among the new ones.
+    """
+    order = [*network[variable.name].parents, *network.variables]
+    scope = potential_scope(product)
+    parents = [v for v in dict.fromkeys(order) if v in scope and v != variable]
+    if isinstance(product, Factor) and isinstance(variable, Discrete):
+        above = [v for v in parents if isinstance(v, Discrete)]
+        return TableCPD(variable, probabilities(product, variable, above), above)
+    if isinstance(product, GaussianFactor) and isinstance(variable, Continuous):
+        mean, variance, slopes = linear(product, variable, parents)
+        return GaussianCPD(variable, mean, variance, parents, slopes)
+    raise UnsupportedModelError(
+        f"The new distribution of {variable.name!r} would be given by "
+        f"{quoted(v.name for v in scope if v != variable)}, discrete and continuous variables, "
+        "which no CPD holds. Ask the network itself with the evidence."
+    )
