@@ -81,6 +81,8 @@ from .independence import IndependenceTest as IndependenceTest
 from .independence import independence_test as independence_test
 from .inference import Assignment as Assignment
 from .inference import GaussianMixture as GaussianMixture
+from .inference import ItemsMixture as ItemsMixture
+from .inference import LeafMixture as LeafMixture
 from .inference import Marginals as Marginals
 from .inference import MixedPosterior as MixedPosterior
 from .inference import Plan as Plan

@@ -35,6 +35,8 @@ _FUNCTIONS = {
     "to_graphviz": "bayesgraph.plots.rendering:to_graphviz",
     "prequential_figure": "bayesgraph.plots.prequential:prequential_figure",
     "contributions_figure": "bayesgraph.plots.waterfall:contributions_figure",
+    "density_figure": "bayesgraph.plots.mixtures:density_figure",
+    "items_figure": "bayesgraph.plots.mixtures:items_figure",
     "shapes_figure": "bayesgraph.plots.shapes:shapes_figure",
     "to_svg": "bayesgraph.plots.rendering:to_svg",
     "tree_to_dot": "bayesgraph.plots.trees:tree_to_dot",

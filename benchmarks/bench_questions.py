@@ -5,7 +5,8 @@ python benchmarks/bench_questions.py [--quick] [--json FILE]
 "do" is a warm query with one variable set by ``do=``, of which the peer is the same query with this
 variable observed: a ratio of 0.83 is a fifth more time. States and evidence change from call to
 call, and the best of alternating rounds counts, in CPU seconds. "First query" includes cutting the
-network and preparing the query.
+network and preparing the query. "Leaf, query" is the posterior of a count, a mixture, of which the
+peer is the posterior of its parent alone.
 """
 
 from __future__ import annotations
@@ -104,6 +105,22 @@ def first(case: Case, rounds: int) -> Row:
     return Row(case.network, "do, first query", ours, peer, "the variable observed", peer / ours)
 
 
+def leaf(rounds: int, n: int) -> Row:
+    """Return the row of the posterior of a count, of which the peer is that of its parent."""
+    kind = bg.Discrete("kind", range(10))
+    seen = bg.GaussianCPD(bg.Continuous("seen"), range(10), 1.0, [kind])
+    calls = bg.PoissonCPD(bg.Count("calls"), range(1, 11), [kind])
+    net = bg.BayesianNetwork([bg.TableCPD(kind, [0.1] * 10), seen, calls])
+    asked = [({"seen": x / 4}, {}) for x in range(40)]
+    sides = (lambda e, _: net.query("calls", e), lambda e, _: net.query("kind", e))
+    times: tuple[list[float], list[float]] = [], []
+    for _ in range(rounds):
+        for side, taken in zip(sides, times, strict=True):
+            taken.append(seconds(side, asked, n))
+    ours, peer = map(min, times)
+    return Row("10 classes", "leaf, query", ours, peer, "the posterior of its parent", peer / ours)
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -112,6 +129,7 @@ def main() -> None:
     for case in CASES:
         rows += [alternated(case, metric, rounds, n) for metric in ("do, query", "do, marginals")]
         rows.append(first(case, rounds))
+    rows.append(leaf(rounds, n))
     report(rows, chosen.json, ["numpy", "numba"])
 
 

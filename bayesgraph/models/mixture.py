@@ -63,6 +63,21 @@ class Ensemble(Model):
         """
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets that are leaves of all networks; see `Model.leaves`.
+
+        Of each the CPD is that of the first network.
+        """
+        found: dict[Variable, CPD] = {}
+        for place, network in enumerate(self.networks):
+            known = set(network.variables)
+            asked, seen = ([v for v in some if v in known] for some in (targets, given))
+            own = network.leaves(asked, seen)
+            found = dict(own) if not place else {v: cpd for v, cpd in found.items() if v in own}
+        return found
+
     @property
     def arc_scores(self) -> dict[Arc, float]:
         """Score of each arc: its weighted mean over the networks that have a score of the arc."""
@@ -200,7 +215,7 @@ class NetworkMixture(Ensemble):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried in at least one network; see `Model.silent`."""
+        """Numbers and vectors that some network cannot keep; see `Model.silent`."""
         return frozenset().union(*(network.silent for network in self.networks))
 
     def __repr__(self) -> str:

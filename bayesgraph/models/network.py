@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from bayesgraph import late_methods
 from bayesgraph.ancestors import ancestral_set, parents_first
 from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
+from bayesgraph.cpds.cells import LeafCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
 from bayesgraph.errors import ModelError, quoted, suggestion
@@ -164,8 +165,28 @@ class BayesianNetwork(Model):
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried, because their CPDs only compute densities."""
-        return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
+        """Numbers and vectors that elimination cannot keep; see `Model.silent`.
+
+        A histogram of a variable with children is not among them: a tree may sum it out.
+        """
+        inner = {parent for cpd in self.cpds for parent in cpd.parents}
+        return frozenset(
+            cpd.variable
+            for cpd in self.cpds
+            if isinstance(cpd, Plate) or (isinstance(cpd, LeafCPD) and cpd.variable not in inner)
+        )
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
+        numbers = [v for v in targets if not isinstance(v, Discrete)]
+        found = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
+        if not found:
+            return {}
+        relevant = ancestral_set(self._parents, [*targets, *given])
+        inner = {parent for variable in relevant for parent in self._parents[variable]}
+        return {v: cpd for v, cpd in found.items() if v not in inner}
 
     @cached_property
     def _cpd_of(self) -> dict[Variable, CPD]:

@@ -256,8 +256,14 @@ class WeightedNetwork(Model):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried; see `Model.silent`."""
+        """Numbers and vectors that elimination cannot keep; see `Model.silent`."""
         return self.network.silent
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
+        return self.network.leaves(targets, given)
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Check that each `Belief` (a prescribed posterior) is about the class variable.
