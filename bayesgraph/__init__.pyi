@@ -117,6 +117,14 @@ from .models import FactorGraph as FactorGraph
 from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
+from .profiles import Axes as Axes
+from .profiles import Correspondence as Correspondence
+from .profiles import Crosstab as Crosstab
+from .profiles import correspondence as correspondence
+from .profiles import crosstab as crosstab
+from .profiles import discriminant_axes as discriminant_axes
+from .profiles import multiple_correspondence as multiple_correspondence
+from .profiles import principal_axes as principal_axes
 from .statistics import CountSource as CountSource
 from .statistics.sketches import GaussianSummary as GaussianSummary
 from .statistics.sketches import GKSummary as GKSummary

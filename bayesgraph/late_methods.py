@@ -37,6 +37,8 @@ _FUNCTIONS = {
     "contributions_figure": "bayesgraph.plots.waterfall:contributions_figure",
     "density_figure": "bayesgraph.plots.mixtures:density_figure",
     "items_figure": "bayesgraph.plots.mixtures:items_figure",
+    "correspondence_figure": "bayesgraph.plots.maps:correspondence_figure",
+    "axes_figure": "bayesgraph.plots.maps:axes_figure",
     "shapes_figure": "bayesgraph.plots.shapes:shapes_figure",
     "to_svg": "bayesgraph.plots.rendering:to_svg",
     "tree_to_dot": "bayesgraph.plots.trees:tree_to_dot",

@@ -37,7 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"causal", "independence"},
+    {"causal", "independence", "profiles"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
