@@ -113,6 +113,7 @@ from .learning import tan as tan
 from .learning import unrestricted as unrestricted
 from .models import BayesianNetwork as BayesianNetwork
 from .models import Belief as Belief
+from .models import Between as Between
 from .models import FactorGraph as FactorGraph
 from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage

@@ -43,11 +43,11 @@ class LeafMixture(NumberMixture):
     >>> calls = net.query("calls")
     >>> calls
     p(calls): a mixture of 2 distributions (Poisson)
-      mean                2
-      sd            2.23607
-      95 % interval  [0, 7]
+      mean                 2
+      sd             2.23607
+      95 % interval   [0, 8]
     >>> round(float(calls.density(0)), 6)  # the probability of no call
-    0.277595
+    0.277594
     """
 
     def __init__(

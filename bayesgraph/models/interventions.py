@@ -82,7 +82,7 @@ def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -
 
     Their potentials are 1, for queries that observe them.
     """
-    return _replaced(blocks, {v: SetCPD(v) for v in chosen})
+    return replaced(blocks, {v: SetCPD(v) for v in chosen})
 
 
 def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
@@ -97,7 +97,7 @@ def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
         If a child of a continuous variable that is set is not linear Gaussian.
     """
     tables = {v: _certain(v, x) if isinstance(v, Discrete) else None for v, x in values.items()}
-    cut = _replaced(blocks, tables)
+    cut = replaced(blocks, tables)
     numbers = {v: x for v, x in values.items() if isinstance(v, Continuous)}
     return [cpd.with_parents_set(numbers) for cpd in cut] if numbers else cut
 
@@ -106,7 +106,7 @@ def _certain(variable: Discrete, code: int) -> CPD:
     return TableCPD(variable, np.arange(variable.cardinality) == code)
 
 
-def _replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> list[CPD]:
+def replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> list[CPD]:
     """Return the CPDs in order, with those of some variables replaced, or left out if None."""
     found: list[CPD] = []
     for block in blocks:

@@ -17,6 +17,7 @@ from bayesgraph.errors import DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.mixture.solver import posterior_weights
 from bayesgraph.models.evidence import impossible
+from bayesgraph.models.findings import Finding
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
@@ -206,6 +207,10 @@ class NetworkMixture(Ensemble):
         The weights stay: that a variable is set says nothing about the networks.
         """
         return self._of([network.do(values) for network in self.networks])
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> NetworkMixture:
+        """Return the mixture with numbers replaced by states; see `Model.with_findings`."""
+        return self._of([network.with_findings(findings) for network in self.networks])
 
     def _of(self, networks: Sequence[BayesianNetwork]) -> NetworkMixture:
         """Return a mixture of other networks, with those arc probabilities that still apply."""

@@ -56,6 +56,7 @@ from bayesgraph.models.evidence import (
     read_case,
     read_targets,
 )
+from bayesgraph.models.findings import Finding, with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, TableLike, Targets
 from bayesgraph.variables import (
@@ -315,6 +316,31 @@ class Model(ABC):
             raise impossible(evidence)
         return answer
 
+    def _asked(self, do: Intervention, evidence: EvidenceLike) -> tuple[Model, EvidenceLike]:
+        """Return the model and the evidence of a query, after interventions and findings."""
+        asked, given = under(self, do, evidence) if do else (self, evidence)
+        if type(given) is dict:
+            for value in given.values():
+                if type(value) not in PLAIN:
+                    return with_findings(asked, given)
+        elif given is not None:
+            return with_findings(asked, as_mapping(given))
+        return asked, given
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> Model:
+        """Return the model with numbers replaced by the states of findings about them.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Unless the model is a network, a weighted network or a mixture of networks; or if one of
+            the numbers has children, or parents that are not discrete.
+        """
+        raise UnsupportedModelError(
+            f"{type(self).__name__} takes values of numbers, not intervals or likelihoods; got "
+            f"them for {quoted(findings)}.{self.instead}"
+        )
+
     # --------------------------------------------------------------------------------- queries
 
     def query(
@@ -337,7 +363,8 @@ class Model(ABC):
         evidence : mapping from name to value, optional
             A value is a state or a number; a mapping from each state to its likelihood is soft
             evidence; a :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not
-            observed.
+            observed. A number without children may lie in an interval, :class:`Between`; of a count
+            there may be likelihoods or a belief, with those of all other counts as "other".
         do : mapping from name to value, optional
             Variables that are set from outside, whatever their parents; see `do`.
         method : {"exact", "loopy", "likelihood-weighting"}
@@ -373,7 +400,7 @@ class Model(ABC):
         MemoryLimitError
             If the exact answer needs too much memory and no fallback is allowed.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         case = asked.case(evidence)  # every model answers this
         wanted = read_targets(asked, targets, case.hard, vectors=method == "exact")
         exact = (Joint(wanted), evidence, memory_limit)
@@ -445,7 +472,7 @@ class Model(ABC):
         MemoryLimitError
             If the exact answers need too much memory and no fallback is allowed.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         found: Marginals | None = None
         if method == "exact" and memory_limit is None and fallback is None and not options:
             found = asked._routed(_ALL, evidence)
@@ -489,7 +516,7 @@ class Model(ABC):
             For the joint mode of a mixture, and for a mixture of networks so different that the
             4096 most probable assignments of each do not determine the answer.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
         question = Best() if asked.compiled is not None else Best(means=True, mode=joint)
         return asked._best(1, question, evidence, memory_limit)[0]
@@ -526,7 +553,7 @@ class Model(ABC):
         UnsupportedModelError
             For continuous variables in `over`.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         count = whole_number("k", "assignments", k, 1)
         if over is not None:
             return asked._best_over(count, over, evidence, memory_limit)
@@ -567,7 +594,7 @@ class Model(ABC):
         UnsupportedModelError
             For continuous targets.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         return asked._best_over(1, targets, evidence, memory_limit)[0]
 
     def _best_over(
@@ -611,7 +638,7 @@ class Model(ABC):
         evidence. Soft evidence enters with its likelihoods; a `Belief` has no probability and is
         refused.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         given = as_mapping(evidence)
         if asked.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
             raise EvidenceError(

@@ -16,7 +16,7 @@ from bayesgraph.cpds import CPD, Combination, Plate, TableCPD
 from bayesgraph.cpds.cells import LeafCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
-from bayesgraph.errors import ModelError, quoted, suggestion
+from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, suggestion
 from bayesgraph.factors import Evidence
 from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
 from bayesgraph.inference.contract import Joint, Pattern, Question, Work
@@ -25,7 +25,13 @@ from bayesgraph.inference.solver import first_work
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.interventions import read_values, set_to, without_distributions
+from bayesgraph.models.findings import Finding
+from bayesgraph.models.interventions import (
+    read_values,
+    replaced,
+    set_to,
+    without_distributions,
+)
 from bayesgraph.models.model import Model
 from bayesgraph.typing import RandomState, TableLike
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
@@ -469,6 +475,20 @@ class BayesianNetwork(Model):
         given = read_values(self, values)
         encoded = {v: v.encode(given[v.name]) for v in self.variables if v.name in given}
         return self._intervened(set_to(self.blocks, encoded))
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
+        """Return the network with numbers replaced by states; see `Model.with_findings`."""
+        tables: dict[Variable, CPD] = {}
+        for name, finding in findings.items():
+            variable = self.variable(name)
+            if any(variable in above for above in self._parents.values()):
+                raise UnsupportedModelError(
+                    f"{variable.name!r} has children, which take its value: an interval or "
+                    "likelihoods of it have no exact answer."
+                )
+            tables[variable] = finding.table(self[name])
+        order = [tables[v].variable if v in tables else v for v in self.variables]
+        return BayesianNetwork(replaced(self.blocks, tables), order=order)
 
     def _intervened(self, blocks: Sequence[CPD]) -> BayesianNetwork:
         """Return a network of these CPDs, with the order and the arc scores of this one."""
