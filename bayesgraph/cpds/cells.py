@@ -42,6 +42,10 @@ class NumberCPD(Protocol):
         """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations."""
         ...
 
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp], /) -> Floats:
+        """Return P(child > x), shape (m, k), without cancellation."""
+        ...
+
     def cell_moments(self, cells: NDArray[np.intp], /) -> tuple[Floats, Floats]:
         """Return means and variances in k configurations, shape (k,) each."""
         ...
@@ -111,6 +115,12 @@ class CellComponents:
         """Return cumulative probabilities; see Components."""
         flat = np.asarray(x, dtype=np.float64).reshape(-1)
         found: Floats = self.cpd.cell_cdf(flat, self.cells)
+        return found.reshape(*np.shape(x), -1)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        flat = np.asarray(x, dtype=np.float64).reshape(-1)
+        found: Floats = self.cpd.cell_sf(flat, self.cells)
         return found.reshape(*np.shape(x), -1)
 
     def bounds(self, probability: float) -> tuple[float, float]:

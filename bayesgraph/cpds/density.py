@@ -26,8 +26,8 @@ class DensityCPD(Plate):
 
     The posterior of a child that is not observed is a mixture of its distributions, if its own
     children do not bear on the query. A subclass has `parameters`, an ``__init__`` that takes them
-    by name, and four methods: `_log_density`, `_cdf`, `_moments` and `_draw`. `_quantile` is for
-    families without a variance, or where a formula is at hand.
+    by name, and five methods: `_log_density`, `_cdf`, `_sf`, `_moments` and `_draw`. `_quantile` is
+    for families without a variance, or where a formula is at hand.
 
     Attributes
     ----------
@@ -41,8 +41,10 @@ class DensityCPD(Plate):
     # the parameters, each of shape (n children,). It is minus infinity outside the support; the
     # result where x is NaN is ignored.
     _log_density: Callable[..., Floats]
-    # Returns P(child <= x) for x and the parameters, arrays that broadcast against each other.
+    # Return P(child <= x) and P(child > x), small values with all their digits, for x and the
+    # parameters, arrays that broadcast against each other.
     _cdf: Callable[..., Floats]
+    _sf: Callable[..., Floats]
     # Returns mean and variance, given the parameters; NaN or infinity where there is none.
     _moments: Callable[..., tuple[Floats, Floats]]
     # Returns the quantile of a probability, given the parameters.
@@ -96,6 +98,11 @@ class DensityCPD(Plate):
         """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(self._cdf(x[:, None], *self._own(cells)))
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(self._sf(x[:, None], *self._own(cells)))
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `NumberCPD`."""

@@ -162,6 +162,11 @@ class HistogramCPD(NumericCPD):
         """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
         return np.asarray(self.cdf(x).reshape(-1, len(x))[cells].T)
 
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        above = self.interval_probability(x, np.full(len(x), np.inf))
+        return np.asarray(above.reshape(-1, len(x))[cells].T)
+
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `NumberCPD`.
 

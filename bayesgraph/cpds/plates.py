@@ -82,6 +82,9 @@ class GaussianPlate(DensityCPD):
     def _cdf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
         return np.asarray(ndtr((x - mean) / np.sqrt(variance)))
 
+    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(ndtr((mean - x) / np.sqrt(variance)))
+
     def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         return mean, variance
 

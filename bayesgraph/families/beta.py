@@ -57,6 +57,9 @@ class BetaCPD(DensityCPD):
     def _cdf(self, x: Floats, a: Floats, b: Floats) -> Floats:
         return np.asarray(scipy.special.betainc(a, b, np.clip(x, 0.0, 1.0)))
 
+    def _sf(self, x: Floats, a: Floats, b: Floats) -> Floats:
+        return np.asarray(scipy.special.betainc(b, a, 1.0 - np.clip(x, 0.0, 1.0)))
+
     def _moments(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         mean = a / (a + b)
         return mean, mean * (1.0 - mean) / (a + b + 1.0)

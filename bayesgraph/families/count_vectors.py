@@ -154,10 +154,20 @@ class CountTable:
 
     def cdf(self, x: Floats) -> Floats:
         """Return cumulative probabilities; see Components."""
-        below = np.minimum(np.cumsum(self._shares, axis=1), 1.0).T
-        at = np.clip(np.floor(x), 0, self.logs.shape[1] - 1)
-        found = below[np.nan_to_num(at).astype(np.intp)]
-        return np.where((x < 0)[..., None], 0.0, np.where(np.isnan(x)[..., None], np.nan, found))
+        none = np.zeros((len(self.logs), 1))
+        below = np.concatenate([none, np.cumsum(self._shares, axis=1)], axis=1)
+        return self._looked_up(np.minimum(below, 1.0), x)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        above = np.cumsum(self._shares[:, ::-1], axis=1)[:, ::-1]
+        return self._looked_up(np.minimum(np.pad(above, ((0, 0), (0, 1))), 1.0), x)
+
+    def _looked_up(self, table: Floats, x: Floats) -> Floats:
+        """Return the entries for x of a table whose columns are for -1, 0, ..., n."""
+        at = np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1
+        found = table.T[np.nan_to_num(at).astype(np.intp)]
+        return np.where(np.isnan(x)[..., None], np.nan, found)
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return 0 and n; see Components."""

@@ -49,6 +49,9 @@ class ExponentialCPD(DensityCPD):
     def _cdf(self, x: Floats, rate: Floats) -> Floats:
         return np.asarray(-np.expm1(-rate * np.maximum(x, 0.0)))
 
+    def _sf(self, x: Floats, rate: Floats) -> Floats:
+        return np.asarray(np.exp(-rate * np.maximum(x, 0.0)))
+
     def _moments(self, rate: Floats) -> tuple[Floats, Floats]:
         return 1.0 / rate, rate**-2.0
 

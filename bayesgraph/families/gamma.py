@@ -66,6 +66,9 @@ class GammaCPD(DensityCPD):
     def _cdf(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
         return np.asarray(scipy.special.gammainc(shape, rate * np.maximum(x, 0.0)))
 
+    def _sf(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
+        return np.asarray(scipy.special.gammaincc(shape, rate * np.maximum(x, 0.0)))
+
     def _moments(self, shape: Floats, rate: Floats) -> tuple[Floats, Floats]:
         return shape / rate, shape / rate**2
 

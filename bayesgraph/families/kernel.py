@@ -115,14 +115,22 @@ class KernelDensityCPD(Plate):
 
     def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
         """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        return self._tails(x, cells, 1.0)
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        return self._tails(x, cells, -1.0)
+
+    def _tails(self, x: Floats, cells: NDArray[np.intp], sign: float) -> Floats:
+        """Return probabilities below x for the sign 1, above x for -1, shape (m, k)."""
         distinct, places = np.unique(cells, return_inverse=True)
-        below = np.empty((len(x), len(distinct)))
+        found = np.empty((len(x), len(distinct)))
         for k, cell in enumerate(distinct.tolist()):
             values, weights, width = self._kernels(cell)
             # Blocks of rows bound the memory.
             for rows in np.array_split(np.arange(len(x)), 1 + len(x) * len(values) // 10**7):
-                below[rows, k] = ndtr((x[rows, None] - values) / width) @ weights
-        return below[:, places]
+                found[rows, k] = ndtr(sign * (x[rows, None] - values) / width) @ weights
+        return found[:, places]
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `NumberCPD`."""

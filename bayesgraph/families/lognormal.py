@@ -67,6 +67,10 @@ class LogNormalCPD(DensityCPD):
         logs = np.log(np.maximum(x, 0.0))
         return np.asarray(scipy.special.ndtr((logs - mean) / np.sqrt(variance)))
 
+    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        logs = np.log(np.maximum(x, 0.0))
+        return np.asarray(scipy.special.ndtr((mean - logs) / np.sqrt(variance)))
+
     def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         return np.exp(mean + variance / 2), np.expm1(variance) * np.exp(2 * mean + variance)
 

@@ -77,6 +77,9 @@ class PoissonCPD(DensityCPD):
     def _cdf(self, x: Floats, rate: Floats) -> Floats:
         return np.where(x >= 0, scipy.special.pdtr(np.floor(np.maximum(x, 0.0)), rate), 0.0)
 
+    def _sf(self, x: Floats, rate: Floats) -> Floats:
+        return np.where(x >= 0, scipy.special.pdtrc(np.floor(np.maximum(x, 0.0)), rate), 1.0)
+
     def _moments(self, rate: Floats) -> tuple[Floats, Floats]:
         return rate, rate
 

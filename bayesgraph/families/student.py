@@ -75,6 +75,9 @@ class StudentCPD(DensityCPD):
     def _cdf(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
         return np.asarray(scipy.special.stdtr(dof, (x - location) / scale))
 
+    def _sf(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        return np.asarray(scipy.special.stdtr(dof, (location - x) / scale))
+
     def _moments(self, location: Floats, scale: Floats, dof: Floats) -> tuple[Floats, Floats]:
         mean = np.where(dof > 1, location, np.nan)
         variance = np.where(dof > 2, scale**2 * dof / np.maximum(dof - 2, _NEVER), np.inf)

@@ -20,7 +20,7 @@ from bayesgraph.factors.algebra import LOG_2PI, Floats
 
 
 class Components(Protocol):
-    """Protocol of k distributions of n numbers; `cdf`, `bounds` and `whole` are of one number."""
+    """Protocol of k distributions of n numbers; `cdf`, `sf` and `bounds` are of one number."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -51,6 +51,10 @@ class Components(Protocol):
 
     def cdf(self, x: Floats, /) -> Floats:
         """Return the probabilities of at most x, shape (..., k), for x of shape (...,)."""
+        ...
+
+    def sf(self, x: Floats, /) -> Floats:
+        """Return the probabilities of more than x, without cancellation; see `cdf`."""
         ...
 
     def bounds(self, probability: float, /) -> tuple[float, float]:
@@ -86,6 +90,10 @@ class GaussianComponents:
     def cdf(self, x: Floats) -> Floats:
         """Return cumulative probabilities; see Components."""
         return np.asarray(scipy.special.ndtr((x[..., None] - self.means[:, 0]) / self._scale))
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        return np.asarray(scipy.special.ndtr((self.means[:, 0] - x[..., None]) / self._scale))
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the smallest and the largest quantile; see Components."""
@@ -160,6 +168,11 @@ class ProductComponents:
         ((_, block),) = self.blocks
         return block.cdf(x)
 
+    def sf(self, x: Floats) -> Floats:
+        """Return the probabilities of more than x of the only block; see Components."""
+        ((_, block),) = self.blocks
+        return block.sf(x)
+
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the bounds of the only block; see Components."""
         ((_, block),) = self.blocks
@@ -214,6 +227,10 @@ class JoinedComponents:
     def cdf(self, x: Floats) -> Floats:
         """Return cumulative probabilities; see Components."""
         return np.concatenate([part.cdf(x) for part in self.parts], axis=-1)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        return np.concatenate([part.sf(x) for part in self.parts], axis=-1)
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the widest bounds of the parts; see Components."""

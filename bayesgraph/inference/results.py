@@ -425,6 +425,11 @@ class NumberMixture(Displayed, ABC):
         self._check_single()
         return self.components.cdf(np.asarray(x, dtype=np.float64)) @ self.weights
 
+    def sf(self, x: ArrayLike) -> Any:
+        """Return P(X > x) for a mixture of a single variable X, without cancellation."""
+        self._check_single()
+        return self.components.sf(np.asarray(x, dtype=np.float64)) @ self.weights
+
     @abstractmethod
     def quantile(self, probability: float) -> float:
         """Return the x with P(X <= x) = probability, for a mixture of a single variable X."""

@@ -122,11 +122,17 @@ def _components(cpd: CPD) -> Components:
 
 def _between(components: Components, low: float, high: float) -> Floats:
     """Return P(low <= x <= high) of each distribution, shape (k,)."""
+    if math.isinf(low):
+        return components.cdf(np.array(high))
     if components.whole:
-        low = math.ceil(low) - 1 if math.isfinite(low) else low
-    below = components.cdf(np.array(low)) if math.isfinite(low) else np.zeros(1)
-    above = components.cdf(np.array(high)) if math.isfinite(high) else np.ones(1)
-    return np.clip(above - below, 0.0, 1.0)
+        low = math.ceil(low) - 1
+    if math.isinf(high):
+        return components.sf(np.array(low))
+    ends = np.array([low, high])
+    below, above = components.cdf(ends), components.sf(ends)
+    # In the upper tail the difference of two probabilities close to one would lose digits.
+    inside = np.where(below[0] < above[1], below[1] - below[0], above[0] - above[1])
+    return np.asarray(np.maximum(inside, 0.0))
 
 
 def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:

@@ -6,6 +6,7 @@ import math
 
 import cases
 import numpy as np
+import oracle as brute
 import pytest
 from scipy import special, stats
 
@@ -23,6 +24,9 @@ class Mixed:
 
     def __init__(self, pdf, cdf):
         self.pdf, self.cdf = pdf, cdf
+
+    def sf(self, x):
+        return 1.0 - self.cdf(x)
 
 
 def parameters(random, name, shape):
@@ -161,6 +165,7 @@ def test_posteriors_equal_sums_over_the_worlds(name):
     cells = {c: of_x(c) for c in np.ndindex(2, 3)}
     densities = np.array([[value(d, x) for x in points] for d in cells.values()])
     below = np.array([[d.cdf(x) for x in points] for d in cells.values()])
+    above = np.array([[d.sf(x) for x in points] for d in cells.values()])
     for given in GIVEN:
         evidence = {**given, **({"y": 2.0} if counts and "y" in given else {})}
         share, log_evidence = weights(name, evidence)
@@ -168,6 +173,7 @@ def test_posteriors_equal_sums_over_the_worlds(name):
         assert found.log_evidence == pytest.approx(log_evidence, rel=1e-12)
         np.testing.assert_allclose(found.density(points), share.ravel() @ densities, rtol=1e-11)
         np.testing.assert_allclose(found.cdf(points), share.ravel() @ below, rtol=1e-10)
+        np.testing.assert_allclose(found.sf(points), share.ravel() @ above, rtol=1e-10, atol=1e-15)
         at = found.quantile(0.3)
         if counts:
             assert found.cdf(at) >= 0.3 > found.cdf(at - 1)
@@ -179,6 +185,56 @@ def test_posteriors_equal_sums_over_the_worlds(name):
     expected = given_b * value(of_y((j,)), points[2])
     assert pair.density([points[1], points[2]]) == pytest.approx(expected, rel=1e-11)
     assert pair.marginal("y").density(points[2]) == pytest.approx(value(of_y((j,)), points[2]))
+
+
+def random_leaves(seed):
+    """Return a random network with Gaussians and three leaves, a row of it, and evidence."""
+    random = np.random.default_rng(seed)
+    base = brute.random_network(seed, n_discrete=4, n_continuous=2, zeros=0.3)
+    discrete = [v for v in base.variables if isinstance(v, bg.Discrete)]
+    cpds = list(base.blocks)
+    for i in range(3):
+        name = list(MAKE)[(seed + 4 * i) % len(MAKE)]
+        chosen = random.permutation(len(discrete))[: random.integers(1, 3)].tolist()
+        parents = [discrete[j] for j in chosen]
+        kind = bg.Count if is_count(name) else bg.Continuous
+        shape = tuple(p.cardinality for p in parents)
+        cpds.append(MAKE[name](random, kind(f"leaf{i}"), parents, shape)[0])
+    net = bg.BayesianNetwork(cpds)
+    row = {k: c[0] for k, c in net.sample(1, random_state=seed, frame="dict").items()}
+    evidence = {name: x for name, x in row.items() if random.random() < 0.3}
+    soft = [v for v in discrete if v.name not in evidence and random.random() < 0.2]
+    return net, row, {**evidence, **{v.name: random.random(v.cardinality) + 0.1 for v in soft}}
+
+
+@pytest.mark.one_in(17)
+@pytest.mark.parametrize("seed", range(60))
+def test_densities_are_ratios_of_probabilities_of_evidence(seed):
+    """p(x | e) = p(x, e) / p(e), whose terms take the values of leaves as evidence."""
+    net, row, evidence = random_leaves(seed)
+    log_evidence = net.log_probability(evidence)
+
+    def ratio(more):
+        return net.log_probability({**evidence, **more}) - log_evidence
+
+    free = [f"leaf{i}" for i in range(3) if f"leaf{i}" not in evidence]
+    for name in free:
+        x, found = float(row[name]), net.query(name, evidence)
+        assert found.log_density(x) == pytest.approx(ratio({name: row[name]}), rel=1e-10, abs=1e-10)
+        if found.whole:
+            around = np.log(found.density([x - 1, x, x + 1]).sum())
+        else:
+            around = np.log(found.cdf(x + 1) - found.cdf(x - 1))
+        assert ratio({name: bg.Between(x - 1, x + 1)}) == pytest.approx(around, abs=1e-8)
+    others = [v.name for v in net.variables if type(v) is bg.Continuous and v.name not in evidence]
+    targets = list(dict.fromkeys([*others, *free]))
+    if free and len(targets) > len(free):
+        point = {name: row[name] for name in targets}
+        expected = ratio(point)
+        joint = net.query(targets, evidence)
+        values = [float(x) for x in point.values()]
+        assert joint.log_density(values) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert set(free) <= set(net.most_probable(evidence))
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -411,6 +467,7 @@ def test_vectors_of_counts_have_posteriors(name):
         assert red.mean == pytest.approx(3 * found["red"])
         assert red.cdf(red.quantile(0.5)) >= 0.5
         assert red.cdf([-1, 3, 9]) == pytest.approx([0, 1, 1])
+        np.testing.assert_allclose(red.sf([-1, 1, 9]), 1 - red.cdf([-1, 1, 9]), atol=1e-15)
         assert red.variance == pytest.approx(red.density(range(4)) @ (np.arange(4) - red.mean) ** 2)
     else:
         assert dict(found) == pytest.approx(dict(zip(WORDS.items, share @ SHARES, strict=True)))

@@ -39,6 +39,11 @@ CASES = {
     "a count": ({"n": bg.Between(2, 4)}, of_n(2, 4)),
     "between whole numbers": ({"n": bg.Between(1.5, 3.9)}, of_n(2, 3)),
     "from a number on": ({"n": bg.Between(3)}, stats.poisson(RATE).sf(2)),
+    "far out": ({"n": bg.Between(40)}, stats.poisson(RATE).sf(39)),
+    "farther": (
+        {"g": bg.Between(12, 13)},
+        np.tile(-np.diff(stats.norm([0, 2], [1, 2]).sf([[12], [13]]), axis=0).T, 3),
+    ),
     "a number": (
         {"w": bg.Between(0.5, 2)},
         np.tile(stats.gamma(SHAPE).cdf(2) - stats.gamma(SHAPE).cdf(0.5), (2, 1)),

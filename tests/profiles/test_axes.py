@@ -102,6 +102,43 @@ def test_models_give_their_moments():
     )
 
 
+def gaussians(shift=0.0):
+    kind = bg.Discrete("kind", ["u", "v"])
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(kind, [0.4, 0.6]),
+            bg.GaussianCPD(bg.Continuous("a"), [shift, 2.0], 1.0, [kind]),
+            bg.GaussianCPD(bg.Continuous("b"), [1.0, shift], 2.0, [kind]),
+            bg.GaussianCPD(bg.Continuous("c"), [0.0, 3.0], 1.0, [kind]),
+        ]
+    )
+
+
+KINDS_OF_MODELS = {
+    "network": gaussians,
+    "weighted": lambda: bg.WeightedNetwork(gaussians(), "kind", {"c": 0.5}),
+    "mixture": lambda: bg.NetworkMixture([gaussians(), gaussians(1.0)]),
+    "average": lambda: bg.PosteriorAverage([gaussians(), gaussians(1.0)]),
+    "factor graph": lambda: gaussians().to_factor_graph(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_MODELS)
+def test_kinds_of_models(kind):
+    model, evidence = KINDS_OF_MODELS[kind](), {"c": 1.2}
+    principal = bg.principal_axes(model, ["a", "b"], standardise=False, evidence=evidence)
+    covariance = model.query(["a", "b"], evidence).covariance
+    np.testing.assert_allclose(principal.variances, np.linalg.eigvalsh(covariance)[::-1])
+    found = bg.discriminant_axes(model, "kind", ["a", "b"], evidence=evidence)
+    shares = model.query("kind", evidence).probabilities
+    parts = [model.query(["a", "b"], {**evidence, "kind": k}) for k in found.classes]
+    gap = parts[1].mean - parts[0].mean
+    within = sum(p * part.covariance for p, part in zip(shares, parts, strict=True))
+    # Of two classes: the squared distance of their means, within the classes.
+    expected = shares.prod() * gap @ np.linalg.solve(within, gap)
+    np.testing.assert_allclose(found.variances, [expected], rtol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
