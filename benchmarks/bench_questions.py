@@ -13,6 +13,9 @@ ten propagations.
 
 "noisy or" is a warm query about one of its independent parents, given the child and another parent;
 the peer has a noisy or too, whose time doubles with each parent.
+
+"Leaf, query" is the posterior of a count, a mixture; the peer is the posterior of its parent
+alone.
 """
 
 from __future__ import annotations
@@ -180,6 +183,22 @@ def theirs(strength: list[float]) -> Any:
     return net
 
 
+def leaf(rounds: int, n: int) -> Row:
+    """Return the row of the posterior of a count, of which the peer is that of its parent."""
+    kind = bg.Discrete("kind", range(10))
+    seen = bg.GaussianCPD(bg.Continuous("seen"), range(10), 1.0, [kind])
+    calls = bg.PoissonCPD(bg.Count("calls"), range(1, 11), [kind])
+    net = bg.BayesianNetwork([bg.TableCPD(kind, [0.1] * 10), seen, calls])
+    asked = [({"seen": x / 4}, {}) for x in range(40)]
+    sides = (lambda e, _: net.query("calls", e), lambda e, _: net.query("kind", e))
+    times: tuple[list[float], list[float]] = [], []
+    for _ in range(rounds):
+        for side, taken in zip(sides, times, strict=True):
+            taken.append(seconds(side, asked, n))
+    ours, peer = map(min, times)
+    return Row("10 classes", "leaf, query", ours, peer, "the posterior of its parent", peer / ours)
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -190,6 +209,7 @@ def main() -> None:
         rows.append(first(case, rounds))
     rows += [asked(*case, rounds, n) for case in ASKED]
     rows += [noisy_or(n, rounds, peer) for n, peer in ((10, True), (16, True), (25, False))]
+    rows.append(leaf(rounds, n))
     report(rows, chosen.json, ["pyagrum", "numpy", "numba"])
 
 

@@ -173,6 +173,28 @@ def test_an_explanation_equals_the_library(capfd, bif):
     assert "if wet were dry" in out
 
 
+def test_the_most_probable_assignments_equal_the_library(capfd, bif):
+    network = bg.load(bif)
+    assert run(capfd, "mpe", bif) == (0, f"{network.most_probable()!r}\n", "")
+    several = "".join(f"{found!r}\n" for found in network.k_most_probable(2, {"wet": "wet"}))
+    assert run(capfd, "mpe", bif, "-k", 2, "-e", "wet=wet")[1] == several
+    some = "".join(f"{found!r}\n" for found in network.k_most_probable(2, over="wet"))
+    assert run(capfd, "mpe", bif, "-k", 3, "--over", "wet")[1] == some
+
+
+def test_rows_are_drawn_as_by_the_library(capfd, tmp_path, bif, model):
+    drawn = bg.load(bif).sample(4, {"wet": "wet"}, random_state=3, frame="pyarrow")
+    command = ["sample", bif, "-n", 4, "--seed", 3, "-e", "wet=wet"]
+    lines = run(capfd, *command)[1].splitlines()
+    assert lines[0] == '"rain","wet"'
+    assert len(lines) == 5
+    path = tmp_path / "rows.csv"
+    assert "Drew 4 rows" in run(capfd, *command, "-o", path)[1]
+    assert path.read_text().splitlines() == lines
+    assert bg.read_table(path).to_pylist() == drawn.to_pylist()
+    assert len(run(capfd, "sample", model)[1].splitlines()) == 11
+
+
 def test_show_lists_variables_and_scores(capfd, model):
     code, out, _ = run(capfd, "show", model)
     assert code == 0

@@ -37,7 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"causal", "independence", "asking"},
+    {"causal", "independence", "asking", "profiles"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},

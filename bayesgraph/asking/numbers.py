@@ -23,7 +23,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case, Draw, Joint, Sample
 from bayesgraph.inference.normalise import log_total
-from bayesgraph.inference.results import GaussianMixture, MixedPosterior
+from bayesgraph.inference.results import GaussianMixture, MixedPosterior, NumberMixture
 from bayesgraph.models.model import Model
 from bayesgraph.variables import Continuous, Count, Discrete
 
@@ -124,7 +124,7 @@ def worth_of_number(
 def _components(model: Model, target: int, candidate: int, case: Case) -> _Components | None:
     """Return the posterior of a number as components, by states in a joint distribution.
 
-    The result is None if a joint distribution has no posterior of it, only densities.
+    The result is None if in a joint distribution the posterior is none of normal distributions.
     """
     joint = is_joint(model)
     question = Joint((target, candidate)) if joint else Joint((candidate,))
@@ -135,17 +135,26 @@ def _components(model: Model, target: int, candidate: int, case: Case) -> _Compo
             return None
         raise
     assert posterior is not None  # the evidence is possible
-    if isinstance(posterior, GaussianMixture):
-        parts = [(1.0, posterior, np.ones(1))]
-    else:
-        assert isinstance(posterior, MixedPosterior)
+    if isinstance(posterior, MixedPosterior):
         shares, units = posterior.discrete.probabilities, np.eye(len(posterior.discrete))
         states = posterior.discrete.variables[0].states
-        parts = [
+        found = [
             (float(share), posterior.given(state), unit)
             for share, state, unit in zip(shares, states, units, strict=True)
             if share > 0
         ]
+    else:
+        assert isinstance(posterior, NumberMixture)
+        found = [(1.0, posterior, np.ones(1))]
+    parts = [(share, m, unit) for share, m, unit in found if isinstance(m, GaussianMixture)]
+    if len(parts) < len(found):
+        if joint:
+            return None
+        name = model.names[candidate]
+        raise UnsupportedModelError(
+            f"The posterior of {name!r} is no mixture of normal distributions, and this model is "
+            "no joint distribution: the worth of asking for it has no exact value."
+        )
     return _Components(
         np.concatenate([share * mixture.weights for share, mixture, _ in parts]),
         np.concatenate([mixture.means[:, 0] for _, mixture, _ in parts]),

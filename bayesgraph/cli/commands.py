@@ -552,6 +552,51 @@ def explain(
     typer.echo(repr(network.explanation(chosen[0], evidence_of(network, evidence), **options)))
 
 
+@app.command(epilog="Example: bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA")
+def mpe(
+    model: ModelFile,
+    evidence: Evidence = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Variable to assign, with all others summed out; may be repeated; by default all."
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("-k", min=1, help="Number of assignments, the best first.")
+    ] = 1,
+) -> None:
+    """Print the most probable explanation of the evidence: an assignment of all variables."""
+    network = _network(bg.io.load_saved(model))
+    given = evidence_of(network, evidence)
+    if over is None and count == 1:
+        found = [network.most_probable(given)]
+    else:
+        names = None if over is None else [named(network, text) for text in over]
+        found = network.k_most_probable(count, given, over=names)
+    typer.echo("\n".join(map(repr, found)))
+
+
+@app.command(epilog="Example: bayesgraph sample alarm.bif -n 1000 -e BP=LOW -o rows.csv")
+def sample(
+    model: ModelFile,
+    n: Annotated[int, typer.Option("-n", min=0, help="Number of rows.")] = 10,
+    evidence: Evidence = None,
+    seed: Annotated[int | None, typer.Option(help="Seed; by default other rows each time.")] = None,
+    output: Annotated[str | None, _output("A .csv or .parquet file, else printed.")] = None,
+) -> None:
+    """Draw rows of all variables, given evidence, from the exact posterior."""
+    network = _network(bg.io.load_saved(model))
+    given = evidence_of(network, evidence)
+    drawn = network.sample(n, given, random_state=seed, frame="pyarrow")
+    columns = dict(zip(drawn.column_names, drawn.columns, strict=True))
+    if output is None or output == "-":
+        tables.print_table(columns, sys.stdout.buffer)
+    else:
+        tables.write_table(columns, output)
+        typer.echo(f"Drew {n:,} rows; written to {output}")
+
+
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds.base import Columns
+from bayesgraph.cpds.cells import CellComponents
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.factors import Evidence
@@ -23,9 +24,10 @@ Counts: TypeAlias = Count | Iterable[Count]
 class DensityCPD(Plate):
     """Numeric children whose density has named parameters, with one array for each parameter.
 
-    Exact inference needs a child to be observed or irrelevant to the query; other children can only
-    be sampled. A subclass has `parameters`, an ``__init__`` that takes them by name, and two
-    methods: `_log_density` and `_draw`.
+    The posterior of a child that is not observed is a mixture of its distributions, if its own
+    children do not bear on the query. A subclass has `parameters`, an ``__init__`` that takes them
+    by name, and five methods: `_log_density`, `_cdf`, `_sf`, `_moments` and `_draw`. `_quantile` is
+    for families without a variance, or where a formula is at hand.
 
     Attributes
     ----------
@@ -39,6 +41,14 @@ class DensityCPD(Plate):
     # the parameters, each of shape (n children,). It is minus infinity outside the support; the
     # result where x is NaN is ignored.
     _log_density: Callable[..., Floats]
+    # Return P(child <= x) and P(child > x), small values with all their digits, for x and the
+    # parameters, arrays that broadcast against each other.
+    _cdf: Callable[..., Floats]
+    _sf: Callable[..., Floats]
+    # Returns mean and variance, given the parameters; NaN or infinity where there is none.
+    _moments: Callable[..., tuple[Floats, Floats]]
+    # Returns the quantile of a probability, given the parameters.
+    _quantile: ClassVar[Callable[..., Floats] | None] = None
     # Returns one random draw for each entry of the parameters, arrays of equal shapes, given a
     # random generator and the parameters.
     _draw: Callable[..., Any]
@@ -76,10 +86,40 @@ class DensityCPD(Plate):
                 logs = self._log_density(values, *(self._flat(k)[cell] for k in self.parameters))
             out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
 
+    def _own(self, cells: NDArray[np.intp]) -> list[Floats]:
+        """Return the parameters of the first child in some parent configurations."""
+        return [self._flat(key)[cells, 0] for key in self.parameters]
+
+    def components(self, cells: NDArray[np.intp]) -> CellComponents:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return CellComponents(self, cells)
+
+    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(self._cdf(x[:, None], *self._own(cells)))
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(self._sf(x[:, None], *self._own(cells)))
+
+    def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return means and variances in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return self._moments(*self._own(cells))
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> Floats | None:
+        """Return quantiles in configurations of the parents; see `NumberCPD`."""
+        if self._quantile is None:
+            return None
+        with np.errstate(over="ignore"):
+            return np.asarray(self._quantile(probability, *self._own(cells)))
+
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the first child given the parents' columns; see CPD."""
         cell = self._cell(parents, n)
-        drawn = self._draw(random, *(self._flat(key)[cell, 0] for key in self.parameters))
+        drawn = self._draw(random, *self._own(cell))
         return np.asarray(drawn, dtype=np.float64)
 
     def _columns(self) -> Mapping[str, Floats]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import Columns, draw_states
+from bayesgraph.cpds.cells import CellComponents
 from bayesgraph.cpds.description import Description, describe_table
 from bayesgraph.cpds.summing_out import NumericCPD
 from bayesgraph.cpds.validation import check_child, check_family, check_sums, discrete_only
@@ -152,6 +153,39 @@ class HistogramCPD(NumericCPD):
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
         result = np.where(points < self.edges[0], left * beyond, whole)
         return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
+
+    def components(self, cells: NDArray[np.intp]) -> CellComponents:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return CellComponents(self, cells)
+
+    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        return np.asarray(self.cdf(x).reshape(-1, len(x))[cells].T)
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        above = self.interval_probability(x, np.full(len(x), np.inf))
+        return np.asarray(above.reshape(-1, len(x))[cells].T)
+
+    def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return means and variances in configurations of the parents; see `NumberCPD`.
+
+        The tails have the mean distance s / 2 from the outermost edges, and the mean square s^2,
+        where s is the range of the edges.
+        """
+        shares = self.values.reshape(-1, len(self._sides))[cells]
+        middle = (self.edges[0] + self.edges[-1]) / 2  # deviations from it lose no digits
+        ends, s = self.edges - middle, self._range
+        left, right = ends[:-1], ends[1:]
+        first = np.concatenate([[ends[0] - s / 2], (left + right) / 2, [ends[-1] + s / 2]])
+        inside = (left**2 + left * right + right**2) / 3
+        tail = ends[-1] ** 2 + ends[-1] * s + s**2
+        second = np.concatenate([[tail], inside, [tail]])
+        mean = shares @ first
+        return middle + mean, shares @ second - mean**2
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
+        """Return None: the search of a quantile begins at the moments; see `NumberCPD`."""
 
     def interval_probability(self, low: Floats, high: Floats) -> Floats:
         """Return P(low < child <= high) for each parent configuration; see `HasIntervals`."""

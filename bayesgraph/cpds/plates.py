@@ -19,6 +19,7 @@ from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
+from bayesgraph.special import ndtr
 from bayesgraph.variables import Continuous, Discrete
 
 
@@ -77,6 +78,15 @@ class GaussianPlate(DensityCPD):
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
         kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
+
+    def _cdf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(ndtr((x - mean) / np.sqrt(variance)))
+
+    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(ndtr((mean - x) / np.sqrt(variance)))
+
+    def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        return mean, variance
 
     def _draw(self, random: np.random.Generator, mean: Floats, variance: Floats) -> Floats:
         return mean + np.sqrt(variance) * random.standard_normal(len(mean))

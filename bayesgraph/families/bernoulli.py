@@ -52,6 +52,7 @@ class PresenceCPD(ItemsCPD):
 
     arrays = ("probabilities",)
     other_arrays = ("threshold",)
+    _presence = True
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds.density import DensityCPD, Numbers
@@ -52,6 +53,19 @@ class BetaCPD(DensityCPD):
     def _log_density(self, x: Floats, a: Floats, b: Floats) -> Floats:
         logs = (a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b)
         return np.where((x > 0) & (x < 1), logs, -np.inf)
+
+    def _cdf(self, x: Floats, a: Floats, b: Floats) -> Floats:
+        return np.asarray(scipy.special.betainc(a, b, np.clip(x, 0.0, 1.0)))
+
+    def _sf(self, x: Floats, a: Floats, b: Floats) -> Floats:
+        return np.asarray(scipy.special.betainc(b, a, 1.0 - np.clip(x, 0.0, 1.0)))
+
+    def _moments(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+        mean = a / (a + b)
+        return mean, mean * (1.0 - mean) / (a + b + 1.0)
+
+    def _quantile(self, probability: float, a: Floats, b: Floats) -> Floats:
+        return np.asarray(scipy.special.betaincinv(a, b, probability))
 
     def _draw(self, random: np.random.Generator, a: Floats, b: Floats) -> Floats:
         return random.beta(a, b)

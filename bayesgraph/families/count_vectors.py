@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 
 from bayesgraph.checks import is_sparse
 from bayesgraph.cpds import Plate, kernels
+from bayesgraph.cpds.base import draw_states
+from bayesgraph.cpds.cells import parent_states
 from bayesgraph.cpds.description import Description, describe_items
 from bayesgraph.errors import CPDError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import by_rows
+from bayesgraph.special import gammaln
 from bayesgraph.variables import CountVector, Discrete
 
 
@@ -26,6 +30,8 @@ class ItemsCPD(Plate):
     _child_type = CountVector
     _takes_one = True
     variable: CountVector
+    # Whether items are present or absent, and not counted.
+    _presence = False
 
     def _set_vector(self, variable: CountVector, parents: Iterable[Discrete]) -> None:
         self._set_family(variable, parents)
@@ -43,10 +49,137 @@ class ItemsCPD(Plate):
         """Return the probabilities of items for printing, shape (*cardinalities, n_items)."""
         raise NotImplementedError
 
+    def components(self, cells: NDArray[np.intp]) -> ItemCells:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return ItemCells(self, cells)
+
+    def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        """Return log P(count = 0..length) of an item, shape (len(cells), length + 1)."""
+        raise NotImplementedError
+
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a printable table of the most probable items; see `CPD.describe`."""
         shares = self._item_shares()
         return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCells:
+    """The distributions of a vector of counts in k configurations of its parents.
+
+    It implements the protocol `bayesgraph.inference.items_mixture.ItemComponents`.
+
+    Attributes
+    ----------
+    cpd : ItemsCPD
+    cells : ndarray of int, shape (k,)
+    """
+
+    cpd: ItemsCPD
+    cells: NDArray[np.intp]
+
+    @property
+    def presence(self) -> bool:
+        """Whether items are present or absent; see ItemComponents."""
+        return self.cpd._presence
+
+    @property
+    def shares(self) -> Floats:
+        """Probabilities of the items; see ItemComponents."""
+        return self.cpd._item_shares().reshape(self.cpd.cells, -1)[self.cells]
+
+    def log_probability(self, counts: Any) -> Floats:
+        """Return the log probability of the counts of one row; see ItemComponents."""
+        row = np.asarray(counts, dtype=np.float64)[None]
+        logs = np.zeros((self.cpd.cells, 1))
+        self.cpd._add(Evidence(1, {self.cpd.variable: row}), logs)
+        orders = 0.0 if self.presence else gammaln(row.sum() + 1.0) - gammaln(row + 1.0).sum()
+        return np.asarray(logs[self.cells, 0] + orders)
+
+    def item(self, place: int, length: int) -> CountTable:
+        """Return the distributions of the count of one item; see ItemComponents."""
+        logs = self.cpd._item_log_table(self.cells, place, length)
+        return CountTable(type(self.cpd).__name__.removesuffix("CPD"), logs)
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Any:
+        """Return rows of counts; see ItemComponents."""
+        cells = self.cells[chosen]
+        return self.cpd.sample(parent_states(self.cpd, cells), len(cells), random)
+
+
+@dataclass(frozen=True, eq=False)
+class CountTable:
+    """Distributions of a count from 0 to n; see `bayesgraph.inference.components.Components`.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the family.
+    logs : ndarray, shape (k, n + 1)
+        Log probabilities.
+    """
+
+    kind: str
+    logs: Floats
+    whole = True
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The name of the family; see Components."""
+        return (self.kind,)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        return np.exp(self.logs)
+
+    @property
+    def means(self) -> Floats:
+        """Means; see Components."""
+        return (self._shares @ np.arange(self.logs.shape[1]))[:, None]
+
+    @property
+    def covariances(self) -> Floats:
+        """Variances; see Components."""
+        away = (np.arange(self.logs.shape[1]) - self.means) ** 2
+        return np.asarray((self._shares * away).sum(axis=1)[:, None, None])
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return log probabilities; see Components."""
+        x = points[..., 0]
+        top = self.logs.shape[1] - 1
+        possible = (x >= 0) & (x <= top) & (x == np.floor(x))
+        found = self.logs.T[np.where(possible, x, 0).astype(np.intp)]
+        found = np.where(possible[..., None], found, -np.inf)
+        return np.where(np.isnan(x)[..., None], np.nan, found)
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return cumulative probabilities; see Components."""
+        none = np.zeros((len(self.logs), 1))
+        below = np.concatenate([none, np.cumsum(self._shares, axis=1)], axis=1)
+        return self._looked_up(np.minimum(below, 1.0), x)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        above = np.cumsum(self._shares[:, ::-1], axis=1)[:, ::-1]
+        return self._looked_up(np.minimum(np.pad(above, ((0, 0), (0, 1))), 1.0), x)
+
+    def _looked_up(self, table: Floats, x: Floats) -> Floats:
+        """Return the entries for x of a table whose columns are for -1, 0, ..., n."""
+        at = np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1
+        found = table.T[np.nan_to_num(at).astype(np.intp)]
+        return np.where(np.isnan(x)[..., None], np.nan, found)
+
+    def bounds(self, probability: float) -> tuple[float, float]:
+        """Return 0 and n; see Components."""
+        return 0.0, float(self.logs.shape[1] - 1)
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
+        """Return draws; see Components."""
+        return draw_states(self._shares, chosen, random).astype(np.float64)[:, None]
+
+    def of(self, places: Any) -> CountTable:
+        """Return the same distributions, which are of one number; see Components."""
+        return self
 
 
 def known_counts(

@@ -46,6 +46,18 @@ class ExponentialCPD(DensityCPD):
     def _log_density(self, x: Floats, rate: Floats) -> Floats:
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
 
+    def _cdf(self, x: Floats, rate: Floats) -> Floats:
+        return np.asarray(-np.expm1(-rate * np.maximum(x, 0.0)))
+
+    def _sf(self, x: Floats, rate: Floats) -> Floats:
+        return np.asarray(np.exp(-rate * np.maximum(x, 0.0)))
+
+    def _moments(self, rate: Floats) -> tuple[Floats, Floats]:
+        return 1.0 / rate, rate**-2.0
+
+    def _quantile(self, probability: float, rate: Floats) -> Floats:
+        return np.asarray(-np.log1p(-probability) / rate)
+
     def _draw(self, random: np.random.Generator, rate: Floats) -> Floats:
         return random.exponential(1.0 / rate)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds.density import DensityCPD, Numbers
@@ -61,6 +62,18 @@ class GammaCPD(DensityCPD):
     def _log_density(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
         logs = shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x
         return np.where(x > 0, logs, -np.inf)
+
+    def _cdf(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
+        return np.asarray(scipy.special.gammainc(shape, rate * np.maximum(x, 0.0)))
+
+    def _sf(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
+        return np.asarray(scipy.special.gammaincc(shape, rate * np.maximum(x, 0.0)))
+
+    def _moments(self, shape: Floats, rate: Floats) -> tuple[Floats, Floats]:
+        return shape / rate, shape / rate**2
+
+    def _quantile(self, probability: float, shape: Floats, rate: Floats) -> Floats:
+        return np.asarray(scipy.special.gammaincinv(shape, probability) / rate)
 
     def _draw(self, random: np.random.Generator, shape: Floats, rate: Floats) -> Floats:
         return random.gamma(shape) / rate

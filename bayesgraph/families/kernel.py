@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import CPD, Plate, kernels
 from bayesgraph.cpds.base import Columns
+from bayesgraph.cpds.cells import CellComponents
 from bayesgraph.cpds.density import Numbers
 from bayesgraph.cpds.description import Description, describe_numbers
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.parallel import by_rows
+from bayesgraph.special import ndtr
 from bayesgraph.statistics import CountSource, Samples
 from bayesgraph.statistics.leaves import distinct_values
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -64,11 +66,15 @@ class KernelDensityCPD(Plate):
         self.bandwidth = self._parameter("bandwidth", bandwidth, shape, above=0.0, by_child=True)
         self.counts = self._parameter("counts", counts, shape, above=0.0, by_child=True)
         total = (int(self.counts.sum()),)
-        self.values = self._parameter("values", values, total)
-        self.weights = self._parameter("weights", weights, total, above=0.0)
-        self._stops: NDArray[np.int64] = np.concatenate(
-            [[0], np.cumsum(self.counts.reshape(self.cells, -1).T.reshape(-1))]
-        ).astype(np.int64)
+        points = self._parameter("values", values, total)
+        heavy = self._parameter("weights", weights, total, above=0.0)
+        lengths = self.counts.reshape(self.cells, -1).T.reshape(-1)
+        self._stops: NDArray[np.int64] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        # Kernels take the points of each density in ascending order.
+        density = np.repeat(np.arange(len(self._stops) - 1), np.diff(self._stops))
+        order = np.lexsort((points, density))
+        self.values, self.weights = points[order], heavy[order]
+        self.values.flags.writeable = self.weights.flags.writeable = False
 
     @property
     def n_parameters(self) -> int:
@@ -96,15 +102,58 @@ class KernelDensityCPD(Plate):
         arrays = (out, values, self.values, self.weights, self._stops, bandwidth)
         by_rows(kernels.add_kernel_densities, arrays, len(values), 16 * len(self.values))
 
+    def components(self, cells: NDArray[np.intp]) -> CellComponents:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return CellComponents(self, cells)
+
+    def _kernels(self, cell: int) -> tuple[Floats, Floats, float]:
+        """Return points, weights that sum to one, and bandwidth of the first child in a cell."""
+        part = slice(self._stops[cell], self._stops[cell + 1])
+        weights = self.weights[part]
+        width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
+        return self.values[part], weights / weights.sum(), float(width)
+
+    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        return self._tails(x, cells, 1.0)
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        return self._tails(x, cells, -1.0)
+
+    def _tails(self, x: Floats, cells: NDArray[np.intp], sign: float) -> Floats:
+        """Return probabilities below x for the sign 1, above x for -1, shape (m, k)."""
+        distinct, places = np.unique(cells, return_inverse=True)
+        found = np.empty((len(x), len(distinct)))
+        for k, cell in enumerate(distinct.tolist()):
+            values, weights, width = self._kernels(cell)
+            # Blocks of rows bound the memory.
+            for rows in np.array_split(np.arange(len(x)), 1 + len(x) * len(values) // 10**7):
+                found[rows, k] = ndtr(sign * (x[rows, None] - values) / width) @ weights
+        return found[:, places]
+
+    def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return means and variances in configurations of the parents; see `NumberCPD`."""
+        distinct, places = np.unique(cells, return_inverse=True)
+        found = np.empty((2, len(distinct)))
+        for k, cell in enumerate(distinct.tolist()):
+            values, weights, width = self._kernels(cell)
+            mean = weights @ values
+            found[:, k] = mean, weights @ (values - mean) ** 2 + width**2
+        mean, variance = found[:, places]
+        return mean, variance
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
+        """Return None: the quantile of a kernel density has no formula; see `NumberCPD`."""
+
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n random numbers: points drawn by their weights, plus Gaussian noise."""
         cell = self._cell(parents, n)
         drawn = np.empty(n)
         for c in np.unique(cell).tolist():
             rows = np.flatnonzero(cell == c)
-            part = slice(self._stops[c], self._stops[c + 1])
-            share = self.weights[part] / self.weights[part].sum()
-            drawn[rows] = random.choice(self.values[part], len(rows), p=share)
+            values, share, _ = self._kernels(c)
+            drawn[rows] = random.choice(values, len(rows), p=share)
         width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
         return np.asarray(drawn + width * random.standard_normal(n))
 

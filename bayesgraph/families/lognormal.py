@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds import CPD, GaussianPlate, kernels
@@ -61,6 +62,20 @@ class LogNormalCPD(DensityCPD):
         kernels.add_gaussians(out, logs, self._flat("mean"), self._flat("variance"))
         out -= np.where(np.isnan(logs), 0.0, logs).sum(axis=1)
         out[:, outside.any(axis=1)] = -np.inf
+
+    def _cdf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        logs = np.log(np.maximum(x, 0.0))
+        return np.asarray(scipy.special.ndtr((logs - mean) / np.sqrt(variance)))
+
+    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        logs = np.log(np.maximum(x, 0.0))
+        return np.asarray(scipy.special.ndtr((mean - logs) / np.sqrt(variance)))
+
+    def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        return np.exp(mean + variance / 2), np.expm1(variance) * np.exp(2 * mean + variance)
+
+    def _quantile(self, probability: float, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(np.exp(mean + np.sqrt(variance) * scipy.special.ndtri(probability)))
 
     def _draw(self, random: np.random.Generator, mean: Floats, variance: Floats) -> Floats:
         return np.exp(mean + np.sqrt(variance) * random.standard_normal(len(mean)))

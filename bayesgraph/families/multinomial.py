@@ -19,7 +19,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.families.count_vectors import ItemsCPD, Weights, known_counts, known_mass
 from bayesgraph.families.leaf_family import LeafFamily
-from bayesgraph.special import gammaln
+from bayesgraph.special import betaln, gammaln
 from bayesgraph.statistics import CountSource, Totals
 from bayesgraph.statistics.leaves import TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
@@ -110,6 +110,13 @@ class MultinomialCPD(ItemsCPD):
 
     def _item_shares(self) -> Floats:
         return self.probabilities
+
+    def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        share = self._shares[cells, place][:, None]
+        count = np.arange(length + 1.0)
+        orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
+        own, rest = scipy.special.xlogy(count, share), length - count
+        return np.asarray(orders + own + scipy.special.xlog1py(rest, -share))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return a term, count times log probability, for each item that occurs in the row.
@@ -216,6 +223,16 @@ class DirichletMultinomialCPD(ItemsCPD):
     def _item_shares(self) -> Floats:
         a = self.concentration
         return np.asarray(a / a.sum(axis=-1, keepdims=True))
+
+    def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        a = self.concentration.reshape(self.cells, -1)[cells]
+        own = a[:, place, None]
+        rest = np.delete(a, place, axis=1).sum(axis=1)[:, None]
+        if a.shape[1] == 1:  # the only item
+            return np.where(np.arange(length + 1) == length, 0.0, -np.inf) + np.zeros_like(own)
+        count = np.arange(length + 1.0)
+        orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
+        return np.asarray(orders + betaln(own + count, rest + length - count) - betaln(own, rest))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return the log potential as a sum of terms: one for each item that occurs, one for n.

@@ -68,6 +68,19 @@ class NegativeBinomialCPD(DensityCPD):
             - x * np.log1p(b)
         )
 
+    def _cdf(self, x: Floats, r: Floats, b: Floats) -> Floats:
+        # The regularised incomplete beta function takes fractional r, unlike nbdtr.
+        below = scipy.special.betainc(r, np.floor(np.maximum(x, 0.0)) + 1.0, b / (b + 1.0))
+        return np.where(x >= 0, below, 0.0)
+
+    def _sf(self, x: Floats, r: Floats, b: Floats) -> Floats:
+        above = scipy.special.betainc(np.floor(np.maximum(x, 0.0)) + 1.0, r, 1.0 / (b + 1.0))
+        return np.where(x >= 0, above, 1.0)
+
+    def _moments(self, r: Floats, b: Floats) -> tuple[Floats, Floats]:
+        mean = r / b
+        return mean, mean * (1.0 + 1.0 / b)
+
     def _draw(
         self, random: np.random.Generator, shape: Floats, exposure: Floats
     ) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import CPD
@@ -72,6 +73,15 @@ class PoissonCPD(DensityCPD):
         out += np.log(rate) @ known.T
         out -= rate @ there.T.astype(np.float64)
         out -= gammaln(known + 1.0).sum(axis=1)
+
+    def _cdf(self, x: Floats, rate: Floats) -> Floats:
+        return np.where(x >= 0, scipy.special.pdtr(np.floor(np.maximum(x, 0.0)), rate), 0.0)
+
+    def _sf(self, x: Floats, rate: Floats) -> Floats:
+        return np.where(x >= 0, scipy.special.pdtrc(np.floor(np.maximum(x, 0.0)), rate), 1.0)
+
+    def _moments(self, rate: Floats) -> tuple[Floats, Floats]:
+        return rate, rate
 
     def _draw(self, random: np.random.Generator, rate: Floats) -> NDArray[np.int64]:
         return random.poisson(rate)

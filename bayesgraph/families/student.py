@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from bayesgraph.cpds.density import DensityCPD, Numbers
@@ -70,6 +71,20 @@ class StudentCPD(DensityCPD):
             gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi) - np.log(scale)
         )
         return np.asarray(constant - 0.5 * (dof + 1) * np.log1p(z / dof))
+
+    def _cdf(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        return np.asarray(scipy.special.stdtr(dof, (x - location) / scale))
+
+    def _sf(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        return np.asarray(scipy.special.stdtr(dof, (location - x) / scale))
+
+    def _moments(self, location: Floats, scale: Floats, dof: Floats) -> tuple[Floats, Floats]:
+        mean = np.where(dof > 1, location, np.nan)
+        variance = np.where(dof > 2, scale**2 * dof / np.maximum(dof - 2, _NEVER), np.inf)
+        return mean, np.where(dof > 1, variance, np.nan)
+
+    def _quantile(self, probability: float, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        return np.asarray(location + scale * scipy.special.stdtrit(dof, probability))
 
     def _draw(
         self, random: np.random.Generator, location: Floats, scale: Floats, dof: Floats

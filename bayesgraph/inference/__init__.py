@@ -4,12 +4,15 @@
 neither CPDs nor models.
 """
 
+from bayesgraph.inference.items_mixture import ItemsMixture
+from bayesgraph.inference.leaf_mixture import LeafMixture
 from bayesgraph.inference.plan import Plan, make_plan
 from bayesgraph.inference.results import (
     Assignment,
     GaussianMixture,
     Marginals,
     MixedPosterior,
+    NumberMixture,
     Posterior,
 )
 from bayesgraph.inference.sensitivity import Conflict, Sensitivity
@@ -18,8 +21,11 @@ __all__ = [
     "Assignment",
     "Conflict",
     "GaussianMixture",
+    "ItemsMixture",
+    "LeafMixture",
     "Marginals",
     "MixedPosterior",
+    "NumberMixture",
     "Plan",
     "Posterior",
     "Sensitivity",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ class TableAssignments:
         sums out all other variables before it maximises; this restricts the elimination order.
     over : sequence of int, optional
         Indices of the maximised variables if other variables were summed out (marginal MAP); only
-        the best assignment is then available. None if all free variables were maximised.
+        the best assignment is then available, and `ranked` finds others. None if all free variables
+        were maximised.
     """
 
     def __init__(self, variables: Sequence[Discrete], run: Run, over: Sequence[int] | None) -> None:
@@ -142,6 +143,55 @@ class TableDraws:
         _decode(run, states, np.ones(n_cliques, dtype=np.int64), random.random((n, n_cliques)))
         give_back(run.space)
         return {self._variables[v]: states[:, k] for k, v in enumerate(tree.variables)}
+
+
+def ranked(
+    k: int,
+    variables: Sequence[Discrete],
+    best: Callable[[Mapping[Discrete, Floats]], Assignment | None],
+) -> list[Assignment]:
+    """Return the k best assignments of some variables, given a function that finds the best one.
+
+    The assignments other than the best are divided by the first variable in which they differ from
+    it: the earlier ones have its states, and this one has another. The best of each part is a
+    candidate for the second best, whose part is then divided in the same way (Lawler 1972). Each
+    further assignment takes as many calls of `best` as there are variables.
+
+    Parameters
+    ----------
+    k : int
+    variables : sequence of Discrete
+    best : callable
+        Function of log likelihoods of all of the variables, 0 or minus infinity, that returns the
+        best assignment; None if all have probability zero.
+    """
+    free = {variable: np.zeros(variable.cardinality) for variable in variables}
+    found: list[Assignment] = []
+    # A candidate: its negative log probability, a tie-breaker, the assignment, and its part.
+    heap: list[tuple[float, int, Assignment, dict[Discrete, Floats]]] = []
+    counter = 0
+
+    def push(part: dict[Discrete, Floats]) -> None:
+        nonlocal counter
+        first = best(part)
+        if first is not None and first.log_probability > -np.inf:
+            heapq.heappush(heap, (-first.log_probability, counter, first, part))
+            counter += 1
+
+    push(free)
+    while heap and len(found) < k:
+        _, _, assignment, part = heapq.heappop(heap)
+        found.append(assignment)
+        for variable in variables if len(found) < k else ():
+            code = variable.index(assignment[variable.name])
+            others = part[variable].copy()
+            others[code] = -np.inf
+            if np.isfinite(others).any():
+                push({**part, variable: others})
+            only = np.full(variable.cardinality, -np.inf)
+            only[code] = 0.0
+            part = {**part, variable: only}
+    return found
 
 
 def _decode(run: Run, assigned: Ints, chosen: Ints, uniform: Floats = _NO_DRAWS) -> None:

@@ -93,8 +93,8 @@ class Best(NamedTuple):
     Attributes
     ----------
     over : tuple of int, optional
-        Variables to maximise, with all others summed out; None maximises all unobserved discrete
-        variables.
+        Variables to maximise, with all others summed out, with ``take(1)`` only; None maximises
+        all unobserved discrete variables.
     means : bool
         Whether continuous variables are set to their conditional means; with ``take(1)`` only.
     mode : bool
@@ -167,15 +167,22 @@ class Samples(NamedTuple):
     options: Mapping[str, Any]
 
 
-def check_target(variable: Variable) -> None:
-    """Raise an error if a variable cannot be a target, because it is a vector of counts.
+def check_target(model: Any, variable: Variable, *, vectors: bool = True) -> None:
+    """Raise an error if a variable cannot be a target.
+
+    Parameters
+    ----------
+    model : Model
+    variable : Variable
+    vectors : bool
+        Whether a vector of counts can be one if it is a leaf of a network.
 
     Raises
     ------
     UnsupportedModelError
-        If the variable is a vector of counts.
+        If the variable is a vector of counts, and these cannot be targets.
     """
-    if isinstance(variable, CountVector):
+    if isinstance(variable, CountVector) and not (vectors and model.leaves([variable])):
         raise UnsupportedModelError(
             f"{variable.name!r} is a vector of counts, which has no posterior to print; "
             "sample from the model, or ask for another variable."

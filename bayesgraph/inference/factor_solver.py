@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -61,6 +61,27 @@ def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) ->
     return planned_slice(model, Evidence(1, columns, soft), (), [variables[v] for v in keep])
 
 
+def leaves_of(model: Any, targets: Iterable[int], pattern: Pattern) -> Mapping[Variable, Any]:
+    """Return the targets that are leaves when a query is asked, and their CPDs.
+
+    A leaf has a CPD that is not Gaussian, and no children that are targets or have evidence, or
+    descendants with it.
+    """
+    given = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
+    found: Mapping[Variable, Any] = model.leaves([model.variables[v] for v in targets], given)
+    return found
+
+
+def parent_cells(
+    cpd: Any, codes: Mapping[Variable, NDArray[np.integer]], n: int
+) -> NDArray[np.intp]:
+    """Return the configuration of a CPD's parents in each of n cases, from their state codes."""
+    cells = np.zeros(n, dtype=np.intp)
+    for parent in cpd.parents:  # the states of the last parent vary fastest
+        cells = cells * parent.cardinality + codes[parent]
+    return cells
+
+
 class FactorJoint(Work):
     """Prepared query for a joint posterior; for continuous targets, a mixture of Gaussians."""
 
@@ -89,10 +110,11 @@ class FactorMass(Work):
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
-        return _log_mass(self.model, case, memory_limit)
+        return log_mass(self.model, case, memory_limit)
 
 
-def _log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
+def log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
+    """Return the log probability (density) of the evidence, up to a constant of the model."""
     result, _ = marginal(model, [], case.evidence(model.variables), memory_limit)
     assert isinstance(result, Factor)  # no targets, no variables left
     return float(result.log_values[0])
@@ -102,7 +124,7 @@ class FactorAll(Work):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
-        log_evidence = _log_mass(self.model, case, memory_limit)
+        log_evidence = log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
         return lazy_marginals(self.model, self.pattern, case, log_evidence, memory_limit)
@@ -121,7 +143,7 @@ def _posterior_of(
     model: Any, pattern: Pattern, case: Case, memory_limit: float | None, name: Any
 ) -> Any:
     number = model.number[name]
-    check_target(model.variables[number])
+    check_target(model, model.variables[number])
     found = model.work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
     if found is None:
         raise impossible_case(model.variables, case)
@@ -158,9 +180,11 @@ class FactorBest(Work):
             if np.isneginf(log_value[0]):
                 return None
             found = {v: values[v][0] for v in free}
+            found |= self._leaf_means(case, found)
             named = {
-                v.name: v.states[int(x)] if isinstance(v, Discrete) else float(x)
-                for v, x in found.items()
+                v.name: v.states[int(found[v])] if isinstance(v, Discrete) else float(found[v])
+                for v in model.variables
+                if v in found
             }
             best = Assignment(named, float(log_value[0]))
             return Taken(lambda k: [best])
@@ -171,6 +195,18 @@ class FactorBest(Work):
         program = program_of(compiled, Best(over), Pattern(()), memory_limit=memory_limit)
         run = possible_run(compiled, program, Case({}), memory_limit, logarithmic=True)
         return None if run is None else TableAssignments(variables, run, over)
+
+    def _leaf_means(self, case: Case, found: Mapping[Variable, Any]) -> dict[Variable, float]:
+        """Return the conditional means of leaves that are not Gaussian, given the states found."""
+        model = self.model
+        codes = {model.variables[v]: x for v, x in case.hard.items()}
+        codes |= {v: int(x) for v, x in found.items() if isinstance(v, Discrete)}
+        silent = [v for v in model.silent if isinstance(v, Continuous) and v not in codes]
+        means = {}
+        for leaf, cpd in model.leaves(silent, tuple(codes)).items():
+            cell = parent_cells(cpd, {p: np.array([codes[p]]) for p in cpd.parents}, 1)
+            means[leaf] = float(cpd.components(cell).means[0, 0])
+        return means
 
 
 class FactorDraw(Work):

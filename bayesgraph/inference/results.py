@@ -1,9 +1,10 @@
-"""Answers to queries: posteriors, Gaussian mixtures and assignments, which print as tables."""
+"""Answers to queries: posteriors, mixtures of Gaussians and others, and assignments."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph import late_methods
+from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import (
     BayesGraphError,
@@ -19,8 +22,10 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.factors.algebra import LOG_2PI, Floats
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.components import Components, GaussianComponents
 from bayesgraph.optional import optional_module
+from bayesgraph.typing import RandomState
 from bayesgraph.variables import Binned, Continuous, Discrete, Name, State
 
 if TYPE_CHECKING:
@@ -343,14 +348,156 @@ class Marginals(Displayed, Mapping[Name, Any]):
             posterior = self[name]
         except UnsupportedModelError:
             return ["no exact answer"]
-        if not isinstance(posterior, Posterior):
+        if isinstance(posterior, NumberMixture):
             return [f"mean {posterior.mean:.6g}", f"sd {posterior.std:.6g}"]
         pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
         cells = [f"{state} {p:.4f}" for state, p in pairs]
         return [*cells, "..."] if len(posterior) > 4 else cells
 
 
-class GaussianMixture(Displayed):
+class NumberMixture(Displayed, ABC):
+    """Base class of the exact posteriors of n numbers: mixtures of k distributions.
+
+    Attributes
+    ----------
+    variables : tuple of Continuous
+    weights : ndarray, shape (k,)
+        They sum to one.
+    means : ndarray, shape (k, n)
+    covariances : ndarray, shape (k, n, n)
+    log_evidence : float
+        Natural log of the probability (density) of the evidence.
+    """
+
+    __slots__ = ()
+
+    variables: tuple[Continuous, ...]
+    weights: Floats
+    means: Floats
+    covariances: Floats
+    log_evidence: float
+
+    @property
+    @abstractmethod
+    def components(self) -> Components:
+        """The k distributions of the n numbers."""
+
+    @property
+    def mean(self) -> Any:
+        """The posterior mean: a float, or an array of shape (n,) for several variables."""
+        mean = self.weights @ self.means
+        return float(mean[0]) if len(mean) == 1 else mean
+
+    @property
+    def std(self) -> Any:
+        """The posterior standard deviation: a float, or an array (n,) for several variables."""
+        return np.sqrt(self.variance) if len(self.variables) > 1 else float(self.variance) ** 0.5
+
+    @property
+    def covariance(self) -> Floats:
+        """The posterior covariance, shape (n, n)."""
+        spread = self.means - self.weights @ self.means
+        within = np.einsum("k,kij->ij", self.weights, self.covariances)
+        return np.asarray(within + np.einsum("k,ki,kj->ij", self.weights, spread, spread))
+
+    @property
+    def variance(self) -> Any:
+        """The posterior variance: a float, or an array of shape (n,) for several variables."""
+        variance = np.diag(self.covariance)
+        return float(variance[0]) if len(variance) == 1 else variance
+
+    def log_density(self, x: ArrayLike) -> Any:
+        """Return the natural log of the density; for counts, of the probability.
+
+        Parameters
+        ----------
+        x : array_like, shape (...,) for one variable, (..., n) for several
+        """
+        logs = self.components.log_density(self._points(x))
+        return scipy.special.logsumexp(logs, b=self.weights, axis=-1)
+
+    def density(self, x: ArrayLike) -> Any:
+        """Return the density at x, with the shapes of `log_density`."""
+        return np.exp(self.log_density(x))
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Return P(X <= x) for a mixture of a single variable X."""
+        self._check_single()
+        return self.components.cdf(np.asarray(x, dtype=np.float64)) @ self.weights
+
+    def sf(self, x: ArrayLike) -> Any:
+        """Return P(X > x) for a mixture of a single variable X, without cancellation."""
+        self._check_single()
+        return self.components.sf(np.asarray(x, dtype=np.float64)) @ self.weights
+
+    @abstractmethod
+    def quantile(self, probability: float) -> float:
+        """Return the x with P(X <= x) = probability, for a mixture of a single variable X."""
+
+    def interval(self, probability: float = 0.95) -> tuple[float, float]:
+        """Return the central credible interval of the given probability, for a single variable."""
+        tail = 0.5 * (1.0 - probability)
+        return self.quantile(tail), self.quantile(1.0 - tail)
+
+    def sample(self, n: int, *, random_state: RandomState = None) -> Floats:
+        """Return m independent draws, shape (m,) for one variable and (m, n) for several."""
+        size, random = whole_number("n", "draws", n, 0), random_generator(random_state)
+        chosen = random.choice(len(self.weights), size, p=self.weights)
+        drawn = self.components.sample(chosen, random)
+        return drawn[:, 0] if len(self.variables) == 1 else drawn
+
+    def plot(self, **options: Any) -> Any:
+        """Return a figure; see :func:`bayesgraph.plots.density_figure`."""
+        return late_methods.call("density_figure", self, **options)
+
+    @abstractmethod
+    def _kinds(self) -> str:
+        """Return what the mixture is made of, for its title."""
+
+    def _points(self, x: ArrayLike) -> Floats:
+        """Return the points of a density, shape (..., n)."""
+        points = np.asarray(x, dtype=np.float64)
+        n = len(self.variables)
+        if n == 1:
+            return points[..., None]
+        if points.shape[-1:] != (n,):
+            raise EvidenceError(
+                f"The density of {quoted(v.name for v in self.variables)} takes points of shape "
+                f"(..., {n}); got shape {points.shape}."
+            )
+        return points
+
+    def _check_single(self) -> None:
+        if len(self.variables) != 1:
+            raise EvidenceError(
+                "Quantiles and cumulative probabilities are of one variable; query "
+                f"{quoted(v.name for v in self.variables)} one at a time."
+            )
+
+    def _display(self) -> DisplayTable:
+        names = ", ".join(str(variable.name) for variable in self.variables)
+        title = f"p({names}): {self._kinds()}"
+        if len(self.variables) == 1:
+            low, high = self.interval()
+            rows = [
+                ("mean", f"{self.mean:.6g}"),
+                ("sd", f"{self.std:.6g}"),
+                ("95 % interval", f"[{low:.6g}, {high:.6g}]"),
+            ]
+            return DisplayTable(title, rows)
+        moments = zip(self.variables, self.mean, self.std, strict=True)
+        shown = [str(variable.name) for variable in self.variables[:_MAX_COVARIANCES]]
+        covariance = self.covariance[:, : len(shown)]
+        table = [
+            (str(v.name), f"{mean:.6g}", f"{std:.6g}", *(f"{number:.6g}" for number in row))
+            for (v, mean, std), row in zip(moments, covariance, strict=True)
+        ]
+        header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))
+        note = more(len(self.variables), len(shown), "columns of the covariance")
+        return DisplayTable(title, table, header=header, note=note)
+
+
+class GaussianMixture(NumberMixture):
     """The exact posterior of continuous variables: a mixture of Gaussians.
 
     Parameters
@@ -383,59 +530,9 @@ class GaussianMixture(Displayed):
             array.flags.writeable = False
 
     @property
-    def mean(self) -> Any:
-        """The posterior mean: a float, or an array of shape (n,) for several variables."""
-        mean = self.weights @ self.means
-        return float(mean[0]) if len(mean) == 1 else mean
-
-    @property
-    def std(self) -> Any:
-        """The posterior standard deviation: a float, or an array (n,) for several variables."""
-        return np.sqrt(self.variance) if len(self.variables) > 1 else float(self.variance) ** 0.5
-
-    @property
-    def covariance(self) -> Floats:
-        """The posterior covariance, shape (n, n)."""
-        spread = self.means - self.weights @ self.means
-        within = np.einsum("k,kij->ij", self.weights, self.covariances)
-        return np.asarray(within + np.einsum("k,ki,kj->ij", self.weights, spread, spread))
-
-    @property
-    def variance(self) -> Any:
-        """The posterior variance: a float, or an array of shape (n,) for several variables."""
-        variance = np.diag(self.covariance)
-        return float(variance[0]) if len(variance) == 1 else variance
-
-    def log_density(self, x: ArrayLike) -> Any:
-        """Return the natural log of the density.
-
-        Parameters
-        ----------
-        x : array_like, shape (...,) for one variable, (..., n) for several
-        """
-        points = np.asarray(x, dtype=np.float64)
-        n = len(self.variables)
-        if n == 1:
-            points = points[..., None]
-        elif points.shape[-1:] != (n,):
-            raise EvidenceError(
-                f"The density of {quoted(v.name for v in self.variables)} takes points of shape "
-                f"(..., {n}); got shape {points.shape}."
-            )
-        deviation = points[..., None, :] - self.means
-        scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
-        _, log_det = np.linalg.slogdet(self.covariances)
-        log_parts = -0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI)
-        return scipy.special.logsumexp(log_parts, b=self.weights, axis=-1)
-
-    def density(self, x: ArrayLike) -> Any:
-        """Return the density at x, with the shapes of `log_density`."""
-        return np.exp(self.log_density(x))
-
-    def cdf(self, x: ArrayLike) -> Any:
-        """Return P(X <= x) for a mixture of a single variable X."""
-        deviation, scale = self._standard(x)
-        return scipy.special.ndtr(deviation / scale) @ self.weights
+    def components(self) -> GaussianComponents:
+        """The Gaussians."""
+        return GaussianComponents(self.means, self.covariances)
 
     def quantile(self, probability: float) -> float:
         """Return the x with P(X <= x) = probability, for a mixture of a single variable X.
@@ -444,7 +541,8 @@ class GaussianMixture(Displayed):
         """
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
-        _, scale = self._standard(0.0)
+        self._check_single()
+        scale = np.sqrt(self.covariances[:, 0, 0])
         if not np.isfinite(scale).all():
             return np.nan
         ends = self.means[:, 0] + scale * scipy.special.ndtri(probability)
@@ -464,42 +562,9 @@ class GaussianMixture(Displayed):
         share = scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
         return low + float(share) * (high - low)
 
-    def interval(self, probability: float = 0.95) -> tuple[float, float]:
-        """Return the central credible interval of the given probability, for a single variable."""
-        tail = 0.5 * (1.0 - probability)
-        return self.quantile(tail), self.quantile(1.0 - tail)
-
-    def _standard(self, x: ArrayLike) -> tuple[Floats, Floats]:
-        if len(self.variables) != 1:
-            raise EvidenceError(
-                "Quantiles and cumulative probabilities are of one variable; query "
-                f"{quoted(v.name for v in self.variables)} one at a time."
-            )
-        points = np.asarray(x, dtype=np.float64)
-        return points[..., None] - self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
-
-    def _display(self) -> DisplayTable:
-        names = ", ".join(str(variable.name) for variable in self.variables)
+    def _kinds(self) -> str:
         k = len(self.weights)
-        title = f"p({names}): {'1 Gaussian' if k == 1 else f'a mixture of {k} Gaussians'}"
-        if len(self.variables) == 1:
-            low, high = self.interval()
-            rows = [
-                ("mean", f"{self.mean:.6g}"),
-                ("sd", f"{self.std:.6g}"),
-                ("95 % interval", f"[{low:.6g}, {high:.6g}]"),
-            ]
-            return DisplayTable(title, rows)
-        moments = zip(self.variables, self.mean, self.std, strict=True)
-        shown = [str(variable.name) for variable in self.variables[:_MAX_COVARIANCES]]
-        covariance = self.covariance[:, : len(shown)]
-        table = [
-            (str(v.name), f"{mean:.6g}", f"{std:.6g}", *(f"{number:.6g}" for number in row))
-            for (v, mean, std), row in zip(moments, covariance, strict=True)
-        ]
-        header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))
-        note = more(len(self.variables), len(shown), "columns of the covariance")
-        return DisplayTable(title, table, header=header, note=note)
+        return "1 Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
 
 
 class MixedPosterior(Displayed):
@@ -509,20 +574,23 @@ class MixedPosterior(Displayed):
     ----------
     discrete : Posterior
         Posterior of the discrete targets.
+    mixtures : sequence of NumberMixture or None
+        Posterior of the continuous targets in each state of the discrete ones, in their order;
+        None where that has probability zero.
     """
 
-    __slots__ = ("_mixtures", "discrete")
+    __slots__ = ("discrete", "mixtures")
 
-    def __init__(self, discrete: Posterior, mixtures: list[GaussianMixture | None]) -> None:
+    def __init__(self, discrete: Posterior, mixtures: Sequence[NumberMixture | None]) -> None:
         self.discrete = discrete
-        self._mixtures = mixtures
+        self.mixtures = mixtures
 
     @property
     def log_evidence(self) -> float:
         """Natural log of the probability (density) of the evidence; see Posterior."""
         return self.discrete.log_evidence
 
-    def given(self, state: object) -> GaussianMixture:
+    def given(self, state: object) -> NumberMixture:
         """Return the posterior of the continuous targets given a state of the discrete targets.
 
         The state is a tuple of states if there are several discrete targets.
@@ -533,15 +601,15 @@ class MixedPosterior(Displayed):
             If the state has probability zero.
         """
         code = np.ravel_multi_index(self.discrete._index(state), self.discrete.probabilities.shape)
-        mixture = self._mixtures[int(code)]
+        mixture = self.mixtures[int(code)]
         if mixture is None:
             raise EvidenceError(f"State {state!r} has probability zero: nothing to condition on.")
         return mixture
 
     def _display(self) -> DisplayTable:
-        known = next((mixture for mixture in self._mixtures if mixture is not None), None)
+        known = next((mixture for mixture in self.mixtures if mixture is not None), None)
         names = [str(v.name) for v in known.variables] if known else []
-        cells = zip(self.discrete.items(), self._mixtures, strict=True)
+        cells = zip(self.discrete.items(), self.mixtures, strict=True)
         rows = [
             (str(key), f"{p:.6f}", *_moments(mixture, len(names)))
             for (key, p), mixture in itertools.islice(cells, _MAX_LINES)
@@ -557,7 +625,7 @@ class MixedPosterior(Displayed):
 _MOMENTS = ("mean", "sd")
 
 
-def _moments(mixture: GaussianMixture | None, n: int) -> list[str]:
+def _moments(mixture: NumberMixture | None, n: int) -> list[str]:
     if mixture is None:
         return [""] * (2 * n)
     pairs = zip(np.atleast_1d(mixture.mean), np.atleast_1d(mixture.std), strict=True)

@@ -22,6 +22,7 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.factor_solver import Factors
 from bayesgraph.inference.forward import Forward
+from bayesgraph.inference.leaf_solver import Leaves
 from bayesgraph.inference.mixture import Mixture
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.row_solver import Rows
@@ -41,6 +42,7 @@ SOLVERS: tuple[Solver, ...] = (
     Forward(),  # whole rows drawn from a network
     JointEnumeration(),  # tables, one case, few free variables
     PROGRAMS,  # tables, one case: on probabilities, or on logarithms if they could underflow
+    Leaves(),  # leaves of any family, by the posterior of their parents
     Rows(),  # rows of a product: by elimination of factors, or many rows in one program
     Factors(),  # one case with Gaussians, plates or trees
     Tempered(),  # weighted networks

@@ -16,7 +16,7 @@ from bayesgraph.cpds.description import describe_factor, number, state_texts, te
 from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import GaussianMixture, Posterior
+from bayesgraph.inference import NumberMixture, Posterior
 from bayesgraph.inference.results import interval_text
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.models.average import PosteriorAverage
@@ -235,7 +235,7 @@ class _Drawing:
     ids: Mapping[Variable, str]
     evidence: Evidence
     target: Variable | None
-    posteriors: Mapping[Variable, Posterior | GaussianMixture]
+    posteriors: Mapping[Variable, Posterior | NumberMixture]
     states: bool
     beliefs: bool
     tables: bool
@@ -490,8 +490,9 @@ class _Drawing:
         """Return a variable's posterior as bars or a density; empty if there is none to draw."""
         colour = labels.ORANGE if variable == self.target else labels.BLUE
         posterior = self.posteriors.get(variable)
-        if isinstance(posterior, GaussianMixture):
-            return labels.density(posterior, colour)
+        if isinstance(posterior, NumberMixture):
+            # A Student's t distribution may have no mean or variance.
+            return labels.density(posterior, colour) if np.isfinite(posterior.std) else ""
         if not self.beliefs or not isinstance(variable, Discrete):
             return ""
         if posterior is None and variable not in self.evidence:

@@ -15,7 +15,7 @@ import numpy as np
 from bayesgraph.cpds.description import Description, cut_texts, number, state_texts, texts
 from bayesgraph.display import printable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference import GaussianMixture
+from bayesgraph.inference import NumberMixture
 from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discrete, Variable
 
 # Blue and orange are distinguishable for every common kind of colour blindness; shading, line width
@@ -263,7 +263,7 @@ def _bar(share: float, colour: str) -> str:
     return _blocks(blocks, _BAR_HEIGHT, ' ALIGN="LEFT"')
 
 
-def density(mixture: GaussianMixture, colour: str) -> str:
+def density(mixture: NumberMixture, colour: str) -> str:
     """Return mean ± standard deviation above a plot of the central 99.6 % of the density."""
     mean, sd = float(mixture.mean), math.sqrt(float(mixture.variance))
     text = font(with_spread(mean, sd), bold=True)

@@ -3,6 +3,7 @@
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.evidence import Belief
 from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.findings import Between
 from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -11,6 +12,7 @@ from bayesgraph.models.weighted import WeightedNetwork
 __all__ = [
     "BayesianNetwork",
     "Belief",
+    "Between",
     "FactorGraph",
     "Model",
     "NetworkMixture",

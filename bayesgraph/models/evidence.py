@@ -180,7 +180,9 @@ def _by_jeffrey(
     return {number[v.name]: logs for v, logs in found.items()}
 
 
-def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple[int, ...]:
+def read_targets(
+    model: Model, targets: Any, observed: Collection[int], *, vectors: bool = False
+) -> tuple[int, ...]:
     """Return the variable indices of the targets of a query.
 
     Parameters
@@ -189,6 +191,8 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
     targets : name or list of names
     observed : collection of int
         Indices of the observed variables.
+    vectors : bool
+        Whether vectors of counts can be targets.
 
     Raises
     ------
@@ -197,7 +201,7 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
     UnknownVariableError
         For an unknown name; the message suggests the nearest one.
     UnsupportedModelError
-        For a vector of counts.
+        For a vector of counts, where it cannot be a target.
     """
     if isinstance(targets, Mapping):
         raise EvidenceError(
@@ -213,7 +217,7 @@ def read_targets(model: Model, targets: Any, observed: Collection[int]) -> tuple
     if len(set(found)) < len(found):
         raise EvidenceError(f"Each target is named once; got {quoted(names)}.")
     for number in found:
-        check_target(model.variables[number])
+        check_target(model, model.variables[number], vectors=vectors)
         if number in observed:
             raise EvidenceError(
                 f"{model.variables[number].name!r} is both a target and observed; leave it out of "

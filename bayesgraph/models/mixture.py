@@ -17,6 +17,7 @@ from bayesgraph.errors import DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.mixture.solver import posterior_weights
 from bayesgraph.models.evidence import impossible
+from bayesgraph.models.findings import Finding
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
@@ -62,6 +63,21 @@ class Ensemble(Model):
         By default it is the total weight of the networks with the arc.
         """
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets that are leaves of all networks; see `Model.leaves`.
+
+        Of each the CPD is that of the first network.
+        """
+        found: dict[Variable, CPD] = {}
+        for place, network in enumerate(self.networks):
+            known = set(network.variables)
+            asked, seen = ([v for v in some if v in known] for some in (targets, given))
+            own = network.leaves(asked, seen)
+            found = dict(own) if not place else {v: cpd for v, cpd in found.items() if v in own}
+        return found
 
     @property
     def arc_scores(self) -> dict[Arc, float]:
@@ -231,6 +247,10 @@ class NetworkMixture(Ensemble):
         """Return the mixture with other states of a variable; see `Model.with_states`."""
         return self._of([network.with_states(name, states) for network in self.networks])
 
+    def with_findings(self, findings: Mapping[Name, Finding]) -> NetworkMixture:
+        """Return the mixture with numbers replaced by states; see `Model.with_findings`."""
+        return self._of([network.with_findings(findings) for network in self.networks])
+
     def _of(self, networks: Sequence[BayesianNetwork]) -> NetworkMixture:
         """Return a mixture of other networks, with those arc probabilities that still apply."""
         arcs = {arc for network in networks for cpd in network.blocks for arc in cpd.arcs()}
@@ -239,7 +259,7 @@ class NetworkMixture(Ensemble):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried in at least one network; see `Model.silent`."""
+        """Numbers and vectors that some network cannot keep; see `Model.silent`."""
         return frozenset().union(*(network.silent for network in self.networks))
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -24,6 +24,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
 from bayesgraph.inference.approximate import check_method, check_options
+from bayesgraph.inference.assignments import ranked
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import (
     All,
@@ -56,6 +57,7 @@ from bayesgraph.models.evidence import (
     read_case,
     read_targets,
 )
+from bayesgraph.models.findings import Finding, with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, TableLike, Targets
 from bayesgraph.variables import (
@@ -69,6 +71,7 @@ from bayesgraph.variables import (
 if TYPE_CHECKING:
     from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
     from bayesgraph.causal import CausalGraph, Effect
+    from bayesgraph.cpds import CPD
     from bayesgraph.explain import Contributions, Explanation, TopItems
 
 
@@ -175,8 +178,27 @@ class Model(Edits, ABC):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried, because their CPDs only compute densities."""
+        """Numbers and vectors that elimination cannot keep; see `leaves`."""
         return frozenset()
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets whose posterior is a mixture of the distributions of their CPD.
+
+        Parameters
+        ----------
+        targets : sequence of Variable
+        given : sequence of Variable
+            Variables with evidence.
+
+        Returns
+        -------
+        mapping from Variable to CPD
+            Targets whose CPD is not a table or Gaussian, and whose children do not bear on the
+            question; empty for models that are not networks.
+        """
+        return {}
 
     def variable(self, name: Name) -> Variable:
         """Return the variable with a name; a variable of the model is returned as it is.
@@ -301,6 +323,31 @@ class Model(Edits, ABC):
             raise impossible(evidence)
         return answer
 
+    def _asked(self, do: Intervention, evidence: EvidenceLike) -> tuple[Model, EvidenceLike]:
+        """Return the model and the evidence of a query, after interventions and findings."""
+        asked, given = under(self, do, evidence) if do else (self, evidence)
+        if type(given) is dict:
+            for value in given.values():
+                if type(value) not in PLAIN:
+                    return with_findings(asked, given)
+        elif given is not None:
+            return with_findings(asked, as_mapping(given))
+        return asked, given
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> Model:
+        """Return the model with numbers replaced by the states of findings about them.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Unless the model is a network, a weighted network or a mixture of networks; or if one of
+            the numbers has children, or parents that are not discrete.
+        """
+        raise UnsupportedModelError(
+            f"{type(self).__name__} takes values of numbers, not intervals or likelihoods; got "
+            f"them for {quoted(findings)}.{self.instead}"
+        )
+
     # --------------------------------------------------------------------------------- queries
 
     def query(
@@ -323,7 +370,8 @@ class Model(Edits, ABC):
         evidence : mapping from name to value, optional
             A value is a state or a number; a mapping from each state to its likelihood is soft
             evidence; a :class:`Belief` is a new probability (Jeffrey's rule); None and NaN mean not
-            observed.
+            observed. A number without children may lie in an interval, :class:`Between`; of a count
+            there may be likelihoods or a belief, with those of all other counts as "other".
         do : mapping from name to value, optional
             Variables that are set from outside, whatever their parents; see `do`.
         method : {"exact", "loopy", "likelihood-weighting"}
@@ -342,7 +390,11 @@ class Model(Edits, ABC):
         Posterior
             For discrete targets: a mapping from state (tuple of states) to probability.
         GaussianMixture
-            For continuous targets.
+            For continuous targets that are Gaussian given their parents.
+        LeafMixture
+            For continuous targets and counts of other families.
+        ItemsMixture
+            For a vector of counts.
         MixedPosterior
             For discrete and continuous targets together.
 
@@ -355,9 +407,9 @@ class Model(Edits, ABC):
         MemoryLimitError
             If the exact answer needs too much memory and no fallback is allowed.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         case = asked.case(evidence)  # every model answers this
-        wanted = read_targets(asked, targets, case.hard)
+        wanted = read_targets(asked, targets, case.hard, vectors=method == "exact")
         exact = (Joint(wanted), evidence, memory_limit)
         return asked._exact_or_not(exact, wanted, case, method, fallback, options)
 
@@ -427,7 +479,7 @@ class Model(Edits, ABC):
         MemoryLimitError
             If the exact answers need too much memory and no fallback is allowed.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         found: Marginals | None = None
         if method == "exact" and memory_limit is None and fallback is None and not options:
             found = asked._routed(_ALL, evidence)
@@ -450,15 +502,16 @@ class Model(Edits, ABC):
 
         It may differ from the most probable state of each single variable, which `query` gives.
         The probability of the discrete variables is maximised with continuous variables integrated
-        out; these are then reported at their conditional means. Unobserved variables whose CPDs
-        have no posterior, such as counts, are left out.
+        out; these are then reported at their conditional means. Vectors of counts are left out,
+        and numbers that are not Gaussian if their children have evidence.
 
         Parameters
         ----------
         evidence, do : mapping from name to value, optional
             As in `query`.
         joint : bool
-            Maximise over the continuous variables too, which gives the mode of the joint density.
+            Maximise over the Gaussian variables too, which gives the mode of the joint density;
+            numbers of other families are integrated out, and reported at their conditional means.
         memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
@@ -470,7 +523,7 @@ class Model(Edits, ABC):
             For the joint mode of a mixture, and for a mixture of networks so different that the
             4096 most probable assignments of each do not determine the answer.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
         question = Best() if asked.compiled is not None else Best(means=True, mode=joint)
         return asked._best(1, question, evidence, memory_limit)[0]
@@ -480,21 +533,38 @@ class Model(Edits, ABC):
         k: int,
         evidence: EvidenceLike = None,
         *,
+        over: Targets | None = None,
         do: Intervention = None,
         memory_limit: float | None = None,
     ) -> list[Assignment]:
-        """Return the k most probable joint assignments of the discrete variables, best first.
+        """Return the k most probable joint assignments of discrete variables, best first.
 
         The list is shorter if fewer assignments have a positive probability. Continuous variables
         are integrated out.
+
+        Parameters
+        ----------
+        k : int
+        evidence, do : mapping from name to value, optional
+            As in `query`.
+        over : name or list of names, optional
+            The variables to assign, with all others summed out: the k best of `marginal_map`. By
+            default all unobserved discrete variables.
+        memory_limit : float, optional
+            Bytes; half of the machine's memory by default.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the evidence has probability zero.
+        UnsupportedModelError
+            For continuous variables in `over`.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
-        return asked._best(whole_number("k", "assignments", k, 1), Best(), evidence, memory_limit)
+        asked, evidence = self._asked(do, evidence)
+        count = whole_number("k", "assignments", k, 1)
+        if over is not None:
+            return asked._best_over(count, over, evidence, memory_limit)
+        return asked._best(count, Best(), evidence, memory_limit)
 
     def _best(
         self,
@@ -522,7 +592,7 @@ class Model(Edits, ABC):
 
         All other unobserved variables are summed out before the maximisation; the answer is exact.
         With all unobserved variables as targets it equals `most_probable`. With one target it is
-        the argmax of the target's posterior.
+        the argmax of the target's posterior. ``k_most_probable(k, over=targets)`` has the k best.
 
         Raises
         ------
@@ -531,16 +601,36 @@ class Model(Edits, ABC):
         UnsupportedModelError
             For continuous targets.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
-        case = asked._checked_case(Best, evidence)
-        over = read_targets(asked, targets, case.hard)
-        wanted = [asked.variables[v] for v in over]
-        if continuous := [v.name for v in wanted if not isinstance(v, Discrete)]:
+        asked, evidence = self._asked(do, evidence)
+        return asked._best_over(1, targets, evidence, memory_limit)[0]
+
+    def _best_over(
+        self, k: int, targets: Targets, evidence: EvidenceLike, memory_limit: float | None
+    ) -> list[Assignment]:
+        """Return the k most probable joint assignments of the targets, best first."""
+        case = self._checked_case(Best, evidence)
+        over = read_targets(self, targets, case.hard)
+        wanted = [v for v in (self.variables[at] for at in over) if isinstance(v, Discrete)]
+        if len(wanted) < len(over):
+            names = {self.variables[at].name for at in over} - {v.name for v in wanted}
+            continuous = [name for name in self.names if name in names]
             raise UnsupportedModelError(
                 f"marginal_map maximises over discrete variables; {quoted(continuous)} are "
                 "continuous and are integrated out."
             )
-        return asked._best(1, Best(over), evidence, memory_limit, case)[0]
+        first = self._best(1, Best(over), evidence, memory_limit, case)
+        if k == 1:
+            return first
+
+        def best(allowed: Mapping[Discrete, Floats]) -> Assignment | None:
+            soft = dict(case.soft)
+            for at, variable in zip(over, wanted, strict=True):
+                soft[at] = allowed[variable] + soft.get(at, 0.0)
+            given = case._replace(soft=soft)
+            answer = self._answer(Best(over), given, memory_limit)
+            return None if answer is None else next(iter(answer.take(1)), None)
+
+        return ranked(k, wanted, best)
 
     def log_probability(
         self,
@@ -555,7 +645,7 @@ class Model(Edits, ABC):
         evidence. Soft evidence enters with its likelihoods; a `Belief` has no probability and is
         refused.
         """
-        asked, evidence = under(self, do, evidence) if do else (self, evidence)
+        asked, evidence = self._asked(do, evidence)
         given = as_mapping(evidence)
         if asked.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
             raise EvidenceError(
@@ -769,7 +859,10 @@ class Model(Edits, ABC):
         if (targets is not None) != takes_targets:
             wanting = "needs at least one target" if takes_targets else "takes no targets"
             raise EvidenceError(f"{question} {wanting}; got {targets!r}.")
-        wanted = read_targets(self, targets, pattern.observed) if takes_targets else ()
+        vectors = question == "query" and method == "exact"
+        wanted: tuple[int, ...] = ()
+        if takes_targets:
+            wanted = read_targets(self, targets, pattern.observed, vectors=vectors)
         if method != "exact":
             check_method(method, {})
             if question not in ("query", "marginals"):

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from bayesgraph import late_methods
 from bayesgraph.ancestors import ancestral_set, parents_first
 from bayesgraph.cpds import CPD, CanonicalCPD, Combination, NoisyMaxCPD, Plate, TableCPD
+from bayesgraph.cpds.cells import LeafCPD
 from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
 from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
-from bayesgraph.errors import ModelError, quoted, suggestion
+from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, suggestion
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
@@ -28,6 +29,7 @@ from bayesgraph.models import editing
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
 from bayesgraph.models.evidence import evidence_factors, impossible, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.findings import Finding
 from bayesgraph.models.interventions import (
     read_values,
     replaced,
@@ -173,8 +175,28 @@ class BayesianNetwork(Model):
 
     @cached_property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried, because their CPDs only compute densities."""
-        return frozenset(cpd.variable for cpd in self.cpds if isinstance(cpd, Plate))
+        """Numbers and vectors that elimination cannot keep; see `Model.silent`.
+
+        A histogram of a variable with children is not among them: a tree may sum it out.
+        """
+        inner = {parent for cpd in self.cpds for parent in cpd.parents}
+        return frozenset(
+            cpd.variable
+            for cpd in self.cpds
+            if isinstance(cpd, Plate) or (isinstance(cpd, LeafCPD) and cpd.variable not in inner)
+        )
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
+        numbers = [v for v in targets if not isinstance(v, Discrete)]
+        found = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
+        if not found:
+            return {}
+        relevant = ancestral_set(self._parents, [*targets, *given])
+        inner = {parent for variable in relevant for parent in self._parents[variable]}
+        return {v: cpd for v, cpd in found.items() if v not in inner}
 
     @cached_property
     def _cpd_of(self) -> dict[Variable, CPD]:
@@ -495,6 +517,20 @@ class BayesianNetwork(Model):
         given = read_values(self, values)
         encoded = {v: v.encode(given[v.name]) for v in self.variables if v.name in given}
         return self._of(set_to(self.blocks, encoded))
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
+        """Return the network with numbers replaced by states; see `Model.with_findings`."""
+        tables: dict[Variable, CPD] = {}
+        for name, finding in findings.items():
+            variable = self.variable(name)
+            if any(variable in above for above in self._parents.values()):
+                raise UnsupportedModelError(
+                    f"{variable.name!r} has children, which take its value: an interval or "
+                    "likelihoods of it have no exact answer."
+                )
+            tables[variable] = finding.table(self[name])
+        order = [tables[v].variable if v in tables else v for v in self.variables]
+        return BayesianNetwork(replaced(self.blocks, tables), order=order)
 
     # ------------------------------------------------------------------------------- editing
 

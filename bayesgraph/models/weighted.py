@@ -20,6 +20,7 @@ from bayesgraph.inference.elimination import Problem, Slice
 from bayesgraph.models.editing import new_names, new_states
 from bayesgraph.models.evidence import evidence_factors
 from bayesgraph.models.factor_graph import FactorGraph, check_negative, checked_exponent
+from bayesgraph.models.findings import Finding
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables, is_found
@@ -258,8 +259,25 @@ class WeightedNetwork(Model):
 
     @property
     def silent(self) -> frozenset[Variable]:
-        """Variables that cannot be queried; see `Model.silent`."""
+        """Numbers and vectors that elimination cannot keep; see `Model.silent`."""
         return self.network.silent
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
+        return self.network.leaves(targets, given)
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
+        """Return the network with numbers replaced by states; see `Model.with_findings`."""
+        return WeightedNetwork(
+            self.network.with_findings(findings),
+            self.target.name,
+            self.exponents,
+            bias=self.bias,
+            prior_exponent=self.prior_exponent,
+            domain=self.domain,
+        )
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Check that each `Belief` (a prescribed posterior) is about the class variable.

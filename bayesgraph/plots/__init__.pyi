@@ -1,5 +1,9 @@
 from .boundaries import plot_decision_boundary as plot_decision_boundary
 from .evaluation import evaluation_figure as evaluation_figure
+from .maps import axes_figure as axes_figure
+from .maps import correspondence_figure as correspondence_figure
+from .mixtures import density_figure as density_figure
+from .mixtures import items_figure as items_figure
 from .nomogram import nomogram_figure as nomogram_figure
 from .prequential import prequential_figure as prequential_figure
 from .rendering import render as render

@@ -336,7 +336,7 @@ def test_a_model_without_a_distribution_of_a_number_says_so():
     weighted = bg.WeightedNetwork(net, "ill", {"x": 0.5})
     ranking = weighted.next_question("ill")
     assert set(ranking) == {"fever", "test"}
-    assert "has no posterior of its own" in ranking.refused["x"]
+    assert "is no mixture of normal distributions" in ranking.refused["x"]
     assert "not ranked: x." in repr(ranking)
     with pytest.raises(UnsupportedModelError, match="no posterior of its own"):
         weighted.next_question("ill", among=["x"])

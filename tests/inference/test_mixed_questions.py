@@ -63,6 +63,26 @@ def test_marginal_map_of_discrete_variables(seed):
     )
 
 
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("seed", range(12))
+def test_the_k_best_of_two_discrete_variables(seed):
+    net, evidence = mixed_case(seed)
+    free = [v.name for v in net.variables if isinstance(v, bg.Discrete) and v.name not in evidence]
+    if not (targets := free[-2:]):
+        pytest.skip("all discrete variables are observed")
+    totals = {}
+    for log_probability, named in worlds(net, evidence):
+        key = repr([named[name] for name in targets])
+        totals[key] = np.logaddexp(totals.get(key, -np.inf), log_probability)
+    expected = sorted((x for x in totals.values() if x > -np.inf), reverse=True)[:5]
+    mixture = bg.NetworkMixture([net, net], [0.4, 0.6])
+    for model in (net, mixture):
+        found = model.k_most_probable(5, evidence, over=targets)
+        np.testing.assert_allclose([a.log_probability for a in found], expected, atol=1e-8)
+        for a in found:
+            assert totals[repr(list(a.values()))] == pytest.approx(a.log_probability, abs=1e-8)
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_draws_have_the_moments_of_the_posterior(seed):

@@ -313,6 +313,30 @@ def test_marginal_map(make, seed):
             assert found.log_probability == pytest.approx(best.log_probability, abs=1e-11)
 
 
+@pytest.mark.one_in(7)
+@pytest.mark.parametrize(("make", "seed"), CASES[1::3], ids=CASE_IDS[1::3])
+def test_the_k_best_of_some_variables(make, seed):
+    model, joint, evidence = make(seed)
+    random = np.random.default_rng(seed)
+    scale = 1.0 if isinstance(model, bg.FactorGraph) else joint.weights.sum()
+    free = free_names(model, evidence)
+    names = [free[i] for i in random.permutation(len(free))[:3]]
+    if not names:
+        return
+    table = joint.table(names, evidence) / scale
+    expected = np.sort(table[table > 0])[::-1]
+    found = model.k_most_probable(12, evidence, over=names)
+    assert len(found) == min(12, len(expected))
+    np.testing.assert_allclose(
+        np.exp([a.log_probability for a in found]), expected[: len(found)], rtol=1e-11
+    )
+    assert len({repr(tuple(a.values())) for a in found}) == len(found)
+    for assignment in found:
+        value = joint.weight_of(assignment, evidence) / scale
+        assert math.log(value) == pytest.approx(assignment.log_probability, rel=1e-11, abs=1e-11)
+    assert found[0] == model.marginal_map(names, evidence)
+
+
 # ------------------------------------------------------------------------------------------ draws
 
 

@@ -9,9 +9,16 @@ from typing import TypeAlias
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.results import GaussianMixture, MixedPosterior, Posterior
+from bayesgraph.inference.items_mixture import ItemsMixture
+from bayesgraph.inference.leaf_mixture import joined
+from bayesgraph.inference.results import (
+    GaussianMixture,
+    MixedPosterior,
+    NumberMixture,
+    Posterior,
+)
 
-Answer: TypeAlias = Posterior | GaussianMixture | MixedPosterior
+Answer: TypeAlias = Posterior | NumberMixture | MixedPosterior | ItemsMixture
 
 
 def log_sum(logs: Floats) -> float:
@@ -28,7 +35,7 @@ def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
 
     Parameters
     ----------
-    answers : sequence of Posterior, of GaussianMixture, or of MixedPosterior
+    answers : sequence of Posterior, NumberMixture, MixedPosterior, or ItemsMixture
         At least one; all of the same targets.
     log_weights : ndarray, shape (n,)
         Logs of the prior weights pi_s.
@@ -44,7 +51,7 @@ def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> 
 
     Parameters
     ----------
-    answers : sequence of Posterior, of GaussianMixture, or of MixedPosterior
+    answers : sequence of Posterior, NumberMixture, MixedPosterior, or ItemsMixture
         At least one; all of the same targets.
     shares : ndarray, shape (n,)
         Weights, which sum to one.
@@ -53,10 +60,10 @@ def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> 
     """
     by_type: dict[type[Answer], Callable[..., Answer]] = {
         Posterior: _posterior,
-        GaussianMixture: _gaussians,
         MixedPosterior: _joint,
+        ItemsMixture: _items,
     }
-    return by_type[type(answers[0])](answers, shares, log_evidence)
+    return by_type.get(type(answers[0]), _numbers)(answers, shares, log_evidence)
 
 
 def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float) -> Posterior:
@@ -66,9 +73,11 @@ def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float
     return Posterior(answers[0].variables, values / values.sum(), log_evidence)
 
 
-def _gaussians(
-    answers: Sequence[GaussianMixture], shares: Floats, log_evidence: float
-) -> GaussianMixture:
+def _numbers(
+    answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
+) -> NumberMixture:
+    if not all(isinstance(answer, GaussianMixture) for answer in answers):
+        return joined(answers, shares, log_evidence)
     weights = np.concatenate(
         [share * answer.weights for answer, share in zip(answers, shares, strict=True)]
     )
@@ -84,12 +93,22 @@ def _gaussians(
     )
 
 
+def _items(answers: Sequence[ItemsMixture], shares: Floats, log_evidence: float) -> ItemsMixture:
+    parts = [
+        (share * weights, components)
+        for answer, share in zip(answers, shares, strict=True)
+        for weights, components in answer.parts
+        if share > 0
+    ]
+    return ItemsMixture(answers[0].variable, parts, log_evidence)
+
+
 def _joint(
     answers: Sequence[MixedPosterior], shares: Floats, log_evidence: float
 ) -> MixedPosterior:
     discrete = _posterior([answer.discrete for answer in answers], shares, log_evidence)
     cells = itertools.product(*(range(size) for size in discrete.probabilities.shape))
-    mixtures: list[GaussianMixture | None] = []
+    mixtures: list[NumberMixture | None] = []
     for state, cell in zip(discrete, cells, strict=True):
         weights = shares * [float(answer.discrete.probabilities[cell]) for answer in answers]
         there = np.flatnonzero(weights > 0)
@@ -97,5 +116,5 @@ def _joint(
             mixtures.append(None)
             continue
         parts = [answers[s].given(state) for s in there.tolist()]
-        mixtures.append(_gaussians(parts, weights[there] / weights[there].sum(), log_evidence))
+        mixtures.append(_numbers(parts, weights[there] / weights[there].sum(), log_evidence))
     return MixedPosterior(discrete, mixtures)

@@ -28,7 +28,7 @@ from bayesgraph.inference.contract import (
     Taken,
     Work,
 )
-from bayesgraph.inference.factor_solver import lazy_marginals
+from bayesgraph.inference.factor_solver import lazy_marginals, leaves_of
 from bayesgraph.inference.mixture.assignments import best_assignments
 from bayesgraph.inference.mixture.averages import Answer, log_sum, mixed
 from bayesgraph.inference.mixture.rows import RowSum, Sums, stacked_codes, sums_of
@@ -196,7 +196,9 @@ class MixtureBest(_MixtureWork):
         values = {
             v.name: model.work(Joint((number,)), known.pattern, limit).run(known, limit).mean
             for number, v in enumerate(model.variables)
-            if isinstance(v, Continuous) and number not in case.hard and v not in model.silent
+            if isinstance(v, Continuous)
+            and number not in case.hard
+            and (v not in model.silent or leaves_of(model, [number], known.pattern))
         }
         merged = {**best, **values}
         order = [v.name for v in model.variables if v.name in merged]

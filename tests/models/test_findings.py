@@ -1,0 +1,166 @@
+"""Intervals of numbers and likelihoods of counts as evidence, against SciPy's probabilities."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import bayesgraph as bg
+from bayesgraph.errors import EvidenceError, UnsupportedModelError
+
+A, B = bg.Discrete("a", ["u", "v"]), bg.Discrete("b", [0, 1, 2])
+PRIOR = np.array([0.3, 0.7])
+TABLE = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
+RATE = np.array([[1.0, 4.0, 0.2], [2.0, 7.0, 3.0]])
+SHAPE = np.array([0.5, 2.0, 5.0])
+
+
+def network(factor=1.0):
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(A, PRIOR),
+            bg.TableCPD(B, TABLE, [A]),
+            bg.PoissonCPD(bg.Count("n"), factor * RATE, [A, B]),
+            bg.GammaCPD(bg.Continuous("w"), SHAPE, np.ones(3), [B]),
+            bg.GaussianCPD(bg.Continuous("g"), [0.0, 2.0], [1.0, 4.0], [A]),
+        ]
+    )
+
+
+def of_n(low, high, factor=1.0):
+    found = stats.poisson(factor * RATE)
+    return found.cdf(math.floor(high)) - found.cdf(math.ceil(low) - 1)
+
+
+# Evidence, and its probability given a and b.
+CASES = {
+    "a count": ({"n": bg.Between(2, 4)}, of_n(2, 4)),
+    "between whole numbers": ({"n": bg.Between(1.5, 3.9)}, of_n(2, 3)),
+    "from a number on": ({"n": bg.Between(3)}, stats.poisson(RATE).sf(2)),
+    "far out": ({"n": bg.Between(40)}, stats.poisson(RATE).sf(39)),
+    "farther": (
+        {"g": bg.Between(12, 13)},
+        np.tile(-np.diff(stats.norm([0, 2], [1, 2]).sf([[12], [13]]), axis=0).T, 3),
+    ),
+    "a number": (
+        {"w": bg.Between(0.5, 2)},
+        np.tile(stats.gamma(SHAPE).cdf(2) - stats.gamma(SHAPE).cdf(0.5), (2, 1)),
+    ),
+    "up to a number": ({"w": bg.Between(high=1)}, np.tile(stats.gamma(SHAPE).cdf(1), (2, 1))),
+    "a Gaussian": (
+        {"g": bg.Between(0, 1)},
+        np.tile(np.diff(stats.norm([0, 2], [1, 2]).cdf([[0], [1]]), axis=0).T, 3),
+    ),
+    "likelihoods": (
+        {"n": {0: 0.2, 3: 0.9}},
+        0.2 * stats.poisson(RATE).pmf(0) + 0.9 * stats.poisson(RATE).pmf(3),
+    ),
+    "other counts": (
+        {"n": {0: 0.2, "other": 0.5}},
+        0.2 * stats.poisson(RATE).pmf(0) + 0.5 * (1 - stats.poisson(RATE).pmf(0)),
+    ),
+    "several": (
+        {"n": bg.Between(2, 4), "g": bg.Between(0, 1), "w": 1.5},
+        of_n(2, 4)
+        * np.tile(np.diff(stats.norm([0, 2], [1, 2]).cdf([[0], [1]]), axis=0).T, 3)
+        * stats.gamma(SHAPE).pdf(1.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_sums_over_the_worlds(name):
+    evidence, likelihood = CASES[name]
+    net = network()
+    joint = PRIOR[:, None] * TABLE * likelihood
+    found = net.query(["a", "b"], evidence)
+    np.testing.assert_allclose(found.probabilities, joint / joint.sum(), rtol=1e-10, atol=1e-15)
+    assert net.log_probability(evidence) == pytest.approx(math.log(joint.sum()), rel=1e-10)
+    assert net.marginals(pd.Series(evidence))["a"]["u"] == pytest.approx(
+        joint[0].sum() / joint.sum()
+    )
+    best = net.k_most_probable(1, evidence, over=["a", "b"])[0]
+    assert (best["a"], best["b"]) == found.argmax
+    assert net.marginal_map(["a", "b"], evidence) == best
+    assert {"a", "b"} <= set(net.most_probable(evidence))
+    if "w" not in evidence:
+        share = joint.sum(axis=0) / joint.sum()
+        assert net.query("w", evidence).mean == pytest.approx(share @ SHAPE)
+    if len(evidence) == 1:  # it takes the findings one by one where b is missing
+        weighted = bg.WeightedNetwork(net, "a").query("a", evidence)
+        np.testing.assert_allclose(weighted.probabilities, net.query("a", evidence).probabilities)
+
+
+def test_the_posterior_of_a_count_with_likelihoods():
+    found = network().query("n", {"n": {0: 0.2, 3: 0.9}})
+    share = PRIOR[:, None] * TABLE
+    weights = np.array(
+        [x * (share * stats.poisson(RATE).pmf(n)).sum() for n, x in ((0, 0.2), (3, 0.9))]
+    )
+    np.testing.assert_allclose(found.probabilities, [*(weights / weights.sum()), 0.0], rtol=1e-12)
+
+
+def test_a_belief_about_a_count():
+    net = network()
+    belief = {"n": bg.Belief({0: 0.5, 2: 0.5})}
+    assert dict(net.query("n", belief)) == pytest.approx({0: 0.5, 2: 0.5, "other": 0.0})
+    halves = [net.query("a", {"n": n})["u"] for n in (0, 2)]
+    assert net.query("a", belief)["u"] == pytest.approx(np.mean(halves))
+    # A belief about a parent, with an interval of a leaf.
+    both = {"a": bg.Belief({"u": 0.5, "v": 0.5}), "n": bg.Between(2)}
+    assert net.query("a", both)["u"] == pytest.approx(0.5)
+
+
+def test_a_mixture_weighs_its_networks():
+    mixture = bg.NetworkMixture([network(), network(2.0)], [0.5, 0.5])
+    evidence = {"n": bg.Between(2, 4)}
+    joint = PRIOR[:, None] * TABLE * (of_n(2, 4) + of_n(2, 4, 2.0)) / 2
+    assert mixture.query("a", evidence)["u"] == pytest.approx(joint[0].sum() / joint.sum())
+    assert mixture.log_probability(evidence) == pytest.approx(math.log(joint.sum()))
+
+
+def test_with_an_intervention():
+    net, evidence = network(), {"n": bg.Between(2, 4)}
+    joint = TABLE[0] * of_n(2, 4)[0]
+    found = net.query("b", evidence, do={"a": "u"})
+    np.testing.assert_allclose(found.probabilities, joint / joint.sum(), rtol=1e-12)
+
+
+def test_an_estimator_answers():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 80)
+    model = bg.NaiveBayesClassifier("poisson").fit(random.poisson(1 + 3 * y)[:, None], y)
+    rates = model.network_["x0"].rate[:, 0]
+    prior = model.query().probabilities
+    joint = prior * stats.poisson(rates).sf(2)
+    found = model.query(evidence={"x0": bg.Between(3)})
+    np.testing.assert_allclose(found.probabilities, joint / joint.sum(), rtol=1e-10)
+
+
+def test_what_does_not_fit_is_refused():
+    net = network()
+    for bounds in ((3, 2), (), (math.nan, 1), ("x", 1)):
+        with pytest.raises(EvidenceError, match="two numbers, the smaller one first"):
+            bg.Between(*bounds)
+    with pytest.raises(EvidenceError, match="'a' is no number"):
+        net.query("b", {"a": bg.Between(0, 1)})
+    with pytest.raises(EvidenceError, match="is a count; got the likelihood"):
+        net.query("b", {"n": {0.5: 1.0}})
+    with pytest.raises(EvidenceError, match="both a target and observed"):
+        net.query("n", {"n": bg.Between(0, 1)})
+    with pytest.raises(EvidenceError, match="'w' is continuous"):
+        net.query("a", {"w": {1.0: 0.3}})
+    x, z = bg.Continuous("x"), bg.Continuous("z")
+    chain = bg.BayesianNetwork(
+        [bg.GaussianCPD(x, 0.0, 1.0), bg.GaussianCPD(z, 0.0, 1.0, [x], [2.0])]
+    )
+    with pytest.raises(UnsupportedModelError, match="'x' has children"):
+        chain.query("z", {"x": bg.Between(0)})
+    with pytest.raises(UnsupportedModelError, match="discrete parents"):
+        chain.query("x", {"z": bg.Between(0)})
+    for model in (net.to_factor_graph(), bg.PosteriorAverage([net])):
+        with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
+            model.query("a", {"n": bg.Between(0, 1)})
+    assert repr(bg.Between(1, 2)) == "Between(1, 2)"
