@@ -37,6 +37,10 @@ from .classifiers.prequential import PrequentialComparison as PrequentialCompari
 from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential
 from .classifiers.river_adapter import to_river as to_river
+from .compare import Diff as Diff
+from .compare import TableDrift as TableDrift
+from .compare import diff as diff
+from .compare import table_drift as table_drift
 from .cpds import CPD as CPD
 from .cpds import GaussianCPD as GaussianCPD
 from .cpds import GaussianPlate as GaussianPlate

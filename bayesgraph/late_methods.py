@@ -27,6 +27,8 @@ _FUNCTIONS = {
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
     "load": "bayesgraph.io:load",
     "save": "bayesgraph.io:save",
+    "write_text": "bayesgraph.io.files:write_text",
+    "table_drift_figure": "bayesgraph.plots.table_drift:table_drift_figure",
     "predict_dataset": "bayesgraph.io.predictions:predict_dataset",
     "predicted_columns": "bayesgraph.io.predicted:predicted_columns",
     "to_pgmpy": "bayesgraph.io.pgmpy:to_pgmpy",

@@ -6,6 +6,9 @@ python benchmarks/bench_questions.py [--quick] [--json FILE]
 variable observed: a ratio of 0.83 is a fifth more time. States and evidence change from call to
 call, and the best of alternating rounds counts, in CPU seconds. "First query" includes cutting the
 network and preparing the query.
+
+"diff" compares two networks of one graph, of
+which the peer is one propagation for all marginals.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from statistics import median
 from time import process_time
 from typing import Any
 
+import numpy as np
 import pgmpy
 from harness import Row, options, report
 
@@ -104,6 +108,34 @@ def first(case: Case, rounds: int) -> Row:
     return Row(case.network, "do, first query", ours, peer, "the variable observed", peer / ours)
 
 
+def differences(rounds: int) -> Row:
+    """Return the row of the difference between two networks of one graph."""
+    net = load("alarm")
+    random = np.random.default_rng(1)
+    cpds = [
+        bg.TableCPD(c.variable, random.dirichlet(np.ones(c.values.shape[-1]), c.values.shape[:-1]),
+                    c.parents)
+        for c in net.cpds
+    ]  # fmt: skip
+    other = bg.BayesianNetwork(cpds)
+    title = "alarm", "diff", "all marginals"
+    return in_turn(title, [lambda: bg.diff(net, other), lambda: net.marginals()["CO"]], rounds)
+
+
+def in_turn(title: tuple[str, str, str], sides: list[Callable[[], object]], rounds: int) -> Row:
+    """Return the row of two calls in turn: the best of some rounds, in CPU seconds."""
+    times: tuple[list[float], list[float]] = [], []
+    for side in sides:
+        side()
+    for _ in range(rounds):
+        for side, taken in zip(sides, times, strict=True):
+            start = process_time()
+            side()
+            taken.append(process_time() - start)
+    ours, peer = map(min, times)
+    return Row(title[0], title[1], ours, peer, title[2], peer / ours)
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -112,6 +144,7 @@ def main() -> None:
     for case in CASES:
         rows += [alternated(case, metric, rounds, n) for metric in ("do, query", "do, marginals")]
         rows.append(first(case, rounds))
+    rows.append(differences(rounds))
     report(rows, chosen.json, ["numpy", "numba"])
 
 

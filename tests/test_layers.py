@@ -37,7 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"causal", "independence"},
+    {"causal", "compare", "independence"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},

@@ -493,6 +493,38 @@ def intervene(
     _print_posterior(network, targets, evidence_of(network, evidence), values)
 
 
+@app.command(
+    epilog="Example: bayesgraph diff old.bayesgraph new.bayesgraph --rows new.csv -o review.html"
+)
+@reads_table
+def diff(
+    before: ModelFile,
+    after: ModelFile,
+    reading: Reading,
+    rows: Annotated[
+        Path | None, typer.Option(help="Table of rows whose predictions are compared.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Variable to predict; a classifier's class by default.")
+    ] = None,
+    output: Annotated[Path | None, _output("A .html or .txt file, else printed.")] = None,
+) -> None:
+    """Print what differs between two models: arcs, distributions and predictions."""
+    if output is not None:
+        _check_output(output, (".html", ".txt"))
+    first, second = bg.load(before), bg.load(after)
+    network = _network(first)
+    name = None if target is None else named(network, target)
+    texts = [str(v.name) for v in network.variables if has_text_states(v)]
+    table = None if rows is None else reading.table(rows, texts)
+    found = bg.diff(first, second, table, target=name)
+    if output is None:
+        typer.echo(found.to_text())
+    else:
+        found.save(output)
+        typer.echo(f"{found.summary} Written to {output}")
+
+
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""

@@ -33,7 +33,7 @@ def log_likelihood(model: Model, table: TableLike) -> Floats:
     UnknownStateError
         For a value that is not a state.
     """
-    known = _table_for(model, columns_of(table), None)
+    known = table_for(model, columns_of(table), None)
     return model.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
 
@@ -54,17 +54,25 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"{target!r} is continuous; query its posterior one row at a time.")
-    known = _table_for(model, columns_of(table), variable)
+    known = table_for(model, columns_of(table), variable)
     columns_seen = {v: known.column(v) for v in known.variables}
     return np.exp(model.normalised_rows(variable, Evidence(known.n_rows, columns_seen)))
 
 
-def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:
+def table_for(
+    model: Model,
+    columns: Mapping[Name, Column],
+    target: Variable | None,
+    *,
+    unseen: str = "error",
+) -> Table:
     """Return the columns that are variables of a model, without `target`, as an encoded table.
 
     Columns named like items of a vector of counts form the vector. Other columns are ignored. It is
     an error if no column is left, or if the name of an ignored column almost equals that of a
     variable without a column.
+
+    `unseen` says whether a value that is not a state is "missing" or an "error".
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)
@@ -86,7 +94,7 @@ def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | 
         )
     if not known:
         return Table((), np.empty((n_rows, 0), dtype=np.int8, order="F"), np.empty((n_rows, 0)))
-    return encode_table(columns, known, unseen="error")
+    return encode_table(columns, known, unseen=unseen)
 
 
 def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:
