@@ -129,5 +129,9 @@ from .variables import Count as Count
 from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 from .variables import Grouped as Grouped
+from .what_if import Explanation as Explanation
+from .what_if import Flip as Flip
+from .what_if import NearestRows as NearestRows
+from .what_if import Tornado as Tornado
 
 __version__: str

@@ -37,7 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"causal", "compare", "independence"},
+    {"causal", "compare", "independence", "what_if"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
