@@ -41,6 +41,10 @@ from .classifiers.prequential import PrequentialComparison as PrequentialCompari
 from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential
 from .classifiers.river_adapter import to_river as to_river
+from .compare import Diff as Diff
+from .compare import TableDrift as TableDrift
+from .compare import diff as diff
+from .compare import table_drift as table_drift
 from .cpds import CPD as CPD
 from .cpds import DeterministicCPD as DeterministicCPD
 from .cpds import GaussianCPD as GaussianCPD
@@ -145,5 +149,9 @@ from .variables import Count as Count
 from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 from .variables import Grouped as Grouped
+from .what_if import Flip as Flip
+from .what_if import NearestRows as NearestRows
+from .what_if import RelevantExplanation as RelevantExplanation
+from .what_if import Tornado as Tornado
 
 __version__: str

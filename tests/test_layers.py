@@ -37,7 +37,7 @@ LAYERS = [
     {"models"},
     {"explain"},
     {"encoding", "statistics", "discretize"},
-    {"causal", "independence", "asking", "profiles"},
+    {"asking", "causal", "compare", "independence", "profiles", "what_if"},
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
-from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.errors import DataError, UnsupportedModelError
 from bayesgraph.inference import Plan
 from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples
 from bayesgraph.inference.weighting import WeightedSamples
@@ -21,11 +21,12 @@ from bayesgraph.typing import (
     TableLike,
     Targets,
 )
-from bayesgraph.variables import Name
+from bayesgraph.variables import Name, State
 
 if TYPE_CHECKING:
     from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
     from bayesgraph.explain import Explanation
+    from bayesgraph.what_if import Flip, NearestRows, Tornado
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -159,6 +160,57 @@ class ModelQuestions:
     marginalised = _forwarded(Model.marginalised)
     merged = _forwarded(Model.merged)
     expanded = _forwarded(Model.expanded)
+
+    most_relevant = _forwarded(Model.most_relevant)
+
+    def flip(
+        self,
+        target: Name | None = None,
+        evidence: EvidenceLike = None,
+        to: State | None = None,
+        **options: Any,
+    ) -> Flip:
+        """Return the smallest change of findings that turns the answer; see `BayesianNetwork.flip`.
+
+        By default the target is the class: ``clf.flip(evidence={"age": 63})``.
+        """
+        chosen = self.target_.name if target is None else target
+        return self._answering(Joint).flip(chosen, self._given(evidence), to, **options)
+
+    def nearest_rows(
+        self,
+        target: Name | None = None,
+        evidence: EvidenceLike = None,
+        table: TableLike | None = None,
+        to: State | None = None,
+        **options: Any,
+    ) -> NearestRows:
+        """Return the nearest rows with another answer; see `BayesianNetwork.nearest_rows`.
+
+        By default the target is the class.
+        """
+        if table is None:
+            raise DataError("table= is needed: the rows among which to look.")
+        chosen = self.target_.name if target is None else target
+        model = self._answering(Joint)
+        return model.nearest_rows(chosen, self._given(evidence), table, to, **options)
+
+    def tornado(
+        self,
+        target: Name | None = None,
+        state: State | None = None,
+        evidence: EvidenceLike = None,
+        **options: Any,
+    ) -> Tornado:
+        """Return how far a probability moves; see `BayesianNetwork.tornado`.
+
+        By default the target is the class, and the state its most probable one.
+        """
+        model = self._answering(Joint)
+        chosen, given = self.target_.name if target is None else target, self._given(evidence)
+        if state is None:
+            state = model.query(chosen, given).argmax
+        return model.tornado(chosen, state, given, **options)
 
     def sample(
         self,

@@ -88,6 +88,9 @@ Targets = Annotated[
         help="Variable to query; repeat for a joint posterior; a classifier's class by default."
     ),
 ]
+OneTarget = Annotated[
+    str | None, typer.Option("--target", help="Variable; a classifier's class by default.")
+]
 Everything = Annotated[
     bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
 ]
@@ -595,6 +598,117 @@ def sample(
     else:
         tables.write_table(columns, output)
         typer.echo(f"Drew {n:,} rows; written to {output}")
+
+
+@app.command(
+    epilog="Example: bayesgraph diff old.bayesgraph new.bayesgraph --rows new.csv -o review.html"
+)
+@reads_table
+def diff(
+    before: ModelFile,
+    after: ModelFile,
+    reading: Reading,
+    rows: Annotated[
+        Path | None, typer.Option(help="Table of rows whose predictions are compared.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Variable to predict; a classifier's class by default.")
+    ] = None,
+    output: Annotated[Path | None, _output("A .html or .txt file, else printed.")] = None,
+) -> None:
+    """Print what differs between two models: arcs, distributions and predictions."""
+    if output is not None:
+        _check_output(output, (".html", ".txt"))
+    first, second = bg.load(before), bg.load(after)
+    network = _network(first)
+    name = None if target is None else named(network, target)
+    texts = [str(v.name) for v in network.variables if has_text_states(v)]
+    table = None if rows is None else reading.table(rows, texts)
+    found = bg.diff(first, second, table, target=name)
+    if output is None:
+        typer.echo(found.to_text())
+    else:
+        found.save(output)
+        typer.echo(f"{found.summary} Written to {output}")
+
+
+@app.command(
+    epilog="Example: bayesgraph flip heart.bayesgraph -e age=63 -e chol=260 --to no --fix age"
+)
+def flip(
+    model: ModelFile,
+    evidence: Evidence = None,
+    target: OneTarget = None,
+    to: Annotated[str | None, typer.Option(help="The answer to reach; any other else.")] = None,
+    at_least: Annotated[float | None, typer.Option(help="Probability of --to to reach.")] = None,
+    cost: Annotated[
+        list[str] | None, typer.Option(help="NAME=WEIGHT of a finding; may be repeated.")
+    ] = None,
+    fix: Annotated[list[str] | None, typer.Option(help="Finding that stays; may be repeated.")] = (
+        None
+    ),
+) -> None:
+    """Print the smallest change of findings that turns the answer."""
+    network, name = _one_target(model, target)
+    wanted = None if to is None else evidence_of(network, [f"{name}={to}"])[name]
+    found = network.flip(
+        name,
+        evidence_of(network, evidence),
+        wanted,
+        at_least=at_least,
+        costs={named(network, text): number for text, number in map(_cost, cost or ())},
+        fixed=[named(network, text) for text in fix or ()],
+    )
+    typer.echo(repr(found))
+
+
+def _cost(item: str) -> tuple[str, float]:
+    name, _, number = item.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError as error:
+        raise DataError(f"--cost takes NAME=WEIGHT, such as age=2; got {item!r}.") from error
+
+
+@app.command(
+    epilog="Example: bayesgraph tornado alarm.bif --target HYPOVOLEMIA --state TRUE -e CVP=HIGH"
+)
+def tornado(
+    model: ModelFile,
+    target: OneTarget = None,
+    state: Annotated[str | None, typer.Option(help="The most probable one by default.")] = None,
+    evidence: Evidence = None,
+    by: Annotated[str, typer.Option(help="What varies: 'parameters' or 'findings'.")] = (
+        "parameters"
+    ),
+    spread: Annotated[float, typer.Option(help="Share by which parameters vary.")] = 0.1,
+    output: Annotated[
+        Path | None, _output("Draw an .svg, .png or .pdf; else bars are printed.")
+    ] = None,
+) -> None:
+    """Print how far a probability moves with single parameters or findings."""
+    if output is not None:
+        _check_output(output, (".svg", ".png", ".pdf"))
+    network, name = _one_target(model, target)
+    given = evidence_of(network, evidence)
+    if state is None:
+        chosen = network.query(name, given).argmax
+    else:
+        chosen = evidence_of(network, [f"{name}={state}"])[name]
+    found = network.tornado(name, chosen, given, by=by, spread=spread)
+    if output is None:
+        typer.echo(repr(found))
+    else:
+        bg.plots.save_figure(found.plot(), output)
+        typer.echo(f"Drawn to {output}")
+
+
+def _one_target(path: Path, target: str | None) -> tuple[Model, Name]:
+    """Return the model of a file, and the variable that an option names."""
+    loaded = bg.io.load_saved(path)
+    names = _targets(loaded, path, None if target is None else [target], False)
+    assert names is not None  # not all variables were asked for
+    return _network(loaded), names[0]
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")

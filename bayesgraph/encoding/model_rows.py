@@ -33,7 +33,7 @@ def log_likelihood(model: Model, table: TableLike) -> Floats:
     UnknownStateError
         For a value that is not a state.
     """
-    known = _table_for(model, columns_of(table), None)
+    known = table_for(model, columns_of(table), None)
     return model.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
 
@@ -62,16 +62,24 @@ def evidence_rows(model: Model, table: TableLike, target: Variable) -> Evidence:
 
     For the errors see `query_rows`.
     """
-    known = _table_for(model, columns_of(table), target)
+    known = table_for(model, columns_of(table), target)
     return Evidence(known.n_rows, {v: known.column(v) for v in known.variables})
 
 
-def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | None) -> Table:
+def table_for(
+    model: Model,
+    columns: Mapping[Name, Column],
+    target: Variable | None,
+    *,
+    unseen: str = "error",
+) -> Table:
     """Return the columns that are variables of a model, without `target`, as an encoded table.
 
     Columns named like items of a vector of counts form the vector. Other columns are ignored. It is
     an error if no column is left, or if the name of an ignored column almost equals that of a
     variable without a column.
+
+    `unseen` says whether a value that is not a state is "missing" or an "error".
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)
@@ -93,7 +101,7 @@ def _table_for(model: Model, columns: Mapping[Name, Column], target: Variable | 
         )
     if not known:
         return Table((), np.empty((n_rows, 0), dtype=np.int8, order="F"), np.empty((n_rows, 0)))
-    return encode_table(columns, known, unseen="error")
+    return encode_table(columns, known, unseen=unseen)
 
 
 def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:

@@ -51,7 +51,7 @@ class Ensemble(Model):
         is for plots and not a factorisation. The graphs of the networks are
         ``[network.graph for network in model.networks]``.
         """
-        members = zip(map(_arcs, self.networks), self.weights.tolist(), strict=True)
+        members = zip(map(arcs_of, self.networks), self.weights.tolist(), strict=True)
         given = self._given_probabilities
         union: nx.DiGraph = late_methods.call("union_of_arcs", self.names, members, given)
         return union
@@ -312,7 +312,7 @@ def _check_variables(networks: Sequence[BayesianNetwork]) -> None:
             )
 
 
-def _arcs(network: Any) -> dict[Arc, float]:
+def arcs_of(network: Any) -> dict[Arc, float]:
     """Return a mapping from the arcs of a model to their probabilities.
 
     The probabilities are 1 unless the model is itself an ensemble.

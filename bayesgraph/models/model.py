@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from bayesgraph.causal import CausalGraph, Effect
     from bayesgraph.cpds import CPD
     from bayesgraph.explain import Contributions, Explanation, TopItems
+    from bayesgraph.what_if import Flip, NearestRows, RelevantExplanation, Tornado
 
 
 _ALL = All()
@@ -988,6 +989,220 @@ class Model(Edits, ABC):
         """
         found: Effect = late_methods.call(
             "effect", self, treatment, outcome, given, treated=treated, control=control, state=state
+        )
+        return found
+
+    # ---------------------------------------------------------------------------- what if
+
+    def flip(
+        self,
+        target: Name,
+        evidence: EvidenceLike,
+        to: State | None = None,
+        *,
+        at_least: float | None = None,
+        costs: Mapping[Name, Any] | None = None,
+        fixed: Iterable[Name] = (),
+        among: Iterable[Name] | None = None,
+        ranges: Mapping[Name, tuple[float, float]] | None = None,
+        n_values: int = 64,
+        effort: int = 50_000,
+    ) -> Flip:
+        """Return the smallest change of findings that turns the answer of the model.
+
+        The answer is the most probable state of the target. A flip says which findings would have
+        to be other ones for another answer, not what happens if they are changed from outside.
+
+        Parameters
+        ----------
+        target : name
+            A discrete variable.
+        evidence : mapping from name to value
+            As in `query`. Vectors of counts and soft evidence stay as they are.
+        to : state, optional
+            The answer to reach; by default any other one.
+        at_least : float, optional
+            Probability that the state `to` shall have; by default it shall be the most probable.
+        costs : mapping from name to cost, optional
+            A number is the weight of the finding, 1 by default: each finding that changes costs its
+            weight, and a number besides its weight times the share of its range that it moves. A
+            mapping from value to cost prices single values, and forbids all others.
+        fixed : list of names, optional
+            Findings that stay.
+        among : list of names, optional
+            Findings that may change, by default all; names without a finding may get one.
+        ranges : mapping from name to (low, high), optional
+            Ranges of numbers; by default those of their intervals, or the central 99 % under the
+            model.
+        n_values : int
+            Number of values that are proposed for a number without intervals. In the result it is
+            moved back as far as the answer stays turned.
+        effort : int
+            Maximum number of changes to examine.
+
+        Returns
+        -------
+        Flip
+            With a lower bound of the cost of any change. If the findings fall into parts whose log
+            odds add up (as in a naive Bayes), the search is exact for many findings; other models
+            are asked for all changes in the order of their cost.
+
+        Raises
+        ------
+        UnknownVariableError, UnknownStateError, EvidenceError
+            For unknown names or states, invalid evidence or costs, a number without a range, and
+            if the answer is `to` already.
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> spam = bg.Discrete("spam", ["no", "yes"])
+        >>> free, name = bg.Discrete("free", ["no", "yes"]), bg.Discrete("name", ["no", "yes"])
+        >>> net = bg.BayesianNetwork([
+        ...     bg.TableCPD(spam, [0.75, 0.25]),
+        ...     bg.TableCPD(free, [[0.9, 0.1], [0.4, 0.6]], parents=[spam]),
+        ...     bg.TableCPD(name, [[0.2, 0.8], [0.5, 0.5]], parents=[spam]),
+        ... ])
+        >>> net.flip("spam", {"free": "yes", "name": "yes"})
+        spam: 'yes' (0.5556) becomes 'no' (0.9153) if
+          finding        change  cost
+          free     'yes' → 'no'     1
+          cost 1: proved that no change costs less
+        """
+        found: Flip = late_methods.call(
+            "flip",
+            self,
+            target,
+            evidence,
+            to,
+            at_least=at_least,
+            costs=costs,
+            fixed=fixed,
+            among=among,
+            ranges=ranges,
+            n_values=n_values,
+            effort=effort,
+        )
+        return found
+
+    def most_relevant(
+        self, targets: Targets, evidence: EvidenceLike, k: int = 1
+    ) -> list[RelevantExplanation]:
+        """Return the states of some of the targets that explain the evidence best.
+
+        The generalised Bayes factor of an explanation x is P(evidence | x) / P(evidence | not x),
+        which leaves out targets that explain nothing (Yuan, Lim and Lu 2011).
+
+        Parameters
+        ----------
+        targets : name or list of names
+            Discrete variables, of which an explanation has one or more.
+        evidence : mapping from name to value
+            As in `query`.
+        k : int
+            Maximum number of explanations. None of them has all states of a better one, or is
+            part of a better one.
+
+        Raises
+        ------
+        EvidenceError
+            For continuous targets, or no evidence.
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        MemoryLimitError
+            If there are too many explanations to compare.
+        """
+        found: list[RelevantExplanation] = late_methods.call(
+            "most_relevant", self, targets, evidence, k
+        )
+        return found
+
+    def nearest_rows(
+        self,
+        target: Name,
+        evidence: EvidenceLike,
+        table: TableLike,
+        to: State | None = None,
+        *,
+        n: int = 5,
+        costs: Mapping[Name, float] | None = None,
+        fixed: Iterable[Name] = (),
+    ) -> NearestRows:
+        """Return the rows of a table that are nearest to the findings and have another answer.
+
+        Parameters
+        ----------
+        target, evidence, to, costs, fixed
+            As in `flip`; costs are weights of findings. Rows differ in no fixed finding.
+        table : pandas, polars or pyarrow table, or mapping from name to column
+            Rows with the findings; the answer of a row is the most probable state given its values.
+        n : int
+            Maximum number of rows.
+
+        Returns
+        -------
+        NearestRows
+            Distances are sums of the costs of all differences; numbers count by the share of their
+            range in the table, and a missing value as a difference.
+
+        Raises
+        ------
+        EvidenceError
+            For a target that is not discrete, and as in `query`.
+        DataError
+            If the table has no rows, or lacks a finding.
+        """
+        found: NearestRows = late_methods.call(
+            "nearest_rows", self, target, evidence, table, to, n=n, costs=costs, fixed=fixed
+        )
+        return found
+
+    def tornado(
+        self,
+        target: Name,
+        state: State,
+        evidence: EvidenceLike = None,
+        *,
+        by: str = "parameters",
+        spread: float = 0.1,
+        n: int = 12,
+    ) -> Tornado:
+        """Return how far a posterior probability moves with single parameters or findings.
+
+        Parameters
+        ----------
+        target : name
+        state : a state of the target
+        evidence : mapping from name to value, optional
+            As in `query`.
+        by : {"parameters", "findings"}
+            * "parameters": each probability of a table, and each intercept, slope and standard
+              deviation of a Gaussian, is varied on its own; other probabilities of the same
+              distribution change in proportion. Of many entries of tables, those with the largest
+              derivatives are varied.
+            * "findings": each finding takes each of its states, or 17 numbers of its range.
+        spread : float
+            By which share a parameter is raised and lowered; means are moved by this share of the
+            standard deviation.
+        n : int
+            Maximum number of bars.
+
+        Returns
+        -------
+        Tornado
+            Its method `plot` returns a figure.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+        UnsupportedModelError
+            For parameters of a model without tables or Gaussians of its own.
+        """
+        found: Tornado = late_methods.call(
+            "tornado", self, target, state, evidence, by=by, spread=spread, n=n
         )
         return found
 

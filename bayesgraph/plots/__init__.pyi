@@ -10,6 +10,8 @@ from .rendering import render as render
 from .rendering import to_svg as to_svg
 from .shapes import shapes_figure as shapes_figure
 from .style import save_figure as save_figure
+from .table_drift import table_drift_figure as table_drift_figure
+from .tornado import tornado_figure as tornado_figure
 from .trees import render_tree as render_tree
 from .trees import tree_to_dot as tree_to_dot
 from .waterfall import contributions_figure as contributions_figure

@@ -338,7 +338,7 @@ def test_a_model_without_a_distribution_of_a_number_says_so():
     assert set(ranking) == {"fever", "test"}
     assert "is no mixture of normal distributions" in ranking.refused["x"]
     assert "not ranked: x." in repr(ranking)
-    with pytest.raises(UnsupportedModelError, match="no posterior of its own"):
+    with pytest.raises(UnsupportedModelError, match="is no mixture of normal distributions"):
         weighted.next_question("ill", among=["x"])
 
 

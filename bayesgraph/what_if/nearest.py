@@ -1,0 +1,164 @@
+"""The rows of a table that are nearest to a case and have another answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.checks import whole_number
+from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.encoding import Table, columns_of
+from bayesgraph.encoding.model_rows import table_for
+from bayesgraph.errors import DataError, EvidenceError, quoted
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.normalise import log_normalised
+from bayesgraph.models.model import Model
+from bayesgraph.typing import EvidenceLike, TableLike
+from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, Variable, decode, plain
+from bayesgraph.what_if.options import Rules
+
+
+@dataclass(frozen=True)
+class NearRow:
+    """A row with another answer.
+
+    Attributes
+    ----------
+    row : int
+        Number of the row, from 0 on.
+    distance : float
+    answer : state
+    probability : float
+        Probability of the answer given the values of the row.
+    differences : dict from name to (finding, value of the row)
+    """
+
+    row: int
+    distance: float
+    answer: State
+    probability: float
+    differences: Mapping[Name, tuple[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NearestRows(Displayed, Sequence[NearRow]):
+    """The rows of a table that are nearest to the findings and have another answer.
+
+    Attributes
+    ----------
+    target : name
+    before : state
+        The answer given the findings.
+    rows : tuple of NearRow
+        By ascending distance.
+    """
+
+    target: Name
+    before: State
+    rows: tuple[NearRow, ...]
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.rows[at]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _display(self) -> DisplayTable:
+        rows = [
+            (
+                f"row {near.row}",
+                f"{near.answer} ({near.probability:.4f})",
+                f"{near.distance:.4g}",
+                ", ".join(f"{n}: {a} → {b}" for n, (a, b) in near.differences.items()),
+            )
+            for near in self.rows
+        ]
+        header = ("row", "answer", "distance", "differences") if rows else ()
+        note = "" if rows else "no row has another answer"
+        return DisplayTable(
+            f"Nearest rows whose {self.target} is not {self.before!r}", rows, header, note=note
+        )
+
+
+def nearest_rows(
+    model: Model,
+    target: Name,
+    evidence: EvidenceLike,
+    table: TableLike,
+    to: State | None = None,
+    *,
+    n: int = 5,
+    costs: Mapping[Name, float] | None = None,
+    fixed: Iterable[Name] = (),
+) -> NearestRows:
+    """Return the nearest rows with another answer; see `Model.nearest_rows`."""
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(f"The answer is a state; {target!r} is not discrete.")
+    n = whole_number("n", "rows", n, 1)
+    rules = Rules.of(model, costs, fixed, None, None, 2)
+    findings = dict(model.encode(evidence).columns)
+    before = model.query(target, evidence).argmax
+    rows = table_for(model, columns_of(table), variable, unseen="missing")
+    if not rows.n_rows:
+        raise DataError("The table has no rows among which to look.")
+    if missing := [v.name for v in findings if v not in rows.variables]:
+        raise DataError(f"The table lacks the columns {quoted(missing)} of findings.")
+    logs, _ = model.rows_with_prior(variable, rows.evidence())
+    shares = np.exp(log_normalised(logs))
+    answers = shares.argmax(axis=1)
+    code = variable.index(before)
+    wanted = answers != code if to is None else answers == variable.index(to)
+    parts = {
+        v: _distances(v, column, rows, rules.weight(v.name), fixed=v.name in rules.fixed)
+        for v, column in findings.items()
+        if not isinstance(v, CountVector)
+    }
+    total = np.sum([np.zeros(rows.n_rows), *parts.values()], axis=0)
+    total = np.where(wanted, total, np.inf)
+    order = [row for row in np.argsort(total, kind="stable")[:n].tolist() if total[row] < np.inf]
+    found = [
+        NearRow(
+            row,
+            float(total[row]),
+            variable.states[int(answers[row])],
+            float(shares[row, answers[row]]),
+            {
+                v.name: (_value(v, findings[v]), _value(v, rows.column(v)[[row]]))
+                for v, part in parts.items()
+                if part[row] > 0
+            },
+        )
+        for row in order
+    ]
+    return NearestRows(variable.name, before, tuple(found))
+
+
+def _distances(
+    variable: Variable, finding: NDArray[Any], rows: Table, weight: float, *, fixed: bool
+) -> Floats:
+    """Return the cost of the difference between a finding and the value of each row."""
+    column, own = rows.column(variable), finding[0]
+    if isinstance(variable, Discrete):
+        missing = column < 0
+        share = (column != own).astype(np.float64)
+        if isinstance(variable, Binned) and variable.cardinality > 2:
+            # Intervals differ by the number of cut points between them.
+            share = np.abs(column - own) / (variable.cardinality - 1.0)
+    else:
+        missing = np.isnan(column)
+        seen = np.append(column[~missing], own)
+        width = float(seen.max() - seen.min()) or 1.0
+        share = np.abs(column - own) / width
+    share = np.where(missing, 1.0, share)
+    if fixed:
+        return np.where(share > 0, np.inf, 0.0)
+    return weight * share if np.isfinite(weight) else np.where(share > 0, np.inf, 0.0)
+
+
+def _value(variable: Variable, column: NDArray[Any]) -> Any:
+    return plain(decode(variable, column)[0])

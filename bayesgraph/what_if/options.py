@@ -1,0 +1,384 @@
+"""Findings that may change, the values that each may take, and what a change costs.
+
+Each finding that changes costs its weight, so that few findings change. A number costs, besides,
+its weight times the share of its range that it moves (the distance of Gower 1971).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.errors import (
+    BayesGraphError,
+    EvidenceError,
+    UnsupportedModelError,
+)
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference import GaussianMixture
+from bayesgraph.models.evidence import Belief, as_mapping, is_soft, scalar
+from bayesgraph.models.mixture import Ensemble
+from bayesgraph.models.model import Model
+from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Name,
+    Variable,
+    is_missing,
+    plain,
+)
+
+# Tail probability beyond which numbers are not proposed, and number of rows drawn for it.
+_TAIL = 0.005
+_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Option:
+    """A value that a finding may take.
+
+    Attributes
+    ----------
+    value : state or number, as evidence takes it
+    code : int or float
+        As the model encodes it; -1 or NaN where it is not observed.
+    cost : float
+    """
+
+    value: Any
+    code: Any
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A finding that may change.
+
+    Attributes
+    ----------
+    variable : Variable
+    options : tuple of Option
+        The first one keeps the finding as it is, at no cost; the others follow by cost.
+    continuous : bool
+        Whether values between those of the options are possible.
+    weight, scale : float
+        A number that moves by d costs ``weight + scale * d``; both are 0 where costs were given.
+    """
+
+    variable: Variable
+    options: tuple[Option, ...]
+    continuous: bool = False
+    weight: float = 0.0
+    scale: float = 0.0
+
+    @property
+    def old(self) -> Option:
+        """The option that keeps the finding."""
+        return self.options[0]
+
+    @cached_property
+    def codes(self) -> NDArray[Any]:
+        """Codes of all options, and of a missing value at the end, shape (n_options + 1,)."""
+        missing = -1 if isinstance(self.variable, Discrete) else math.nan
+        return np.array([*(option.code for option in self.options), missing])
+
+    @cached_property
+    def costs(self) -> Floats:
+        """Costs of all options, shape (n_options,)."""
+        return np.array([option.cost for option in self.options])
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What may change, and what it costs; see `Model.flip`.
+
+    Attributes
+    ----------
+    costs : mapping from name to weight, or to a mapping from value to cost
+    fixed, among : collection of names
+        None as `among` means all findings.
+    ranges : mapping from name to (low, high)
+    n_values : int
+        Number of values that are proposed for a continuous variable.
+    """
+
+    costs: Mapping[Name, Any]
+    fixed: Collection[Name]
+    among: Collection[Name] | None
+    ranges: Mapping[Name, tuple[float, float]]
+    n_values: int
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        costs: Mapping[Name, Any] | None,
+        fixed: Iterable[Name],
+        among: Iterable[Name] | None,
+        ranges: Mapping[Name, tuple[float, float]] | None,
+        n_values: int,
+    ) -> Rules:
+        """Return rules about variables of a model, after checking their names."""
+        lists = []
+        for title, given in (("fixed", fixed), ("among", among)):
+            if isinstance(given, str):
+                raise EvidenceError(f"{title}= is a list of names; got {given!r}.")
+            lists.append(None if given is None else {model.variable(n).name for n in given})
+        return cls(
+            {model.variable(name).name: cost for name, cost in (costs or {}).items()},
+            lists[0] or set(),
+            lists[1],
+            {model.variable(name).name: ends for name, ends in (ranges or {}).items()},
+            n_values,
+        )
+
+    def weight(self, name: Name) -> float:
+        """Return the weight of a finding, which prices its changes."""
+        given = self.costs.get(name, 1.0)
+        if isinstance(given, Mapping):
+            return 1.0
+        try:
+            weight = float(given)
+        except (TypeError, ValueError):
+            weight = math.nan
+        if not weight >= 0:
+            raise EvidenceError(
+                f"A cost is a number, 0 or more, or a mapping from value to cost; {name!r} has "
+                f"{given!r}."
+            )
+        return weight
+
+    def prices(self, name: Name) -> Mapping[Any, float] | None:
+        """Return the costs of single values, if they were given."""
+        given = self.costs.get(name)
+        if not isinstance(given, Mapping):
+            return None
+        for value, cost in given.items():
+            if not isinstance(cost, (int, float)) or not cost >= 0:
+                raise EvidenceError(
+                    f"The cost of {name!r} = {value!r} is a number, 0 or more; got {cost!r}."
+                )
+        return given
+
+
+def choices_of(
+    model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules
+) -> list[Choice]:
+    """Return the findings that may change, in the order of the model's variables.
+
+    Raises
+    ------
+    EvidenceError
+        For a `Belief`, a vector of counts or the target in `among`, or a number without a range.
+    """
+    given = {model.variable(name).name: scalar(v) for name, v in _values(model, evidence).items()}
+    if beliefs := [name for name, value in given.items() if isinstance(value, Belief)]:
+        raise EvidenceError(
+            f"A Belief about {beliefs[0]!r} depends on all findings, so that it changes with them; "
+            "give likelihoods."
+        )
+    seen = {name for name, value in given.items() if not is_missing(value)}
+    names = seen if rules.among is None else rules.among
+    found = []
+    for variable in model.variables:
+        name, value = variable.name, given.get(variable.name)
+        named = rules.among is not None
+        if name not in names or name in rules.fixed or name == target.name:
+            if named and name == target.name and name in names:
+                raise EvidenceError(f"{name!r} is the target, which no finding is about.")
+            continue
+        soft = is_soft(value)
+        if isinstance(variable, CountVector) or soft:
+            if named:
+                kind = "soft evidence" if soft else "a vector of counts"
+                raise EvidenceError(f"{name!r} is {kind}, which does not change; leave it out.")
+            continue
+        choice = _choice(model, variable, None if is_missing(value) else value, rules)
+        if len(choice.options) > 1:
+            found.append(choice)
+    return found
+
+
+def _values(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
+    """Return the findings that name variables; items of vectors of counts are left out."""
+    items = {n for names in model.items_among(as_mapping(evidence)).values() for n in names}
+    return {name: value for name, value in as_mapping(evidence).items() if name not in items}
+
+
+def _choice(model: Model, variable: Variable, value: Any, rules: Rules) -> Choice:
+    """Return a finding with its options; a value of None is not observed yet."""
+    name = variable.name
+    weight, prices = rules.weight(name), rules.prices(name)
+    is_number = isinstance(variable, (Binned, Continuous))
+    if prices is not None:
+        missing = -1 if isinstance(variable, Discrete) else math.nan
+        old = Option(value, missing if value is None else variable.encode(value), 0.0)
+        new = [Option(plain(v), variable.encode(v), float(c)) for v, c in prices.items()]
+        return _sorted(variable, old, new)
+    if is_number and not (isinstance(variable, Binned) and value is None):
+        return _number_choice(model, variable, value, weight, rules)
+    assert isinstance(variable, Discrete)  # others were left out before
+    code = -1 if value is None else variable.encode(value)
+    states = [Option(s, variable.encode(s), weight) for s in variable.states]
+    return _sorted(variable, Option(value, code, 0.0), states)
+
+
+def _sorted(variable: Variable, old: Option, new: Sequence[Option]) -> Choice:
+    kept = [o for o in new if o.code != old.code and math.isfinite(o.cost)]
+    return Choice(variable, (old, *sorted(kept, key=lambda o: o.cost)))
+
+
+# ---------------------------------------------------------------------------------- numbers
+
+
+def _number_choice(
+    model: Model, variable: Variable, value: Any, weight: float, rules: Rules
+) -> Choice:
+    """Return the options of a number: one in each interval if it has any, else a grid."""
+    assert isinstance(variable, (Binned, Continuous))
+    cuts = _cuts(model, variable)
+    low, high = _range(model, variable, cuts, rules)
+    as_text = isinstance(value, str)
+    if value is None:
+        number, old = None, Option(None, math.nan, 0.0)
+    else:
+        code = variable.encode(value)
+        number = _middle(variable, int(code)) if as_text else float(value)
+        old = Option(value, code, 0.0)
+        low, high = min(low, number), max(high, number)
+    scale = weight / (high - low) if high > low else 0.0
+    if cuts is not None:
+        ends = pairwise([-math.inf, *cuts, math.inf])
+        points = [_inside(a, b, number, (low, high)) for a, b in ends if not _holds(a, b, number)]
+    else:
+        points = _grid(variable, low, high, rules.n_values)
+    if variable.name in rules.ranges:
+        points = [point for point in points if low <= point <= high]
+    new = []
+    for point in points:
+        code = variable.encode(point)
+        cost = weight + (0.0 if number is None else scale * abs(point - number))
+        shown = variable.states[int(code)] if as_text and isinstance(variable, Binned) else point
+        new.append(Option(shown, code, cost))
+    found = _sorted(variable, old, new)
+    return replace(found, continuous=cuts is None, weight=weight, scale=scale)
+
+
+def _cuts(model: Model, variable: Variable) -> tuple[float, ...] | None:
+    """Return the cut points of a number, of all members of an average together.
+
+    The result is None if the number has no intervals.
+    """
+    if isinstance(variable, Binned):
+        return variable.cuts
+    if not isinstance(model, Ensemble):
+        return None
+    found: set[float] = set()
+    for network in model.networks:
+        if variable.name in network.number:
+            cuts = _cuts(network, network.variable(variable.name))
+            if cuts is None:
+                return None
+            found.update(cuts)
+    return tuple(sorted(found))
+
+
+def _range(
+    model: Model, variable: Variable, cuts: Sequence[float] | None, rules: Rules
+) -> tuple[float, float]:
+    """Return the range of a number: the one given, that of its intervals, or that of the model."""
+    name = variable.name
+    if name in rules.ranges:
+        try:
+            low, high = map(float, rules.ranges[name])
+        except (TypeError, ValueError):
+            low = high = math.nan
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise EvidenceError(
+                f"ranges= has pairs (low, high); {name!r} has {rules.ranges[name]!r}."
+            )
+        return low, high
+    if cuts is not None:
+        edges = Binned(name, cuts).edges
+        return float(edges[0]), float(edges[-1])
+    found = _of_model(model, variable)
+    if found is None:
+        raise EvidenceError(
+            f"The model does not say which numbers {name!r} takes; give ranges={{{name!r}: (low, "
+            "high)}, or hold it in fixed=."
+        )
+    return found
+
+
+def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
+    """Return the central range of a continuous variable with nothing observed, if it is known."""
+    if isinstance(model, WeightedNetwork):
+        model = model.network
+    if model.form == "average" and isinstance(model, Ensemble):
+        ranges = [
+            _of_model(network, network.variable(variable.name))
+            for network in model.networks
+            if variable.name in network.number
+        ]
+        known = [ends for ends in ranges if ends is not None]
+        return (min(e[0] for e in known), max(e[1] for e in known)) if known else None
+    try:
+        found = model.query(variable.name)
+        if isinstance(found, GaussianMixture):
+            return found.quantile(_TAIL), found.quantile(1.0 - _TAIL)
+    except BayesGraphError:
+        pass
+    try:
+        column = model.sample(_DRAWS, random_state=0, frame="dict")[variable.name]
+    except (UnsupportedModelError, NotImplementedError):
+        return None
+    low, high = np.quantile(np.asarray(column, dtype=np.float64), [_TAIL, 1.0 - _TAIL])
+    return float(low), float(high)
+
+
+def _grid(variable: Variable, low: float, high: float, n: int) -> list[float]:
+    """Return values from low to high, of few digits; whole numbers of counts."""
+    if isinstance(variable, Count):
+        low, high = math.ceil(max(low, 0.0)), math.floor(high)
+        return [float(v) for v in np.unique(np.linspace(low, high, n).round())]
+    step = (high - low) / max(n - 1, 1)
+    digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
+    values = np.unique(np.round(np.linspace(low, high, n), digits))
+    return [float(v) for v in np.clip(values, low, high)]
+
+
+def _middle(variable: Variable, code: int) -> float:
+    assert isinstance(variable, Binned)  # only intervals are given by their texts
+    edges = variable.edges
+    return float(0.5 * (edges[code] + edges[code + 1]))
+
+
+def _holds(low: float, high: float, number: float | None) -> bool:
+    return number is not None and low < number <= high
+
+
+def _inside(low: float, high: float, number: float | None, ends: tuple[float, float]) -> float:
+    """Return the number of an interval that is closest to another number, of few digits.
+
+    Intervals are open below and closed above, so that there is no closest one above the number.
+    """
+    if number is not None and number > high:
+        return high
+    if math.isinf(low):
+        return min(high, ends[0])
+    width = min(high, max(ends[1], low + 0.1 * (ends[1] - ends[0]))) - low
+    step = 10.0 ** (math.floor(math.log10(width)) - 1)
+    point = float(round((math.floor(low / step) + 1) * step, 12))
+    return point if low < point <= high else high if math.isfinite(high) else low + width

@@ -1,0 +1,374 @@
+"""How far a posterior probability moves with single parameters, or with single findings.
+
+A probability of a table is raised and lowered, and the others of its distribution change in
+proportion, which moves the joint distribution least (Chan and Darwiche 2005). The posterior is
+asked for at both ends: it is a monotone function, a ratio of two linear ones, of a probability
+(Castillo, Gutierrez and Hadi 1997), so that these are its extremes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph import late_methods
+from bayesgraph.ancestors import ancestral_set
+from bayesgraph.checks import whole_number
+from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds.description import texts
+from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError
+from bayesgraph.models.average import PosteriorAverage
+from bayesgraph.models.evidence import as_mapping
+from bayesgraph.models.mixture import Ensemble, NetworkMixture
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.typing import EvidenceLike
+from bayesgraph.variables import Discrete, Name, State
+from bayesgraph.what_if.options import Rules, choices_of
+from bayesgraph.what_if.scores import Scorer
+
+_VALUES = 17
+# Maximum number of parameters that are varied; of tables, those of the largest derivatives.
+_MAX_PARAMETERS = 1000
+_MANY_ENTRIES = 50
+_LONGEST_STATE = 40
+_KINDS = ("parameters", "findings")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of a tornado chart.
+
+    Attributes
+    ----------
+    name : str
+        The parameter, such as ``P(wet=yes | rain=no)``, or the finding.
+    low, high : float
+        Least and largest posterior probability.
+    at_low, at_high : value of the parameter or the finding there
+    now : value that it has
+    """
+
+    name: str
+    low: float
+    high: float
+    at_low: Any
+    at_high: Any
+    now: Any
+
+    @property
+    def width(self) -> float:
+        """The difference of the two probabilities."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tornado(Displayed):
+    """How far P(target = state | evidence) moves with single parameters or findings.
+
+    Attributes
+    ----------
+    target, state
+        Name of the variable, and its state.
+    posterior : float
+    bars : tuple of Bar
+        The widest first.
+    by : str
+        "parameters" or "findings".
+    n_varied : int
+        Number of parameters or findings that were varied.
+    remark : str
+        What was not varied, and why.
+    """
+
+    target: Name
+    state: State
+    posterior: float
+    bars: tuple[Bar, ...]
+    by: str
+    n_varied: int
+    remark: str = ""
+
+    def plot(self, **options: Any) -> Any:
+        """Return a figure; see :func:`bayesgraph.plots.tornado_figure`."""
+        return late_methods.call("tornado_figure", self, **options)
+
+    def _display(self) -> DisplayTable:
+        widest = max((bar.width for bar in self.bars), default=0.0) or 1.0
+        rows = [
+            (bar.name, f"{bar.low:.4f}", f"{bar.high:.4f}", _shown(bar.at_low), _shown(bar.at_high))
+            for bar in self.bars
+        ]
+        notes = [more(self.n_varied, len(self.bars), self.by), self.remark]
+        return DisplayTable(
+            f"P({self.target}={self.state} | evidence) = {self.posterior:.4f} moves with {self.by}",
+            rows,
+            header=("", "lowest", "highest", "at", "at") if rows else (),
+            bars=[bar.width / widest for bar in self.bars],
+            note="\n".join(filter(None, notes)),
+        )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def tornado(
+    model: Model,
+    target: Name,
+    state: State,
+    evidence: EvidenceLike = None,
+    *,
+    by: str = "parameters",
+    spread: float = 0.1,
+    n: int = 12,
+) -> Tornado:
+    """Return how far a posterior moves with single parameters or findings; see `Model.tornado`."""
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(f"A tornado is one of a probability; {target!r} is not discrete.")
+    if by not in _KINDS:
+        raise DataError(f"by= is one of {', '.join(map(repr, _KINDS))}; got {by!r}.")
+    if not 0 < spread < 1:
+        raise DataError(f"spread is a share between 0 and 1; got {spread!r}.")
+    n = whole_number("n", "bars", n, 1)
+    code = variable.index(state)
+    state = variable.states[code]
+    now = float(model.query(target, evidence).probabilities[code])
+    remark = ""
+    if by == "findings":
+        bars = _by_findings(model, variable, code, evidence, now)
+    else:
+        bars, remark = _by_parameters(model, variable, code, evidence, spread, n)
+    bars.sort(key=lambda bar: -bar.width)
+    return Tornado(target, state, now, tuple(bars[:n]), by, len(bars), remark)
+
+
+# --------------------------------------------------------------------------------- findings
+
+
+def _by_findings(
+    model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
+) -> list[Bar]:
+    rules = Rules.of(model, None, (), None, None, _VALUES)
+    choices = tuple(choices_of(model, target, evidence, rules))
+    row = model.encode(evidence)
+    scorer = Scorer(model, target, row.without([c.variable for c in choices]), choices)
+    bars = []
+    for j, choice in enumerate(choices):
+        changes = np.zeros((len(choice.options), len(choices)), dtype=np.intp)
+        changes[:, j] = np.arange(len(choice.options))
+        scores = scorer(changes)
+        possible = np.flatnonzero(scores.max(axis=1) > -np.inf)
+        shares = scores[possible] - scores[possible].max(axis=1, keepdims=True)
+        found = np.exp(shares[:, code]) / np.exp(shares).sum(axis=1)
+        low, high = int(np.argmin(found)), int(np.argmax(found))
+        values = [choice.options[i].value for i in possible.tolist()]
+        name, ends = str(choice.variable.name), (float(found[low]), float(found[high]))
+        bars.append(Bar(name, *ends, values[low], values[high], choice.old.value))
+    return bars
+
+
+# ------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True, eq=False)
+class _Parameter:
+    """A parameter, and the CPDs in which it is lowered and raised.
+
+    The attribute `index` is its place in the table or in an array of the CPD.
+    """
+
+    name: str
+    index: tuple[int, ...]
+    now: float
+    ends: tuple[float, float]
+    cpds: tuple[CPD, CPD]
+
+
+def _by_parameters(
+    model: Model, target: Discrete, code: int, evidence: EvidenceLike, spread: float, n: int
+) -> tuple[list[Bar], str]:
+    found, others = [], 0
+    for label, network, rebuilt in _networks(model):
+        relevant = _relevant(network, target, evidence)
+        if isinstance(model, BayesianNetwork):
+            network = network.restricted(relevant)  # the same posterior from fewer tables
+        for cpd in network.cpds:
+            if cpd.variable in relevant:
+                if isinstance(cpd, (TableCPD, GaussianCPD)):
+                    found += [(p, label, network, rebuilt) for p in _parameters(cpd, spread)]
+                else:
+                    others += 1
+    if not found:
+        raise UnsupportedModelError(
+            f"No table and no Gaussian bears on {target.name!r}: there is no parameter to vary. "
+            "by='findings' varies the findings."
+        )
+    remarks = [f"{others} distributions of other kinds were not varied."] if others else []
+    total, kept = len(found), max(4 * n, _MANY_ENTRIES)
+    if total > kept and isinstance(model, BayesianNetwork) and model.compiled is not None:
+        slopes = model.sensitivity(target.name, target.states[code], evidence).covaried
+        found.sort(key=lambda item: -_width(item[0], slopes))
+        found = found[:kept]
+        remarks.append(
+            f"Of {total:,} parameters, the {kept} of the largest derivatives were varied."
+        )
+    if len(found) > _MAX_PARAMETERS:
+        raise UnsupportedModelError(
+            f"{total:,} parameters bear on {target.name!r}, more than {_MAX_PARAMETERS:,}: observe "
+            "more, or vary the findings (by='findings')."
+        )
+    bars = [_bar(*item, target, code, evidence) for item in found]
+    return bars, " ".join(remarks)
+
+
+def _width(parameter: _Parameter, slopes: Mapping[Name, NDArray[Any]]) -> float:
+    """Return by how much a posterior moves with a probability of a table, to first order."""
+    slope = slopes[parameter.cpds[0].variable.name][parameter.index]
+    return abs(float(slope)) * (parameter.ends[1] - parameter.ends[0])
+
+
+def _networks(model: Model) -> Iterator[tuple[str, BayesianNetwork, Any]]:
+    """Yield the networks of a model, each with a label and a function that replaces it."""
+    if isinstance(model, BayesianNetwork):
+        yield "", model, lambda network: network
+    elif isinstance(model, WeightedNetwork):
+        yield "", model.network, lambda network: WeightedNetwork(
+            network, model.target.name, model.exponents, bias=model.bias,
+            prior_exponent=model.prior_exponent, domain=model.domain,
+        )  # fmt: skip
+    elif isinstance(model, (NetworkMixture, PosteriorAverage)):
+        for i, member in enumerate(model.networks):
+            for label, network, rebuilt in _networks(member):
+                place = f"network {i}, {label}" if label else f"network {i}"
+                yield place, network, _Replaced(model, i, rebuilt)
+    else:
+        raise UnsupportedModelError(
+            f"{type(model).__name__} has factors, not distributions, so that there are no "
+            "probabilities to vary: see sensitivity, or by='findings'."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Replaced:
+    """A function that returns an ensemble with another network in one place."""
+
+    model: Ensemble
+    place: int
+    rebuilt: Any
+
+    def __call__(self, network: BayesianNetwork) -> Model:
+        networks = list(self.model.networks)
+        networks[self.place] = self.rebuilt(network)
+        if isinstance(self.model, PosteriorAverage):
+            ratios = self.model.prior_ratios
+            first = self.model.variables
+            return PosteriorAverage(networks, self.model.weights, first=first, prior_ratios=ratios)
+        return NetworkMixture(networks, self.model.weights)
+
+
+def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike) -> set[Any]:
+    above = {cpd.variable: cpd.parents for cpd in network.cpds}
+    known = [v for v in network.variables if v.name in as_mapping(evidence)]
+    own = [network.variable(target.name)] if target.name in network else []
+    return ancestral_set(above, [*own, *known])
+
+
+def _bar(
+    parameter: _Parameter,
+    label: str,
+    network: BayesianNetwork,
+    rebuilt: Any,
+    target: Discrete,
+    code: int,
+    evidence: EvidenceLike,
+) -> Bar:
+    found = []
+    for cpd in parameter.cpds:
+        cpds = [cpd if own.variable == cpd.variable else own for own in network.cpds]
+        changed = rebuilt(BayesianNetwork(cpds, order=network.variables))
+        found.append(float(changed.query(target.name, evidence).probabilities[code]))
+    name = f"{parameter.name} ({label})" if label else parameter.name
+    (low, at_low), (high, at_high) = sorted(zip(found, parameter.ends, strict=True))
+    return Bar(name, low, high, at_low, at_high, parameter.now)
+
+
+def _parameters(cpd: TableCPD | GaussianCPD, spread: float) -> Iterator[_Parameter]:
+    if isinstance(cpd, TableCPD):
+        yield from _of_table(cpd, spread)
+    else:
+        yield from _of_gaussian(cpd, spread)
+
+
+def _of_table(cpd: TableCPD, spread: float) -> Iterator[_Parameter]:
+    shares = cpd.values
+    n = shares.shape[-1]
+    for index in np.ndindex(shares.shape):
+        now = float(shares[index])
+        # Of two states one moves with the other; zeros and ones are logical, not estimated.
+        if not 0 < now < 1 or (n == 2 and index[-1] == 0):
+            continue
+        ends = now * (1.0 - spread), min(now * (1.0 + spread), 1.0)
+        cpds = tuple(_with_probability(cpd, index, end) for end in ends)
+        yield _Parameter(_entry(cpd.scope, index), index, now, ends, (cpds[0], cpds[1]))
+
+
+def _with_probability(cpd: TableCPD, index: tuple[int, ...], value: float) -> TableCPD:
+    """Return a table in which one probability has another value, others change in proportion."""
+    table = cpd.values.copy()
+    row = table[index[:-1]]
+    row *= (1.0 - value) / (1.0 - row[index[-1]])
+    row[index[-1]] = value
+    return TableCPD(cpd.variable, table, cpd.parents)
+
+
+def _entry(scope: Sequence[Any], index: Sequence[int]) -> str:
+    parts = [f"{v.name}={_state(v, code)}" for v, code in zip(scope, index, strict=True)]
+    given = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
+    return f"P({parts[-1]}{given})"
+
+
+def _state(variable: Discrete, code: int) -> str:
+    """Return a state as text that no other state of the variable has."""
+    return texts(variable.states, _LONGEST_STATE)[code]
+
+
+def _of_gaussian(cpd: GaussianCPD, spread: float) -> Iterator[_Parameter]:
+    for index in np.ndindex(cpd.mean.shape):
+        states = zip(cpd.discrete_parents, index, strict=True)
+        given = ", ".join(f"{v.name}={_state(v, code)}" for v, code in states)
+        where = f"{cpd.variable.name} | {given}" if given else str(cpd.variable.name)
+        mean, sd = float(cpd.mean[index]), math.sqrt(float(cpd.variance[index]))
+        what = "intercept" if cpd.continuous_parents else "mean"
+        yield _varied(cpd, f"{what} of {where}", "mean", index, mean, (-spread * sd, spread * sd))
+        ends = (sd * (1.0 - spread)) ** 2 - sd**2, (sd * (1.0 + spread)) ** 2 - sd**2
+        yield _varied(cpd, f"variance of {where}", "variance", index, sd**2, ends)
+        for i, parent in enumerate(cpd.continuous_parents):
+            slope = float(cpd.coefficients[(*index, i)])
+            ends = (-spread * abs(slope), spread * abs(slope))
+            name = f"slope of {where} on {parent.name}"
+            yield _varied(cpd, name, "coefficients", (*index, i), slope, ends)
+
+
+def _varied(
+    cpd: GaussianCPD,
+    name: str,
+    array: str,
+    index: tuple[int, ...],
+    now: float,
+    by: tuple[float, float],
+) -> _Parameter:
+    found = []
+    for step in by:
+        numbers: Mapping[str, NDArray[Any]] = {k: v.copy() for k, v in cpd.to_arrays().items()}
+        numbers[array][index] = now + step
+        found.append(GaussianCPD(cpd.variable, parents=cpd.parents, **numbers))
+    return _Parameter(name, index, now, (now + by[0], now + by[1]), (found[0], found[1]))

@@ -1,0 +1,100 @@
+"""Tornado charts: the posterior at both ends of each parameter and of each finding."""
+
+import numpy as np
+import pytest
+from oracle import Oracle, random_network
+
+import bayesgraph as bg
+from bayesgraph.errors import DataError, UnsupportedModelError
+
+
+def mixed():
+    c, x, y = bg.Discrete("c", ["no", "yes"]), bg.Continuous("x"), bg.Continuous("y")
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(c, [0.7, 0.3]),
+            bg.GaussianCPD(x, [0.0, 1.0], [1.0, 2.0], [c]),
+            bg.GaussianCPD(y, [0.0, 0.5], 1.0, [c, x], [[0.3], [0.8]]),
+            bg.TableCPD(bg.Discrete("z", ["a", "b"]), [[0.5, 0.5], [0.1, 0.9]], [c]),
+        ]
+    )
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("seed", range(6))
+def test_bars_of_probabilities_equal_networks_with_other_tables(seed):
+    net = random_network(seed + 3, n_discrete=4, zeros=0.0)
+    target = net.variables[0]
+    if target.cardinality < 2:
+        return
+    found = net.tornado(target.name, target.states[0], spread=0.2, n=50)
+    widths = [bar.width for bar in found.bars]
+    assert widths == sorted(widths, reverse=True)
+    slopes = net.sensitivity(target.name, target.states[0])
+    for bar in found.bars:
+        assert bar.low <= found.posterior + 1e-12
+        assert bar.high >= found.posterior - 1e-12
+    # Without evidence the probability is linear in each parameter.
+    expected = []
+    for name, table in slopes.covaried.items():
+        values = net[name].values
+        ends = np.minimum(1.2 * values, 1.0) - 0.8 * values
+        width = np.abs(table) * np.where((values > 0) & (values < 1), ends, 0.0)
+        expected += width[..., 1 if values.shape[-1] == 2 else 0 :].ravel().tolist()
+    known = sorted((w for w in expected if w > 1e-12), reverse=True)
+    assert [w for w in widths if w > 1e-12] == pytest.approx(known[:50], abs=1e-12)
+
+
+def test_bars_of_gaussians_equal_enumeration():
+    net = mixed()
+    evidence = {"x": 0.4, "y": 0.9}
+    found = net.tornado("c", "yes", evidence, n=50)
+    assert found.posterior == pytest.approx(Oracle.of(net).posterior(["c"], evidence)[1])
+    names = {bar.name: bar for bar in found.bars}
+    assert len(names) == 1 + 4 + 6
+    bar = names["slope of y | c=yes on x"]
+    ends = []
+    for slope in (0.72, 0.88):
+        cpd = bg.GaussianCPD(net.variable("y"), [0.0, 0.5], 1.0, net["y"].parents, [[0.3], [slope]])
+        changed = bg.BayesianNetwork([net["c"], net["x"], cpd])
+        ends.append(Oracle.of(changed).posterior(["c"], evidence)[1])
+    assert (bar.low, bar.high) == pytest.approx((min(ends), max(ends)), abs=1e-12)
+    assert "variance of x | c=no" in names
+
+
+def test_bars_of_findings_have_the_extremes_over_all_values():
+    net = mixed()
+    found = net.tornado("c", "yes", {"x": 0.4, "z": "a"}, by="findings")
+    bars = {bar.name: bar for bar in found.bars}
+    ends = [net.query("c", {"x": 0.4, "z": state})["yes"] for state in "ab"]
+    assert (bars["z"].low, bars["z"].high) == pytest.approx((min(ends), max(ends)))
+    assert bars["x"].high == pytest.approx(
+        net.query("c", {"x": bars["x"].at_high, "z": "a"})["yes"]
+    )
+
+
+def test_what_cannot_be_varied():
+    net = mixed()
+    with pytest.raises(DataError, match="by="):
+        net.tornado("c", "yes", by="arcs")
+    with pytest.raises(DataError, match="spread"):
+        net.tornado("c", "yes", spread=0.0)
+    with pytest.raises(UnsupportedModelError, match="by='findings'"):
+        net.to_factor_graph().tornado("c", "yes", {"z": "a", "x": 0.0, "y": 0.0})
+
+
+def test_the_figure_has_a_bar_for_each_parameter():
+    pytest.importorskip("matplotlib")
+    figure = mixed().tornado("c", "yes", {"x": 0.4}, n=6).plot(max_bars=4, title="$x$")
+    (axes,) = figure.axes
+    assert len(axes.get_yticklabels()) == 4
+    assert axes.get_title(loc="left") == "$x$"
+    with pytest.raises(DataError, match="max_bars"):
+        mixed().tornado("c", "yes").plot(max_bars=0)
+    values = np.repeat(["no", "yes"], 40)
+    table = {"c": values, "z": np.where(values == "no", "a", "b")}
+    drift = bg.table_drift(
+        mixed(), table, {k: v[::-1] for k, v in table.items()} | {"z": ["b"] * 80}
+    )
+    (axes,) = drift.plot(max_families=2).axes
+    assert len(axes.get_yticklabels()) == 2
