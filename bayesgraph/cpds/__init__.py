@@ -7,6 +7,7 @@ from bayesgraph.cpds.base import CPD, Combination
 from bayesgraph.cpds.histogram import HistogramCPD
 from bayesgraph.cpds.joint_gaussian import JointGaussianCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.cpds.parameter_posterior import ParameterPosterior
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
 from bayesgraph.cpds.table import TableCPD
@@ -20,6 +21,7 @@ __all__ = [
     "GaussianPlate",
     "HistogramCPD",
     "JointGaussianCPD",
+    "ParameterPosterior",
     "Plate",
     "Split",
     "TableCPD",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -13,6 +14,7 @@ from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD
 from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.cpds.parameter_posterior import mean_covariance
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
@@ -69,10 +71,15 @@ class GaussianPlate(DensityCPD):
 
     def singles(self) -> tuple[CPD, ...]:
         """Return a GaussianCPD for each child; see CPD."""
-        return tuple(
+        found = tuple(
             GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
             for i, child in enumerate(self._children)
         )
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(found):
+                own = self.parameter_posterior.of_child(i)
+                cpd.parameter_posterior = replace(own, covariance=mean_covariance(own.rows))
+        return found
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
@@ -141,10 +148,14 @@ class TablePlate(Plate):
 
     def singles(self) -> tuple[CPD, ...]:
         """Return a TableCPD for each child; see CPD."""
-        return tuple(
+        found = tuple(
             TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)
             for i, child in enumerate(self._children)
         )
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(found):
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
+        return found
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         kernels.add_states(out, evidence.matrix(self._children), self.start[:-1], self._log_table)
