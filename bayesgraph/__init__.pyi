@@ -42,6 +42,7 @@ from .cpds import GaussianCPD as GaussianCPD
 from .cpds import GaussianPlate as GaussianPlate
 from .cpds import HistogramCPD as HistogramCPD
 from .cpds import JointGaussianCPD as JointGaussianCPD
+from .cpds import ParameterPosterior as ParameterPosterior
 from .cpds import Plate as Plate
 from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
@@ -119,6 +120,8 @@ from .statistics import CountSource as CountSource
 from .statistics.sketches import GaussianSummary as GaussianSummary
 from .statistics.sketches import GKSummary as GKSummary
 from .statistics.sketches import PiDSummary as PiDSummary
+from .uncertainty import CredibleIntervals as CredibleIntervals
+from .uncertainty import CredibleMarginals as CredibleMarginals
 from .variables import Binned as Binned
 from .variables import Continuous as Continuous
 from .variables import Count as Count

@@ -22,6 +22,9 @@ _FUNCTIONS = {
     "fit_network": "bayesgraph.learning.fit:fit_network",
     "contributions": "bayesgraph.explain:contributions",
     "top_items": "bayesgraph.explain:top_items",
+    "credible_intervals": "bayesgraph.uncertainty:credible_intervals",
+    "conformalize": "bayesgraph.classifiers.conformal:conformalize",
+    "prediction_sets": "bayesgraph.classifiers.conformal:prediction_sets",
     "frame": "bayesgraph.encoding.frames:to_frame",
     "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
@@ -42,6 +45,6 @@ _FUNCTIONS = {
 }
 
 
-def call(method: str, *args: Any, **kwargs: Any) -> Any:
+def call(method: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call the function that implements a method, given by its name in the table of functions."""
     return pkgutil.resolve_name(_FUNCTIONS[method])(*args, **kwargs)

@@ -35,7 +35,7 @@ LAYERS = [
     {"inference"},
     {"cpds"},
     {"models"},
-    {"explain"},
+    {"explain", "uncertainty"},
     {"encoding", "statistics", "discretize"},
     {"causal", "independence"},
     {"datasets", "families"},
