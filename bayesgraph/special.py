@@ -27,11 +27,6 @@ def ndtr(x: Any) -> Any:
     return scipy.special.ndtr(x)
 
 
-def ndtri(p: Any) -> Any:
-    """Return the quantile p of the standard normal distribution."""
-    return scipy.special.ndtri(p)
-
-
 def polygamma(n: int, x: Any) -> Any:
     """Return the n-th derivative of the digamma function."""
     return scipy.special.polygamma(n, x)

@@ -257,7 +257,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         cv : int or splitter, optional
             None for rows that the classifier was *not* fitted on: split conformal prediction. A
             number of folds, such as 10, for those that it was fitted on: cross-conformal
-            prediction, which fits a copy of the classifier to the rows outside each fold.
+            prediction, which fits a copy of the classifier to the rows outside each fold, all of
+            which count alike.
         by_class : bool
             Whether to calibrate each class by its own rows, so that the sets have their coverage
             among the rows of each class; it takes more rows.
@@ -279,7 +280,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = bg.NaiveBayesClassifier().fit(X, y).conformalize(X, y, cv=10)
-        >>> clf.predict_set(X[[0, 77, 133]], coverage=0.95).astype(int)
+        >>> clf.predict_set(X[[0, 77, 133]], coverage=0.98).astype(int)
         array([[1, 0, 0],
                [0, 1, 1],
                [0, 1, 1]])

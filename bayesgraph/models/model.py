@@ -753,9 +753,9 @@ class Model(ABC):
             Posterior probability of each interval, with as much of the rest below it as above.
         method : {"draws", "delta"}
             * "draws": quantiles of the answers of models whose parameters are drawn.
-            * "delta": normal intervals of the log odds, by the derivatives of the answers with
-              respect to all tables; only for networks of tables. It also says which distributions
-              the uncertainty comes from.
+            * "delta": quantiles of beta distributions with the variances of the answers to first
+              order, by derivatives with respect to all tables; only for networks of tables. It also
+              says which distributions the uncertainty comes from.
         draws : int
         min_rows : float, optional
             A `FewRowsWarning` names the posteriors that are known less well than a proportion from
@@ -787,7 +787,7 @@ class Model(ABC):
         >>> found = net.credible_intervals("rain", {"wet": "yes"}, method="delta")
         >>> low, high = found["yes"].low, found["yes"].high
         >>> f"{low:.2f} to {high:.2f}, as from {found.rows:.1f} rows"
-        '0.20 to 0.86, as from 4.3 rows'
+        '0.17 to 0.91, as from 3.8 rows'
         """
         found: CredibleIntervals | CredibleMarginals = late_methods.call(
             "credible_intervals",

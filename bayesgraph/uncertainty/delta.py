@@ -25,7 +25,7 @@ from bayesgraph.inference.contract import Case
 from bayesgraph.inference.programs import Relevance
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.special import ndtri
+from bayesgraph.special import betaincinv
 from bayesgraph.uncertainty.parameters import posterior_of
 from bayesgraph.uncertainty.results import Source, Spread
 from bayesgraph.variables import Discrete
@@ -33,6 +33,8 @@ from bayesgraph.variables import Discrete
 # Maximum number of entries of all cliques together, times the states of a batch.
 _MAX_ENTRIES = 2**21
 _MAX_SOURCES = 10
+# Smallest strength of a beta distribution, in rows.
+_LEAST_STRENGTH = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +83,8 @@ def delta_spread(
 ) -> tuple[Spread, list[Source]] | None:
     """Return the spread of the probabilities of one question after the other, and its sources.
 
-    The sources are those of the first question. Intervals are symmetric for the log odds. The
-    result is None if the evidence is impossible.
+    The sources are those of the first question. Intervals are of beta distributions, as in Van
+    Allen et al. The result is None if the evidence is impossible.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def delta_spread(
             if alone:
                 shares[f] = shares[f] + parts.sum(axis=0)
     sources = _sources(families, shares, float(variance.sum())) if alone else []
-    low, high = _logit_interval(flat, variance, coverage)
+    low, high = _beta_interval(flat, variance, coverage)
     return Spread(flat, flat, low, high, variance), sources
 
 
@@ -150,7 +152,7 @@ def _families(
             assert isinstance(cpd, TableCPD)
             index = tuple(case.hard.get(v, slice(None)) for v in numbers)
             found.append(_Family(cpd, index, factor))
-    soft = [Factor.from_log([tables.variables[v]], x[None]) for v, x in case.soft.items()]
+    soft = [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in sorted(case.soft)]
     return found, soft
 
 
@@ -203,15 +205,13 @@ def _sources(families: Sequence[_Family], shares: Sequence[Floats], total: float
     return sorted(found, key=lambda source: -source.share)[:_MAX_SOURCES]
 
 
-def _logit_interval(p: Floats, variance: Floats, coverage: float) -> tuple[Floats, Floats]:
-    """Return intervals of probabilities that are symmetric for their log odds.
-
-    The standard deviation of log(p / (1 - p)) is that of p divided by p (1 - p).
-    """
-    inside = (p > 0.0) & (p < 1.0)
-    q = np.where(inside, p, 0.5)
-    half = ndtri((1.0 + coverage) / 2.0) * np.sqrt(variance) / (q * (1.0 - q))
-    odds = np.log(q) - np.log1p(-q)
-    ends = (1.0 / (1.0 + np.exp(-np.clip(odds + sign * half, -700, 700))) for sign in (-1, 1))
-    low, high = (np.where(inside, end, p) for end in ends)
+def _beta_interval(p: Floats, variance: Floats, coverage: float) -> tuple[Floats, Floats]:
+    """Return the quantiles of beta distributions with these means and variances."""
+    uncertain = (variance > 0.0) & (p > 0.0) & (p < 1.0)
+    q, spread = np.where(uncertain, p, 0.5), np.where(uncertain, variance, 0.01)
+    # To first order the variance may exceed that of a state which is either certain or impossible.
+    strength = np.maximum(q * (1.0 - q) / spread - 1.0, _LEAST_STRENGTH)
+    tail = (1.0 - coverage) / 2.0
+    ends = (betaincinv(strength * q, strength * (1.0 - q), x) for x in (tail, 1.0 - tail))
+    low, high = (np.where(uncertain, end, p) for end in ends)
     return low, high

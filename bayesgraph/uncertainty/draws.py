@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
-from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.errors import MemoryLimitError, UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture, Posterior
@@ -21,7 +21,13 @@ from bayesgraph.inference import execution_kernels as kernels
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import All, Case, Joint
 from bayesgraph.inference.junction import Program
-from bayesgraph.inference.memory import borrow, give_back
+from bayesgraph.inference.memory import (
+    BYTES,
+    borrow,
+    default_memory_limit,
+    format_bytes,
+    give_back,
+)
 from bayesgraph.inference.normalise import normalised
 from bayesgraph.inference.table_solvers import program_of
 from bayesgraph.models.model import Model
@@ -64,6 +70,13 @@ def table_answers(
             compiled, question, case.pattern, memory_limit=memory_limit, compress=True
         ),
     )
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    if BYTES * n * program.n_result > limit:
+        raise MemoryLimitError(
+            f"{n:,} draws of {program.n_result:,} probabilities take "
+            f"{format_bytes(BYTES * n * program.n_result)}; the limit is {format_bytes(limit)}. "
+            "Ask for fewer draws, name the targets, or raise memory_limit."
+        )
     factors = program.tree.factors
     chosen = np.flatnonzero((factors < len(compiled.tables)) & (program.tree.home >= 0))
     cpds = {cpd.variable.name: cpd for cpd in model.cpds if isinstance(cpd, TableCPD)}

@@ -570,6 +570,11 @@ def test_what_is_wrong_is_said(options, error, match):
         rainy().credible_intervals(**{"targets": "rain", **options})
 
 
+def test_draws_that_take_too_much_memory_are_refused():
+    with pytest.raises(bg.errors.MemoryLimitError, match=r"10,000 draws .* 160 kB"):
+        rainy().credible_intervals("rain", draws=10_000, memory_limit=1e5)
+
+
 def test_joint_posteriors_with_numbers_are_refused():
     with pytest.raises(UnsupportedModelError, match="one continuous"):
         mixed().credible_intervals(["kind", "x"])
