@@ -6,6 +6,9 @@ python benchmarks/bench_questions.py [--quick] [--json FILE]
 variable observed: a ratio of 0.83 is a fifth more time. States and evidence change from call to
 call, and the best of alternating rounds counts, in CPU seconds. "First query" includes cutting the
 network and preparing the query.
+
+"Intervals" are the credible intervals of all posteriors of a network that was fitted to 1,000 rows,
+drawing included, of which the peer is two warm ``marginals`` for each of the 1,000 draws.
 """
 
 from __future__ import annotations
@@ -104,6 +107,33 @@ def first(case: Case, rounds: int) -> Row:
     return Row(case.network, "do, first query", ours, peer, "the variable observed", peer / ours)
 
 
+def intervals(network: str, rounds: int) -> list[Row]:
+    """Return the rows of credible intervals of all posteriors, by both methods."""
+    known = load(network)
+    rows = known.sample(1000, random_state=0, frame="dict")
+    net = bg.BayesianNetwork.fit(known.graph, rows, variables=known.variables)
+    n = 1000
+    sides: dict[str, Callable[[], object]] = {
+        "warm": lambda: [net.marginals() for _ in range(2 * n)],
+        "draws": lambda: net.credible_intervals(draws=n),
+        "delta": lambda: net.credible_intervals(method="delta"),
+    }
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for side in sides.values():
+        side()
+    for _ in range(rounds):
+        for name, side in sides.items():
+            start = process_time()
+            side()
+            times[name].append(process_time() - start)
+    best = {name: min(taken) for name, taken in times.items()}
+    return [
+        Row(network, f"intervals, {name}", best[name], best["warm"], "2,000 warm marginals",
+            best["warm"] / best[name])
+        for name in ("draws", "delta")
+    ]  # fmt: skip
+
+
 def main() -> None:
     """Run all cases."""
     chosen = options(__doc__)
@@ -112,6 +142,8 @@ def main() -> None:
     for case in CASES:
         rows += [alternated(case, metric, rounds, n) for metric in ("do, query", "do, marginals")]
         rows.append(first(case, rounds))
+    for network in ("asia", "alarm", "hailfinder"):
+        rows += intervals(network, rounds)
     report(rows, chosen.json, ["numpy", "numba"])
 
 
