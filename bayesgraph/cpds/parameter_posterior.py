@@ -35,13 +35,16 @@ class ParameterPosterior:
         Rows and prior together, in rows. Of a table: the sum of the parameters of the Dirichlet
         distribution. Of a Gaussian: the degrees of freedom of its variance. 0 if nothing is known,
         infinite if the parameters are known.
-    covariance : ndarray, shape (*discrete parents' cardinalities, p + 1, p + 1), optional
-        Only of Gaussians with p continuous parents: covariance of the mean where all continuous
-        parents are zero and of the coefficients, divided by the variance of the child.
+    centre : ndarray, shape (*discrete parents' cardinalities, p), optional
+        Only of Gaussians with p continuous parents: the means of the parents. There the child's
+        mean and the coefficients are independent given the variance.
+    covariance : ndarray, shape (*discrete parents' cardinalities, p, p), optional
+        Covariance of the coefficients, divided by the variance of the child.
     """
 
     rows: Floats
     strength: Floats
+    centre: Floats | None = None
     covariance: Floats | None = None
 
     @classmethod
@@ -59,16 +62,14 @@ class ParameterPosterior:
         return ParameterPosterior(found.rows[..., 0], found.strength[..., 0])
 
     def chosen(self, mask: NDArray[np.bool_], other: ParameterPosterior) -> ParameterPosterior:
-        """Return the posterior with the values of `other` where `mask` is true; for no plate.
+        """Return the posterior with the values of `other` where `mask` is true.
 
-        The mask is along the last axis of `rows`, which `other` lacks.
+        The mask is along the last axis of `rows`, which `other` lacks. Neither is of a plate, or of
+        a CPD with continuous parents.
         """
         return ParameterPosterior(
             np.where(mask, other.rows[..., None], self.rows),
             np.where(mask, other.strength[..., None], self.strength),
-            None
-            if self.covariance is None or other.covariance is None
-            else np.where(mask[:, None, None], other.covariance[..., None, :, :], self.covariance),
         )
 
 
@@ -78,40 +79,6 @@ def _compact(values: Floats) -> Floats:
 
 def _children(values: Floats, places: Sequence[int]) -> Floats:
     return values[..., places] if values.shape[-1] > 1 else values
-
-
-def mean_covariance(rows: Floats) -> Floats:
-    """Return the covariance of a mean of rows, divided by the variance, shape (..., 1, 1).
-
-    A configuration without rows has the mean of others, which counts as one row.
-    """
-    return (1.0 / np.where(rows > 0, rows, 1.0))[..., None, None]
-
-
-def regression_covariance(rows: Floats, centre: Floats, squares: Floats) -> Floats:
-    """Return the covariance of intercept and coefficients, divided by the residual variance.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (...)
-    centre : ndarray, shape (..., p)
-        Means of the regressors.
-    squares : ndarray, shape (..., p, p)
-        Sums of products of the regressors' deviations from their means, with those of the prior.
-
-    Returns
-    -------
-    ndarray, shape (..., p + 1, p + 1)
-        The inverse of the sums of products of 1 and the regressors.
-    """
-    slopes = np.linalg.inv(squares)
-    link = -np.einsum("...ij,...j->...i", slopes, centre)
-    p = centre.shape[-1]
-    found = np.empty((*rows.shape, p + 1, p + 1))
-    found[..., 1:, 1:] = slopes
-    found[..., 0, 1:] = found[..., 1:, 0] = link
-    found[..., 0, 0] = mean_covariance(rows)[..., 0, 0] - np.sum(link * centre, axis=-1)
-    return found
 
 
 def draw_probabilities(
@@ -166,14 +133,14 @@ def draw_gaussians(
 ) -> tuple[Floats, Floats, Floats]:
     """Draw the parameters of linear Gaussians from a normal-inverse-gamma distribution.
 
-    The variance is drawn first, then mean and coefficients given the variance.
+    The variance is drawn first, then the mean at the centre and the coefficients.
 
     Parameters
     ----------
     mean, variance, coefficients
         As in GaussianCPD; the inverse of `variance` is the mean of the precision.
     posterior : ParameterPosterior
-        With a covariance, and positive strengths.
+        With positive strengths.
     n : int
     random : Generator
 
@@ -187,9 +154,24 @@ def draw_gaussians(
     share = random.chisquare(np.where(known, 1.0, dof), (n, *dof.shape)) / np.where(known, 1.0, dof)
     share = np.where(known, 1.0, np.maximum(share, _LEAST_SHARE))
     variances = variance / share
-    assert posterior.covariance is not None
-    root = np.linalg.cholesky(posterior.covariance)
-    normals = random.standard_normal((n, *root.shape[:-1]))
-    moved = np.einsum("...ij,...j->...i", root, normals) * np.sqrt(variances)[..., None]
-    moved = np.where(known[..., None], 0.0, moved)
-    return mean + moved[..., 0], variances, coefficients + moved[..., 1:]
+    scale = np.where(known, 0.0, np.sqrt(variances))
+    # A configuration without rows has the mean of others, which counts as one row.
+    rows = np.where(posterior.rows > 0, posterior.rows, 1.0)
+    means = mean + scale * random.standard_normal(scale.shape) / np.sqrt(rows)
+    if posterior.covariance is None or posterior.centre is None:
+        return means, variances, np.broadcast_to(coefficients, (n, *coefficients.shape))
+    normals = random.standard_normal((n, *coefficients.shape))
+    moved = np.einsum("...ij,...j->...i", _root(posterior.covariance), normals) * scale[..., None]
+    return means - np.sum(moved * posterior.centre, axis=-1), variances, coefficients + moved
+
+
+def _root(covariance: Floats) -> Floats:
+    """Return matrices whose product with their transposes is the covariance.
+
+    Rounding may leave covariances of collinear regressors indefinite.
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])

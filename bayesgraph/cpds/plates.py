@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -14,7 +13,6 @@ from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD
 from bayesgraph.cpds.density import DensityCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
-from bayesgraph.cpds.parameter_posterior import mean_covariance
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
@@ -77,8 +75,7 @@ class GaussianPlate(DensityCPD):
         )
         if self.parameter_posterior is not None:
             for i, cpd in enumerate(found):
-                own = self.parameter_posterior.of_child(i)
-                cpd.parameter_posterior = replace(own, covariance=mean_covariance(own.rows))
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
         return found
 
     def _add(self, evidence: Evidence, out: Floats) -> None:

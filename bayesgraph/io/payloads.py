@@ -75,7 +75,7 @@ STORED: dict[str, type[CPD]] = {
 }
 
 # The arrays of a `ParameterPosterior`.
-_OF_POSTERIOR = ("rows", "strength", "covariance")
+_OF_POSTERIOR = ("rows", "strength", "centre", "covariance")
 
 # Names in files of families whose children 0.1.0 did not check to be counts.
 _COUNTED = ("poisson", "negative_binomial")
@@ -234,9 +234,12 @@ def _decode_posterior(item: Any, cpd: CPD, arrays: ArrayReader) -> ParameterPost
     shapes = [lead]
     if cpd.takes_children:
         shapes = [(*lead, 1), (*lead, len(cpd.children))]
-    size = 1 + len(cpd.continuous_parents)
+    size = len(cpd.continuous_parents)
+    of_parents = {"centre": [(*lead, size)], "covariance": [(*lead, size, size)]}
+    if size and not of_parents.keys() <= found.keys():
+        raise ValueError(f"{cpd.title} lacks the covariance of its coefficients")
     for key, array in found.items():
-        allowed = [(*lead, size, size)] if key == "covariance" else shapes
+        allowed = of_parents.get(key, shapes)
         if array.shape not in allowed or np.isnan(array).any():
             raise ValueError(f"the {key} of {cpd.title} have the shape {array.shape}, or NaN")
     if (found["rows"] < 0).any() or (found["strength"] < 0).any():

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bayesgraph.cpds import CPD, GaussianCPD, ParameterPosterior, TableCPD
-from bayesgraph.cpds.parameter_posterior import regression_covariance
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES, family_of
@@ -232,12 +231,11 @@ def estimate_gaussian(
             f"Column {child.name!r} is constant in some configuration of its parents, and nothing "
             "smooths its variance of zero; give var_smoothing or shrinkage a positive value."
         )
-    posterior = None
-    if smoothing.has_posterior:
-        posterior = _gaussian_posterior(statistics.counts, mean, covariance, smoothing)
     if not above:
         cpd = GaussianCPD(child, mean[..., 0], own, parents)
-        cpd.parameter_posterior = posterior
+        cpd.parameter_posterior = _gaussian_posterior(
+            statistics.counts, mean, covariance, smoothing
+        )
         return cpd
     link = covariance[..., :-1, -1]
     try:
@@ -259,21 +257,26 @@ def estimate_gaussian(
         )
     intercept = mean[..., -1] - np.sum(slopes * mean[..., :-1], axis=-1)
     cpd = GaussianCPD(child, intercept, variance, parents, slopes)
-    cpd.parameter_posterior = posterior
+    cpd.parameter_posterior = _gaussian_posterior(statistics.counts, mean, covariance, smoothing)
     return cpd
 
 
 def _gaussian_posterior(
     rows: Floats, mean: Floats, covariance: Floats, smoothing: Smoothing
-) -> ParameterPosterior:
+) -> ParameterPosterior | None:
     """Return the posterior of a linear Gaussian, given those of parents and child together.
 
-    The rows of the prior count for the coefficients, but not for the mean.
+    The rows of the prior count for the coefficients, but not for the mean. The result is None if
+    the estimate is not the mean of a posterior.
     """
+    if not smoothing.has_posterior:
+        return None
     strength = smoothing.degrees_of_freedom(rows)
+    if mean.shape[-1] == 1:
+        return ParameterPosterior(rows, strength)
     weight = np.where(strength > 0, strength, 1.0)[..., None, None]
-    spread = regression_covariance(rows, mean[..., :-1], weight * covariance[..., :-1, :-1])
-    return ParameterPosterior(rows, strength, spread)
+    spread: Floats = np.asarray(np.linalg.inv(weight * covariance[..., :-1, :-1]), dtype=np.float64)
+    return ParameterPosterior(rows, strength, mean[..., :-1], spread)
 
 
 def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:

@@ -83,11 +83,13 @@ def test_a_regression_keeps_its_normal_equations():
     rows = mixed_rows()
     for code, state in enumerate("abc"):
         own = rows["kind"] == state
-        design = np.stack([np.ones(own.sum()), rows["x"][own]], axis=1)
+        x = rows["x"][own]
         found = posterior(net, "y")
         assert found.rows[code] == found.strength[code] == own.sum()
-        np.testing.assert_allclose(found.covariance[code], np.linalg.inv(design.T @ design))
-        np.testing.assert_allclose(posterior(net, "x").covariance[code], [[1 / own.sum()]])
+        np.testing.assert_allclose(found.centre[code], x.mean())
+        np.testing.assert_allclose(found.covariance[code], [[1 / ((x - x.mean()) ** 2).sum()]])
+        assert posterior(net, "x").rows[code] == own.sum()
+        assert posterior(net, "x").covariance is None
     shrunk = bg.BayesianNetwork.fit(arcs, rows, smoothing=bg.Smoothing(ddof=1))
     np.testing.assert_array_equal(posterior(shrunk, "y").strength, found_rows(shrunk) + 19)
 
@@ -135,6 +137,7 @@ def test_files_keep_posteriors(tmp_path):
             np.testing.assert_array_equal(own.strength, other.strength)
             assert (own.covariance is None) == (other.covariance is None)
             if own.covariance is not None:
+                np.testing.assert_array_equal(own.centre, other.centre)
                 np.testing.assert_array_equal(own.covariance, other.covariance)
     clf.save(tmp_path / "clf.bayesgraph")
     found = bg.load(tmp_path / "clf.bayesgraph").credible_intervals(draws=20)
@@ -146,6 +149,7 @@ def test_a_file_with_an_impossible_posterior_is_refused(tmp_path):
         bg.ParameterPosterior(np.zeros(3), np.ones(3)),
         bg.ParameterPosterior(np.array([-1.0, 1.0]), np.ones(2)),
         bg.ParameterPosterior(np.ones(2), np.array([np.nan, 1.0])),
+        bg.ParameterPosterior(np.ones(2), np.ones(2), np.ones((2, 1)), np.ones((2, 1, 1))),
     ):
         net = rainy()
         net["wet"].parameter_posterior = wrong
@@ -191,13 +195,29 @@ def test_draws_of_a_regression_have_its_covariance():
     cpd = mixed()["y"]
     arrays, random = (cpd.mean, cpd.variance, cpd.coefficients), np.random.default_rng(0)
     mean, variance, slopes = draw_gaussians(*arrays, cpd.parameter_posterior, 20_000, random)
-    dof = cpd.parameter_posterior.strength
+    known = cpd.parameter_posterior
+    dof = known.strength
     for code in range(3):
         both = np.stack([mean[:, code], slopes[:, code, 0]])
-        expected = cpd.parameter_posterior.covariance[code] * cpd.variance[code]
-        expected = expected * dof[code] / (dof[code] - 2)
+        # The normal equations of intercept and slope, shrinkage included.
+        n, m, squares = known.rows[code], known.centre[code, 0], 1 / known.covariance[code, 0, 0]
+        expected = np.linalg.inv([[n, n * m], [n * m, squares + n * m * m]])
+        expected *= cpd.variance[code] * dof[code] / (dof[code] - 2)
         np.testing.assert_allclose(np.cov(both), expected, rtol=0.05)
         assert np.mean(1 / variance[:, code]) == pytest.approx(1 / cpd.variance[code], rel=0.02)
+
+
+def test_a_regression_on_numbers_far_from_zero_has_intervals():
+    random = np.random.default_rng(0)
+    u = random.normal(size=50)
+    for shift in (0.0, 1e6, 1e9):
+        rows = {"u": u + shift, "v": u + shift, "y": u + random.normal(size=50)}
+        net = bg.BayesianNetwork.fit([("u", "y"), ("v", "y")], rows)
+        evidence = {"u": shift + 1.0, "v": shift + 1.0}
+        found = net.credible_intervals("y", evidence, draws=100)["mean"]
+        assert np.isfinite(found).all()
+        if shift < 1e9:  # with nine digits taken, the coefficients have few left
+            assert 0.3 < found.high - found.low < 1.2
 
 
 def test_dirichlet_draws_have_their_moments_however_weak():
