@@ -54,6 +54,7 @@ from .cpds import JointGaussianCPD as JointGaussianCPD
 from .cpds import LogisticCPD as LogisticCPD
 from .cpds import NoisyMaxCPD as NoisyMaxCPD
 from .cpds import NoisyOrCPD as NoisyOrCPD
+from .cpds import ParameterPosterior as ParameterPosterior
 from .cpds import Plate as Plate
 from .cpds import Split as Split
 from .cpds import TableCPD as TableCPD
@@ -143,6 +144,8 @@ from .statistics import CountSource as CountSource
 from .statistics.sketches import GaussianSummary as GaussianSummary
 from .statistics.sketches import GKSummary as GKSummary
 from .statistics.sketches import PiDSummary as PiDSummary
+from .uncertainty import CredibleIntervals as CredibleIntervals
+from .uncertainty import CredibleMarginals as CredibleMarginals
 from .variables import Binned as Binned
 from .variables import Continuous as Continuous
 from .variables import Count as Count

@@ -1,4 +1,4 @@
-"""Checks of common arguments: whole numbers, random states and sparse matrices."""
+"""Checks of common arguments: whole numbers, shares, random states and sparse matrices."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
     if value < minimum:
         raise DataError(f"{name} is a number of {of}, {minimum} or more; got {value!r}.")
     return int(value)
+
+
+def check_coverage(coverage: Any) -> None:
+    """Raise a DataError unless a coverage is a number between 0 and 1."""
+    if not isinstance(coverage, (int, float, np.number)) or not 0.0 < coverage < 1.0:
+        raise DataError(f"coverage= is a share between 0 and 1, such as 0.9; got {coverage!r}.")
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

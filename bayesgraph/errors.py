@@ -121,6 +121,10 @@ class ImpossibleEvidenceWarning(BayesGraphWarning):
     """Rows of a batch have probability zero; their posterior is replaced by the prior."""
 
 
+class FewRowsWarning(BayesGraphWarning):
+    """A posterior rests on fewer rows than were asked for."""
+
+
 class NotConvergedWarning(BayesGraphWarning):
     """An iteration stopped before it had converged."""
 

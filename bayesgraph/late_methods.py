@@ -28,6 +28,9 @@ _FUNCTIONS = {
     "next_question": "bayesgraph.asking.ranking:next_question",
     "questionnaire": "bayesgraph.asking.questionnaire:questionnaire",
     "next_question_rows": "bayesgraph.asking.by_rows:next_question_rows",
+    "credible_intervals": "bayesgraph.uncertainty:credible_intervals",
+    "conformalize": "bayesgraph.classifiers.conformal:conformalize",
+    "prediction_sets": "bayesgraph.classifiers.conformal:prediction_sets",
     "frame": "bayesgraph.encoding.frames:to_frame",
     "query_rows": "bayesgraph.encoding:query_rows",
     "log_likelihood": "bayesgraph.encoding:log_likelihood",
@@ -59,7 +62,7 @@ _FUNCTIONS = {
 }
 
 
-def call(method: str, *args: Any, **kwargs: Any) -> Any:
+def call(method: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call the function that implements a method, given by its name in the table of functions."""
     return _function(method)(*args, **kwargs)
 

@@ -35,7 +35,7 @@ LAYERS = [
     {"inference"},
     {"cpds"},
     {"models"},
-    {"explain"},
+    {"explain", "uncertainty"},
     {"encoding", "statistics", "discretize"},
     {"asking", "causal", "compare", "independence", "profiles", "what_if"},
     {"datasets", "families"},

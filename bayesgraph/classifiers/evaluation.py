@@ -243,14 +243,14 @@ def evaluate(
         y = labels
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
-    folds = _folds(labels, cv, random_state)
+    folds = folds_of(labels, cv, random_state)
     return [
         _evaluate(name, model, X, y, labels, folds, progress or (lambda _: None))
         for name, model in models.items()
     ]
 
 
-def _folds(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
+def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
     """Return for each fold the indices of the rows to fit on and of the rows to predict."""
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:

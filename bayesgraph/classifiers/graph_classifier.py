@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from bayesgraph import late_methods
+from bayesgraph.checks import check_coverage
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
@@ -244,6 +245,80 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         check_fitted(self, "network_")
         rule = DecisionRule.of(self.classes_, costs, abstain, min_probability)
         return rule.labels(self.classes_, self.predict_proba(X), abstained)
+
+    def conformalize(self, X: Any, y: Any, *, cv: Any = None, by_class: bool = False) -> Self:
+        """Calibrate the sets of `predict_set` by rows with known classes.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        y : array_like, shape (n_rows,)
+            The classes of the rows.
+        cv : int or splitter, optional
+            None for rows that the classifier was *not* fitted on: split conformal prediction. A
+            number of folds, such as 10, for those that it was fitted on: cross-conformal
+            prediction, which fits a copy of the classifier to the rows outside each fold, all of
+            which count alike.
+        by_class : bool
+            Whether to calibrate each class by its own rows, so that the sets have their coverage
+            among the rows of each class; it takes more rows.
+
+        Returns
+        -------
+        self
+            With the calibration as `calibration_`, which files do not keep, and which no longer
+            serves once the classifier has learned more rows.
+
+        Raises
+        ------
+        DataError
+            For a class that was not fitted, or an invalid `cv`.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = bg.NaiveBayesClassifier().fit(X, y).conformalize(X, y, cv=10)
+        >>> clf.predict_set(X[[0, 77, 133]], coverage=0.98).astype(int)
+        array([[1, 0, 0],
+               [0, 1, 1],
+               [0, 1, 1]])
+        """
+        check_fitted(self, "network_")
+        self.calibration_ = late_methods.call("conformalize", self, X, y, cv=cv, by_class=by_class)
+        return self
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Return the set of classes of each row that holds the true one with some probability.
+
+        The classifier has to be calibrated by `conformalize`. Of rows that are exchangeable with
+        those of the calibration, at least the share `coverage` has its class in its set, on average
+        over calibrations, whatever the model: split conformal prediction guarantees it, and
+        cross-conformal prediction the share ``2 coverage - 1``, and reaches `coverage` in practice.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        coverage : float
+            Between 0 and 1. With n calibration rows (of a class, if it is calibrated by itself),
+            sets of a coverage above n / (n + 1) have all classes.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows, n_classes)
+            Columns in the order of `classes_`. The most probable class is always in the set.
+
+        Raises
+        ------
+        DataError
+            If the classifier is not calibrated, or has learned since.
+        """
+        check_fitted(self, "network_")
+        check_coverage(coverage)
+        known = vars(self).get("calibration_")
+        sets: NDArray[np.bool_] = late_methods.call("prediction_sets", self, known, X, coverage)
+        return sets
 
     def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
         """Return the log odds of a class against another class, in nats, for each row.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
@@ -139,6 +139,35 @@ class ModelQuestions:
         options["memory_limit"] = memory_limit
         chosen = self.target_.name if targets is None else targets
         return model.query(chosen, self._given(evidence), **options)
+
+    def credible_intervals(
+        self,
+        targets: Targets | None = None,
+        evidence: EvidenceLike = None,
+        *,
+        do: Intervention = None,
+        coverage: float = 0.9,
+        method: Literal["draws", "delta"] = "draws",
+        draws: int = 1000,
+        min_rows: float | None = None,
+        random_state: RandomState = 0,
+        memory_limit: float | None = None,
+    ) -> Any:
+        """Return credible intervals of the class or of other variables given the evidence.
+
+        See `BayesianNetwork.credible_intervals`. For those of all variables ask `network_`.
+        """
+        return self._answering(Joint).credible_intervals(
+            self.target_.name if targets is None else targets,
+            self._given(evidence),
+            do=do,
+            coverage=coverage,
+            method=method,
+            draws=draws,
+            min_rows=min_rows,
+            random_state=random_state,
+            memory_limit=memory_limit,
+        )
 
     marginals = _forwarded(Model.marginals)
     most_probable = _forwarded(Model.most_probable)

@@ -11,6 +11,7 @@ from bayesgraph.cpds.joint_gaussian import JointGaussianCPD
 from bayesgraph.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.cpds.logistic import LogisticCPD
 from bayesgraph.cpds.noisy_max import NoisyMaxCPD, NoisyOrCPD
+from bayesgraph.cpds.parameter_posterior import ParameterPosterior
 from bayesgraph.cpds.plate import Plate
 from bayesgraph.cpds.plates import GaussianPlate, TablePlate
 from bayesgraph.cpds.table import TableCPD
@@ -29,6 +30,7 @@ __all__ = [
     "LogisticCPD",
     "NoisyMaxCPD",
     "NoisyOrCPD",
+    "ParameterPosterior",
     "Plate",
     "Split",
     "TableCPD",

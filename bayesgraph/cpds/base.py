@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds.description import Description
 from bayesgraph.cpds.item_counts import ItemTerms
+from bayesgraph.cpds.parameter_posterior import ParameterPosterior
 from bayesgraph.cpds.stacked_cpds import Adder
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import UnsupportedModelError
@@ -56,6 +57,9 @@ class CPD(Displayed, ABC):
         Constructor arguments that are also attributes: arrays of any other shape.
     optional_arrays : tuple of str
         Those of `other_arrays` that files leave out where they are empty.
+    parameter_posterior : ParameterPosterior or None
+        What the parameters rest on, if they were estimated by counting complete families. It is not
+        compared by ``==``.
     """
 
     variable: Variable
@@ -65,6 +69,7 @@ class CPD(Displayed, ABC):
     arrays: ClassVar[tuple[str, ...]] = ()
     other_arrays: ClassVar[tuple[str, ...]] = ()
     optional_arrays: ClassVar[tuple[str, ...]] = ()
+    parameter_posterior: ParameterPosterior | None = None
 
     @property
     def children(self) -> tuple[Variable, ...]:

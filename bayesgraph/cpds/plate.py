@@ -133,7 +133,11 @@ class Plate(CPD):
         """Return the plate of only the given children."""
         if len(children) == len(self._children):
             return self
-        return self._take([self._place[child] for child in children])
+        at = [self._place[child] for child in children]
+        found = self._take(at)
+        if self.parameter_posterior is not None:
+            found.parameter_posterior = self.parameter_posterior.of_children(at)
+        return found
 
     def singles(self) -> tuple[CPD, ...]:
         """Return a plate for each child; see CPD."""

@@ -70,10 +70,14 @@ class GaussianPlate(DensityCPD):
 
     def singles(self) -> tuple[CPD, ...]:
         """Return a GaussianCPD for each child; see CPD."""
-        return tuple(
+        found = tuple(
             GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
             for i, child in enumerate(self._children)
         )
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(found):
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
+        return found
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
@@ -151,10 +155,14 @@ class TablePlate(Plate):
 
     def singles(self) -> tuple[CPD, ...]:
         """Return a TableCPD for each child; see CPD."""
-        return tuple(
+        found = tuple(
             TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)
             for i, child in enumerate(self._children)
         )
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(found):
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
+        return found
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         kernels.add_states(out, evidence.matrix(self._children), self.start[:-1], self._log_table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import CPD, TableCPD, TablePlate
+from bayesgraph.cpds import CPD, ParameterPosterior, TableCPD, TablePlate
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Singles
@@ -36,7 +36,15 @@ def _estimate(
         values = _shares(counts + pull * towards, cards, towards)
     else:
         values = _shares(smoothing.weighted(counts, prior), cards, even)
-    return [TablePlate(discrete, values, [target])]
+    plate = TablePlate(discrete, values, [target])
+    if smoothing.has_posterior:
+        start = plate.start[:-1]
+        rows = np.add.reduceat(counts, start, axis=1)
+        added = np.add.reduceat(prior, start)
+        if smoothing.is_hierarchy:
+            added = np.array([smoothing.pull(n) for n in cards.tolist()])
+        plate.parameter_posterior = ParameterPosterior.of_plate(rows, rows + added)
+    return [plate]
 
 
 def _shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, GaussianPlate
+from bayesgraph.cpds import CPD, GaussianCPD, GaussianPlate, ParameterPosterior
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families.leaf_family import LeafFamily
@@ -65,7 +65,11 @@ def from_moments(
         return [_student(columns, target, moments, mean, ridge, towards, smoothing)]
     variance = smoothing.covariance(moments.count, moments.square, towards) + ridge
     _check_variance(columns, variance)
-    return [GaussianPlate(columns, mean, variance, [target])]
+    plate = GaussianPlate(columns, mean, variance, [target])
+    if smoothing.has_posterior:
+        strength = smoothing.degrees_of_freedom(moments.count)
+        plate.parameter_posterior = ParameterPosterior.of_plate(moments.count, strength)
+    return [plate]
 
 
 def _student(

@@ -194,7 +194,7 @@ def table_derivatives(
     tree = plan_tree(restricted, memory_limit=memory_limit)
     _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
-    factors = [_agreeing(tables, case, f) for f in range(len(tables))]
+    factors = [agreeing(tables, case, f) for f in range(len(tables))]
     factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
     scale = case.log_scale + tables.log_scale
     forest = Forest(tree, variables)
@@ -225,7 +225,7 @@ def table_derivatives(
     return [result[f] for f in range(n)], likelihoods, float(sum(masses)) + scale
 
 
-def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
+def agreeing(tables: Tables, case: Case, f: int) -> Factor:
     """Return the entries of table f that agree with the hard evidence, as a factor."""
     numbers, values = tables.table(f, logs=True)
     part = values[tuple(case.hard.get(v, slice(None)) for v in numbers)]

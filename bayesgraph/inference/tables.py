@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -134,6 +135,14 @@ class Tables:
             log_scales=peaks,
             log_values=scaled if lost else None,
         )
+
+    def with_values(self, values: Floats) -> Tables:
+        """Return tables of the same scopes with other entries, given one after the other."""
+        found = copy(self)
+        found.values, found._log_values = values, None
+        found.__dict__.pop("log_values", None)
+        found.__dict__["arrays"] = self.arrays._replace(values=values)
+        return found
 
     @property
     def nbytes(self) -> int:

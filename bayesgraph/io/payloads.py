@@ -21,6 +21,7 @@ from bayesgraph.cpds import (
     LogisticCPD,
     NoisyMaxCPD,
     NoisyOrCPD,
+    ParameterPosterior,
     TreeAverageCPD,
     TreeCPD,
 )
@@ -80,6 +81,9 @@ STORED: dict[str, type[CPD]] = {
     "logistic": LogisticCPD,
     "deterministic": DeterministicCPD,
 }
+
+# The arrays of a `ParameterPosterior`.
+_OF_POSTERIOR = ("rows", "strength", "centre", "covariance")
 
 # Names in files of families whose children 0.1.0 did not check to be counts.
 _COUNTED = ("poisson", "negative_binomial")
@@ -183,6 +187,22 @@ def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dic
             for key, array in cpd.to_arrays().items()
             if array.size or key not in cpd.optional_arrays
         },
+        **_encode_posterior(cpd.parameter_posterior, arrays),
+    }
+
+
+def _encode_posterior(
+    posterior: ParameterPosterior | None, arrays: ArrayWriter
+) -> dict[str, dict[str, Any]]:
+    if posterior is None:
+        return {}
+    found = {key: getattr(posterior, key) for key in _OF_POSTERIOR}
+    return {
+        "posterior": {
+            key: arrays.add(f"posterior.{key}", np.asarray(array, dtype=np.float64))
+            for key, array in found.items()
+            if array is not None
+        }
     }
 
 
@@ -210,7 +230,29 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
         # `encode_cpd` never writes a small array that the class would broadcast to a huge table.
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
-    return stored.from_arrays(children, parents, values)
+    cpd = stored.from_arrays(children, parents, values)
+    if "posterior" in item:  # files of 0.1.0 have none
+        cpd.parameter_posterior = _decode_posterior(item["posterior"], cpd, arrays)
+    return cpd
+
+
+def _decode_posterior(item: Any, cpd: CPD, arrays: ArrayReader) -> ParameterPosterior:
+    found = {key: arrays.take(item[key]) for key in _OF_POSTERIOR if key in item}
+    lead = tuple(p.cardinality for p in cpd.parents if isinstance(p, Discrete))
+    shapes = [lead]
+    if cpd.takes_children:
+        shapes = [(*lead, 1), (*lead, len(cpd.children))]
+    size = len(cpd.continuous_parents)
+    of_parents = {"centre": [(*lead, size)], "covariance": [(*lead, size, size)]}
+    if size and not of_parents.keys() <= found.keys():
+        raise ValueError(f"{cpd.title} lacks the covariance of its coefficients")
+    for key, array in found.items():
+        allowed = of_parents.get(key, shapes)
+        if array.shape not in allowed or np.isnan(array).any():
+            raise ValueError(f"the {key} of {cpd.title} have the shape {array.shape}, or NaN")
+    if (found["rows"] < 0).any() or (found["strength"] < 0).any():
+        raise ValueError(f"{cpd.title} rests on less than no rows")
+    return ParameterPosterior(**found)
 
 
 def variable_at(variables: Sequence[Variable], position: Any) -> Variable:

@@ -151,6 +151,9 @@ def expectation_maximization(
             "max_iter a larger number, or tol.",
             NotConvergedWarning,
         )
+    for block in network.blocks:
+        # Expected counts say more than the rows do: what was missing counts as observed.
+        block.parameter_posterior = None
     return BayesianNetwork(
         network.blocks,
         arc_scores=network.arc_scores,

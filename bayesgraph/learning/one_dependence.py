@@ -142,14 +142,18 @@ def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CP
     """
     if rare is None:
         return cpd
+    found = cpd
     if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
         values = np.where(rare[:, None], alone.values[:, None, :], cpd.values)
-        return TableCPD(cpd.variable, values, cpd.parents)
-    if isinstance(cpd, GaussianCPD) and isinstance(alone, GaussianCPD):
+        found = TableCPD(cpd.variable, values, cpd.parents)
+    elif isinstance(cpd, GaussianCPD) and isinstance(alone, GaussianCPD):
         mean = np.where(rare, alone.mean[:, None], cpd.mean)
         variance = np.where(rare, alone.variance[:, None], cpd.variance)
-        return GaussianCPD(cpd.variable, mean, variance, cpd.parents)
-    return cpd
+        found = GaussianCPD(cpd.variable, mean, variance, cpd.parents)
+    own, others = cpd.parameter_posterior, alone.parameter_posterior
+    if found is not cpd and own is not None and others is not None:
+        found.parameter_posterior = own.chosen(rare, others)
+    return found
 
 
 def aode(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds import CPD, GaussianCPD, ParameterPosterior, TableCPD
 from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES, family_of
@@ -149,7 +149,9 @@ def estimate_table(
     """
     counts = statistics.counts
     if child == target and not parents:
-        return TableCPD(child, class_prior(child, counts, priors, smoothing))
+        cpd = TableCPD(child, class_prior(child, counts, priors, smoothing))
+        cpd.parameter_posterior = _posterior_of_prior(child, counts, priors, smoothing)
+        return cpd
     if child == target and priors is not None:
         names = quoted(p.name for p in parents)
         raise DataError(
@@ -157,7 +159,9 @@ def estimate_table(
             "Leave priors= out or reverse the arcs."
         )
     kept = parents.index(target) if target in parents else None
-    return TableCPD(child, smoothing.table(counts, child, kept), parents)  # type: ignore[arg-type]
+    cpd = TableCPD(child, smoothing.table(counts, child, kept), parents)  # type: ignore[arg-type]
+    cpd.parameter_posterior = smoothing.table_posterior(counts, child)
+    return cpd
 
 
 def class_prior(
@@ -172,6 +176,18 @@ def class_prior(
     if isinstance(smoothing.alpha, Mapping) and target.name in smoothing.alpha:
         counts = smoothing.weighted(counts, smoothing.pseudo_counts(target, len(counts)))
     return shares(counts, 1.0 / target.cardinality)
+
+
+def _posterior_of_prior(
+    target: Discrete, counts: Floats, priors: Floats | None, smoothing: Smoothing
+) -> ParameterPosterior | None:
+    """Return the posterior of `class_prior`; a prior that was given is known."""
+    rows = counts.sum()
+    if priors is not None:
+        return ParameterPosterior(rows, np.array(np.inf))
+    if isinstance(smoothing.alpha, Mapping) and target.name in smoothing.alpha:
+        return smoothing.table_posterior(counts, target)
+    return ParameterPosterior(rows, rows) if smoothing.has_posterior else None
 
 
 def estimate_gaussian(
@@ -216,7 +232,11 @@ def estimate_gaussian(
             "smooths its variance of zero; give var_smoothing or shrinkage a positive value."
         )
     if not above:
-        return GaussianCPD(child, mean[..., 0], own, parents)
+        cpd = GaussianCPD(child, mean[..., 0], own, parents)
+        cpd.parameter_posterior = _gaussian_posterior(
+            statistics.counts, mean, covariance, smoothing
+        )
+        return cpd
     link = covariance[..., :-1, -1]
     try:
         slopes = np.linalg.solve(covariance[..., :-1, :-1], link[..., None])[..., 0]
@@ -236,7 +256,27 @@ def estimate_gaussian(
             "positive value."
         )
     intercept = mean[..., -1] - np.sum(slopes * mean[..., :-1], axis=-1)
-    return GaussianCPD(child, intercept, variance, parents, slopes)
+    cpd = GaussianCPD(child, intercept, variance, parents, slopes)
+    cpd.parameter_posterior = _gaussian_posterior(statistics.counts, mean, covariance, smoothing)
+    return cpd
+
+
+def _gaussian_posterior(
+    rows: Floats, mean: Floats, covariance: Floats, smoothing: Smoothing
+) -> ParameterPosterior | None:
+    """Return the posterior of a linear Gaussian, given those of parents and child together.
+
+    The rows of the prior count for the coefficients, but not for the mean. The result is None if
+    the estimate is not the mean of a posterior.
+    """
+    if not smoothing.has_posterior:
+        return None
+    strength = smoothing.degrees_of_freedom(rows)
+    if mean.shape[-1] == 1:
+        return ParameterPosterior(rows, strength)
+    weight = np.where(strength > 0, strength, 1.0)[..., None, None]
+    spread: Floats = np.asarray(np.linalg.inv(weight * covariance[..., :-1, :-1]), dtype=np.float64)
+    return ParameterPosterior(rows, strength, mean[..., :-1], spread)
 
 
 def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequence[bool]) -> Floats:

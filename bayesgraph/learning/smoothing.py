@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bayesgraph.cpds import ParameterPosterior
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.moments import safe_divide
@@ -294,6 +295,28 @@ class Smoothing:
         towards = np.expand_dims(towards, axes)
         return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
 
+    @property
+    def has_posterior(self) -> bool:
+        """Whether estimates are means of a posterior distribution of the parameters."""
+        return self.estimation in ("mean", "predictive")
+
+    def table_posterior(self, counts: Floats, variable: Discrete) -> ParameterPosterior | None:
+        """Return the posterior of which `table` returns the mean; None for other estimates.
+
+        Of "marginal" and "backoff" it is the posterior given the distributions that tables shrink
+        towards, as if these were known.
+        """
+        if not self.has_posterior:
+            return None
+        rows = counts.sum(axis=-1)
+        if counts.ndim == 1 or not self.is_hierarchy:
+            return ParameterPosterior(rows, rows + self.state_counts(variable).sum())
+        return ParameterPosterior(rows, rows + self.pull(counts.shape[-1]))
+
+    def degrees_of_freedom(self, count: Floats) -> Floats:
+        """Return the degrees of freedom of variances: the divisor of `covariance`."""
+        return np.where(count > self.ddof, count - self.ddof, 0.0) + self.rows
+
     def ridge(self, total_variance: Floats) -> Floats:
         """Return the values to add to variances: a share of each column's total variance.
 
@@ -317,7 +340,7 @@ class Smoothing:
         squares = comoment + self.rows * towards
         if self.estimation == "map":
             return np.where(count + self.rows > 0, squares / (count + self.rows + 3.0), towards)
-        rows = np.where(count > self.ddof, count - self.ddof, 0.0) + self.rows
+        rows = self.degrees_of_freedom(count)
         return np.where(rows > 0, safe_divide(squares, rows), towards)
 
     def pooled(self, count: Floats, comoment: Floats) -> Floats:

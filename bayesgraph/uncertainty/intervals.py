@@ -1,0 +1,155 @@
+"""Credible intervals of the posteriors of a model, by draws or by the delta method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.checks import check_coverage, random_generator, whole_number
+from bayesgraph.errors import DataError, EvidenceError, FewRowsWarning, quoted, warn
+from bayesgraph.inference.contract import All, Case, Joint
+from bayesgraph.inference.results import Marginals
+from bayesgraph.models.evidence import Belief, as_mapping, impossible, read_targets
+from bayesgraph.models.interventions import under
+from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.uncertainty.delta import delta_spread
+from bayesgraph.uncertainty.draws import answers, numbers_of, table_answers
+from bayesgraph.uncertainty.parameters import check_parameters
+from bayesgraph.uncertainty.results import CredibleIntervals, CredibleMarginals, Source, Spread
+from bayesgraph.variables import CountVector
+
+METHODS = ("draws", "delta")
+
+
+def credible_intervals(
+    model: Model,
+    targets: Any,
+    evidence: Any,
+    *,
+    do: Any,
+    coverage: float,
+    method: str,
+    draws: int,
+    min_rows: float | None,
+    random_state: Any,
+    memory_limit: float | None,
+) -> CredibleIntervals | CredibleMarginals:
+    """Return credible intervals of posteriors; see `Model.credible_intervals`."""
+    check_coverage(coverage)
+    if method not in METHODS:
+        raise DataError(f"method= is one of {quoted(METHODS)}; got {method!r}.")
+    n = whole_number("draws", "draws", draws, 2)
+    given = as_mapping(evidence)
+    if any(isinstance(value, Belief) for value in given.values()):
+        raise EvidenceError(
+            "A Belief is a new probability whatever the parameters are; give likelihoods."
+        )
+    asked, given = under(model, do, given) if do else (model, dict(given))
+    check_parameters(asked)
+    case = asked.case(given)
+    wanted = _questions(asked, targets, case)
+    if method == "delta":
+        found = delta_spread(asked, wanted, case, coverage, memory_limit)
+        if found is None:
+            raise impossible(given)
+        parts = _split(asked, wanted, *found, coverage)
+    else:
+        random = random_generator(random_state)
+        parts = _by_draws(asked, wanted, case, given, coverage, n, random, memory_limit)
+    if min_rows is not None:
+        _warn_of_few(parts, min_rows)
+    if targets is not None:
+        return parts[0]
+    return CredibleMarginals(parts, coverage, method)
+
+
+def _questions(model: Model, targets: Any, case: Case) -> list[tuple[int, ...]]:
+    """Return the indices of the targets of each question: one question, or all variables."""
+    if targets is not None:
+        return [read_targets(model, targets, case.hard)]
+    return [
+        (v,)
+        for v, variable in enumerate(model.variables)
+        if v not in case.hard
+        and variable not in model.silent
+        and not isinstance(variable, CountVector)
+    ]
+
+
+def _by_draws(
+    model: Model,
+    wanted: Sequence[tuple[int, ...]],
+    case: Case,
+    evidence: Any,
+    coverage: float,
+    n: int,
+    random: np.random.Generator,
+    memory_limit: float | None,
+) -> list[CredibleIntervals]:
+    of_tables = isinstance(model, BayesianNetwork) and model.compiled is not None
+    question = Joint(wanted[0]) if len(wanted) == 1 else All()
+    if of_tables:
+        answer = model.work(question, case.pattern, memory_limit).run(case, memory_limit)
+        if answer is None:
+            raise impossible(evidence)
+        estimate = answer.flat if isinstance(answer, Marginals) else numbers_of(answer)
+        assert isinstance(model, BayesianNetwork)
+        drawn = table_answers(model, question, case, n, random, memory_limit)
+        spread = Spread.of_draws(estimate, _possible(drawn, evidence), coverage)
+        return _split(model, wanted, spread, [], coverage, method="draws")
+    estimates = []
+    for targets in wanted:
+        answer = model.work(Joint(targets), case.pattern, memory_limit).run(case, memory_limit)
+        if answer is None:
+            raise impossible(evidence)
+        estimates.append(numbers_of(answer))
+    found = answers(model, wanted, case, n, random, memory_limit)
+    return [
+        CredibleIntervals(
+            tuple(model.variables[v] for v in targets),
+            Spread.of_draws(estimate, _possible(drawn, evidence), coverage),
+            coverage,
+            "draws",
+        )
+        for targets, estimate, drawn in zip(wanted, estimates, found, strict=True)
+    ]
+
+
+def _possible(draws: Any, evidence: Any) -> Any:
+    """Return the draws under which the evidence is possible: zeros may differ by underflow."""
+    good = ~np.isnan(draws).any(axis=1)
+    if not good.any():
+        raise impossible(evidence)
+    return draws if good.all() else draws[good]
+
+
+def _split(
+    model: Model,
+    wanted: Sequence[tuple[int, ...]],
+    spread: Spread,
+    sources: Sequence[Source],
+    coverage: float,
+    method: str = "delta",
+) -> list[CredibleIntervals]:
+    """Return the intervals of each question, whose numbers stand one after the other."""
+    found, start = [], 0
+    for targets in wanted:
+        variables: Any = tuple(model.variables[v] for v in targets)
+        end = start + int(np.prod([v.cardinality for v in variables]))
+        part = spread.part(slice(start, end))
+        found.append(CredibleIntervals(variables, part, coverage, method, sources))
+        start = end
+    return found
+
+
+def _warn_of_few(parts: Sequence[CredibleIntervals], min_rows: float) -> None:
+    few = [part for part in parts if part.rows < min_rows]
+    if few:
+        texts = [f"{', '.join(map(str, part.names))} ({part.rows:.3g})" for part in few]
+        warn(
+            f"Posteriors that are known as from fewer than {min_rows:g} rows: {quoted(texts)}.",
+            FewRowsWarning,
+        )
