@@ -37,6 +37,7 @@ BENCHMARKS = {
     "bench_classifiers": ["--quick"],
     "bench_imbalance": ["--quick"],
     "bench_structure": ["--quick"],
+    "bench_learning": ["--quick"],
     "bench_stream": ["--quick"],
     "bench_scale": ["--rows", "500000"],
 }

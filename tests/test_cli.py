@@ -93,6 +93,34 @@ def test_fit_saves_what_predict_reads(capfd, tmp_path, name):
     assert written["P(disease=yes)"].to_pylist() == expected[:, 1].tolist()
 
 
+def test_learn_saves_a_network_without_a_class(capfd, tmp_path):
+    saved, drawn = tmp_path / "n.bayesgraph", tmp_path / "n.dot"
+    command = ("learn", HEART, "--drop", "chol", "-o", saved)
+    code, out, err = run(capfd, *command, "--tier", "age,sex", "--tier", "cp")
+    assert code == 0, err
+    assert "Arcs by score" in out
+    heart = bg.read_table(HEART).drop_columns(["chol"])
+    expected = bg.BayesianNetwork.learn(heart, tiers=[["age", "sex"], ["cp"]])
+    assert_same_network(bg.load(saved), expected)
+    arcs = ("--required", "sex:disease", "--forbidden", "cp:exang", "--max-parents", 2)
+    code, out, err = run(capfd, *command, *arcs, "--bootstrap", 2, "--plot", drawn)
+    assert code == 0, err
+    assert "2 samples of the rows" in out
+    assert ("sex", "disease") in bg.load(saved).graph.edges
+    assert "numbers on arcs" in drawn.read_text()
+    assert run(capfd, *command, "--method", "pc", "--level", 0.01)[0] == 0
+    for wrong, message in {
+        ("--required", "sex:diseas"): "Did you mean 'disease'?",
+        ("--required", "sex"): "An arc is PARENT:CHILD",
+        ("--tier", "sex,aeg"): "no variable 'aeg'",
+        ("--method", "best"): "method= is one of",
+        ("--drop", "nothing"): "no variable 'nothing'",
+    }.items():
+        code, _, err = run(capfd, *command, *wrong)
+        assert code == 2
+        assert message in err
+
+
 def test_fit_warns_of_columns_that_look_wrong(capfd, tmp_path):
     rows = [f"r{i},{i % 3},{'ab'[i % 2]}" for i in range(60)]
     (tmp_path / "x.csv").write_text("\n".join(["code,a,y", *rows]))

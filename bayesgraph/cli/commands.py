@@ -15,6 +15,7 @@ import typer.core
 import bayesgraph as bg
 from bayesgraph import cli, late_methods
 from bayesgraph.cli import models
+from bayesgraph.cli.arcs import arc_of, tier_of
 from bayesgraph.cli.evidence import evidence_of, named, prices_of, state_of
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.compilation import tiers
@@ -261,6 +262,102 @@ def _price(
     with cli.rows_progress.rows_read("reading") as progress:
         dataset = _used(reading.dataset(data, progress), data, target, drop)
         return classifier.fit(dataset, target, dry_run=True)  # type: ignore[no-any-return]
+
+
+@app.command(
+    epilog="Example: bayesgraph learn patients.csv --tier age,sex --tier smokes --tier ill -o "
+    "patients.bayesgraph"
+)
+@reads_table
+def learn(
+    data: Rows,
+    reading: Reading,
+    output: Annotated[Path, _output("Where to save the network.")],
+    method: Annotated[
+        str, typer.Option(help="hill-climb, tabu, pc (tests of independence) or chow-liu (a tree).")
+    ] = "hill-climb",
+    score: Annotated[
+        str | None, typer.Option(help="For hill-climb and tabu: bic (the default), aic or bdeu.")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Of the tests, for pc: 0.05 by default.")
+    ] = None,
+    required: Annotated[
+        list[str] | None, typer.Option(help="PARENT:CHILD, an arc to have; may be repeated.")
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None, typer.Option(help="PARENT:CHILD, an arc not to have; may be repeated.")
+    ] = None,
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of a time, NAME,NAME,...; may be repeated, the earliest first."),
+    ] = None,
+    max_parents: Annotated[int | None, typer.Option(help="Of a variable.")] = None,
+    em: Annotated[
+        bool, typer.Option("--em", help="Estimate parameters by EM where values are missing.")
+    ] = False,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(help="Number of samples of the rows; saves the network averaged over them."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the network to an .svg, .png, .pdf or .dot.")
+    ] = None,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    alpha: Alpha = None,
+) -> None:
+    """Learn a network over all columns of a table, which has no class, and save it."""
+    _check_output(output, tuple(bg.io.FORMATS))
+    if plot is not None:
+        _check_output(plot, _PICTURES)
+    with cli.rows_progress.rows_read("learning") as progress:
+        table, names = _all_columns(data, reading, drop or (), progress)
+        given: dict[str, Any] = {
+            "method": method.replace("-", "_"),
+            "score": score,
+            "alpha": level,
+            "required": [arc_of(text, names) for text in required or ()] or None,
+            "forbidden": [arc_of(text, names) for text in forbidden or ()] or None,
+            "tiers": [tier_of(text, names) for text in tier or ()] or None,
+            "max_parents": max_parents,
+            "missing": "em" if em else None,
+            "categorical": "all" if categorical == ["all"] else categorical,
+            "smoothing": "dirichlet" if alpha is None else alpha,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        drawn: Any
+        if bootstrap is None:
+            drawn = network = bg.BayesianNetwork.learn(table, **given)
+        else:
+            drawn = bg.arc_confidence(table, n_samples=bootstrap, **given)
+            network = drawn.network
+    if bootstrap is not None:
+        typer.echo(repr(drawn))
+    elif network.arc_scores:
+        cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
+    network.save(output)
+    typer.echo(f"Learned {network}; saved to {output}")
+    if plot is not None:
+        drawn.render(plot)
+        typer.echo(f"Drawn to {plot}")
+
+
+def _all_columns(
+    data: Path, reading: Reading, drop: Sequence[str], progress: Any
+) -> tuple[Any, list[str]]:
+    """Return a table or a dataset without the columns to drop, and the names of the others."""
+    if is_many(data):
+        dataset = reading.dataset(data, progress)
+        dataset.checked(list(dict.fromkeys(drop)), "--drop")
+        names = [name for name in dataset.names if name not in drop]
+        return bg.open_dataset(dataset, columns=names), names
+    table = reading.table(data)
+    for name in drop:
+        if name not in table.column_names:
+            raise unknown_variable(name, table.column_names, where=str(data))
+    names = [name for name in table.column_names if name not in drop]
+    return table.select(names), names
 
 
 @app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv -o predictions.csv")

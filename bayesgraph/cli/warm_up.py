@@ -84,6 +84,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name, make in models().items():
         if name not in ("tan", "nb"):
             yield f"model {name}", partial(_fit, make)
+    yield "structures without a class", _learn
     for name in ALL_SCHEMES:
         yield f"exponents {name}", partial(_fit, partial(bg.WeightedNaiveBayesClassifier, name))
     yield "text", _fit_text
@@ -175,6 +176,14 @@ def _fit(make: Callable[..., Any]) -> None:
             _use(make(categorical=categorical), columns, y, sample_weight=weights)
     with suppress(BayesGraphError, ValueError, TypeError):
         _use(make(), X[:, :N_STATES].astype(str), y)
+
+
+def _learn() -> None:
+    X, _ = _table()
+    rows: Any = {f"x{j}": column for j, column in enumerate(X.T)}
+    states = list(rows)[:N_STATES]
+    for method in (bg.unrestricted, partial(bg.unrestricted, score="bdeu"), bg.pc):
+        bg.BayesianNetwork.learn(rows, method=method, categorical=states)
 
 
 def _fit_text() -> None:

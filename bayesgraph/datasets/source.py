@@ -18,6 +18,7 @@ from bayesgraph.parallel import N_THREADS
 from bayesgraph.statistics import blocks
 from bayesgraph.statistics.blocks import sampled
 from bayesgraph.statistics.requests import (
+    Extensions,
     Families,
     Histograms,
     Moments,
@@ -285,6 +286,8 @@ def needed_by(request: Request) -> set[Variable | None]:
             for family in request.families:
                 found.update(family.discrete, family.continuous)
             return found
+        case Extensions():
+            return {v for columns, others in request.groups for v in (*columns, *others)}
         case Totals():
             return {request.vector, request.given}
     raise AssertionError(f"unknown request {request!r}")

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import CPD, TreeAverageCPD
 from bayesgraph.cpds.description import describe_factor, number, state_texts, texts
 from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
@@ -64,6 +65,7 @@ def to_dot(
     tables: bool = False,
     scores: bool = True,
     plate: bool | None = None,
+    arc_probabilities: Mapping[Arc, float] | None = None,
     rankdir: str = "TB",
     max_states: int = 10,
     max_rows: int = 8,
@@ -105,6 +107,9 @@ def to_dot(
         and exponents
         are written under the names. By default for at least 13 other variables, or 26 if its arcs
         have numbers.
+    arc_probabilities : mapping from (parent, child) to float, optional
+        Draw arcs with these probabilities, the less probable the paler, in the place of scores; as
+        for the averaged network of :func:`bayesgraph.arc_confidence`.
     rankdir : {"TB", "BT", "LR", "RL"}
         Direction of the arcs: "TB" is from top to bottom, and so on.
     max_states, max_rows : int
@@ -153,6 +158,7 @@ def to_dot(
         beliefs=beliefs,
         tables=tables,
         scores=scores,
+        arc_probabilities=arc_probabilities,
         max_states=max(1, max_states),
         max_rows=max(1, max_rows),
     )
@@ -240,6 +246,7 @@ class _Drawing:
     beliefs: bool
     tables: bool
     scores: bool
+    arc_probabilities: Mapping[Arc, float] | None
     max_states: int
     max_rows: int
 
@@ -289,9 +296,9 @@ class _Drawing:
         self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
     ) -> tuple[list[str], list[str]]:
         """Return the statements of the arcs, and a note or none that explains their numbers."""
-        if isinstance(net, (NetworkMixture, PosteriorAverage)):
-            known = net.arc_probabilities
-            return self.pale_arcs({arc: known[arc[0].name, arc[1].name] for arc in arcs})
+        known = self.probabilities(net)
+        if known is not None:
+            return self.pale_arcs({arc: known.get((arc[0].name, arc[1].name), 1.0) for arc in arcs})
         # Value, label and tooltip text of the number on each arc.
         numbers: dict[tuple[Variable, Variable], tuple[float, str, str]] = {}
         if not isinstance(net, WeightedNetwork):
@@ -323,6 +330,12 @@ class _Drawing:
                 look = {"color": _PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
         return lines, [f"numbers on arcs: {note}"] if numbers else []
+
+    def probabilities(self, net: _Net) -> Mapping[Arc, float] | None:
+        """Return the probabilities of arcs that are drawn, None if there are none."""
+        if self.arc_probabilities is None and isinstance(net, (NetworkMixture, PosteriorAverage)):
+            return net.arc_probabilities
+        return self.arc_probabilities
 
     def pale_arcs(
         self, arcs: Mapping[tuple[Variable, Variable], float]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,11 @@ class ArcRules:
 
     @classmethod
     def of(
-        cls, required: Iterable[Any] | None, forbidden: Iterable[Any] | None, names: Sequence[Any]
+        cls,
+        required: Iterable[Any] | None,
+        forbidden: Iterable[Any] | None,
+        names: Sequence[Any],
+        tiers: Iterable[Any] | None = None,
     ) -> ArcRules:
         """Return rules from user-given arcs, after checking them.
 
@@ -53,23 +57,26 @@ class ArcRules:
         required, forbidden : iterable of (parent name, child name), or None
         names : sequence
             Names that arcs may contain.
+        tiers : iterable of tiers, optional
+            Each is a name or an iterable of names; no arc leads from a tier to an earlier one.
 
         Raises
         ------
         GraphError
             If an entry is not a pair of two different names, an arc is both required and forbidden,
-            or the required arcs form a cycle.
+            a name is in two tiers, or the required arcs form a cycle.
         UnknownVariableError
             If an arc names a variable that is not in `names`. (Learners that augment naive Bayes
             leave the class out of `names`, as it is a parent of every feature already.)
         """
-        rules = cls(_arcs(required, "required", names), _arcs(forbidden, "forbidden", names))
+        against = _against_tiers(tiers, names)
+        kept_out = dict.fromkeys((*_arcs(forbidden, "forbidden", names), *against))
+        rules = cls(_arcs(required, "required", names), tuple(kept_out))
         both = set(rules.required) & set(rules.forbidden)
         if both:
             parent, child = next(arc for arc in rules.required if arc in both)
-            raise GraphError(
-                f"Arc {parent!r} -> {child!r} is both required and forbidden; choose one."
-            )
+            why = "against the tiers" if (parent, child) in against else "forbidden"
+            raise GraphError(f"Arc {parent!r} -> {child!r} is both required and {why}; choose one.")
         check_acyclic(nx.DiGraph(list(rules.required)))
         return rules
 
@@ -133,6 +140,25 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
             raise GraphError(f"{parameter}= has an arc from {parent!r} to itself.")
         found[parent, child] = None
     return tuple(found)
+
+
+def _against_tiers(tiers: Iterable[Any] | None, names: Sequence[Any]) -> set[Arc]:
+    """Return the arcs that lead from a tier to an earlier one."""
+    if isinstance(tiers, str):
+        raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
+    known, earlier = set(names), list[Any]()
+    found: set[Arc] = set()
+    for tier in () if tiers is None else tiers:
+        is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in known)
+        members = [tier] if is_name else list(tier)
+        for name in members:
+            if name not in known:
+                raise unknown_variable(name, names, where="tiers=: the learner")
+            if name in earlier or members.count(name) > 1:
+                raise GraphError(f"tiers= names {name!r} more than once.")
+        found.update((late, early) for late in members for early in earlier)
+        earlier += members
+    return found
 
 
 def n_moments(family: Sequence[Variable]) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 from numpy.typing import ArrayLike
 
-from bayesgraph.datasets import DatasetSource, as_dataset
+from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.datasets.counting import source_of_columns
 from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
@@ -90,12 +90,9 @@ def fit_network(
 
     See :meth:`bayesgraph.BayesianNetwork.fit`.
     """
-    data = as_dataset(table)
-    columns = columns_of(table if data is None else data.schema.empty_table())
-    if isinstance(sample_weight, str):
-        columns.pop(sample_weight, None)
+    data, columns = opened(table, sample_weight)
     unseen = _checked_hidden(hidden, columns)
-    by_em = _takes_em(missing, unseen)
+    by_em = takes_em(missing, unseen)
     declared = list(variables)
     if isinstance(arcs, (BayesianNetwork, Structure)):
         declared = [*(v for v in arcs.variables if v.name not in unseen), *declared]
@@ -110,23 +107,49 @@ def fit_network(
     build_dag([*columns, *unseen], pairs)
     chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
-    for variable in declared:
-        if variable.name not in columns:
-            raise unknown_variable(variable.name, columns, where="variables=: the table")
-    by_name = {v.name: v for v in declared}
-    source: TableSource | DatasetSource
-    if data is None:
-        encoded = infer_variables(columns, categorical, by_name)
-        source = TableSource(encoded, sample_weight=sample_weight)
-    else:
-        names = [str(name) for name in columns]
-        source = source_of_columns(
-            data, names, categorical=categorical, declared=by_name, weight=sample_weight
-        )
+    source = plain_source(data, columns, declared, categorical, sample_weight)
     structure = Structure((*source.variables, *unseen.values()), tuple(pairs))
     if by_em:
         return expectation_maximization(structure, source, chosen, iterations)
     return estimate_network(structure, source, chosen)
+
+
+def opened(table: Any, sample_weight: Any) -> tuple[Dataset | None, dict[Name, Any]]:
+    """Return a table as a dataset, None if it is none, and its columns but that of the weights."""
+    data = as_dataset(table)
+    columns = columns_of(table if data is None else data.schema.empty_table())
+    if isinstance(sample_weight, str):
+        columns.pop(sample_weight, None)
+    return data, columns
+
+
+def plain_source(
+    data: Dataset | None,
+    columns: dict[Name, Any],
+    declared: Iterable[Variable],
+    categorical: Any,
+    sample_weight: Any,
+) -> TableSource | DatasetSource:
+    """Return a count source without a class over columns of a table or of a dataset.
+
+    `declared` are variables of some of the columns.
+
+    Raises
+    ------
+    UnknownVariableError
+        For a variable that is no column.
+    """
+    by_name = {v.name: v for v in declared}
+    for name in by_name:
+        if name not in columns:
+            raise unknown_variable(name, columns, where="variables=: the table")
+    if data is None:
+        encoded = infer_variables(columns, categorical, by_name)
+        return TableSource(encoded, sample_weight=sample_weight)
+    names = [str(name) for name in columns]
+    return source_of_columns(
+        data, names, categorical=categorical, declared=by_name, weight=sample_weight
+    )
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
@@ -150,7 +173,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
         ) from error
 
 
-def _takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
+def takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
     """Return whether to fit by EM: if `missing` is "em", or if there are hidden variables."""
     one_of("missing", missing, (None, "available", "em"))
     if missing == "available" and hidden:

@@ -1,7 +1,8 @@
-"""Greedy structure search: add, remove or reverse the arc that raises the score most."""
+"""Greedy and tabu search of structures: add, remove or reverse the arc that gains most."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,7 +15,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
-from bayesgraph.learning.scores import SCORES, Gains
+from bayesgraph.learning.scores import SCORES, Extension, Gains
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
@@ -101,9 +102,10 @@ def unrestricted(
     *,
     score: str = "bic",
     ess: float = 1.0,
-    max_parents: int = 3,
+    max_parents: int | None = 3,
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
+    tiers: Iterable[Any] | None = None,
 ) -> Structure:
     """Return a general network structure, in which the class is a variable like any other.
 
@@ -115,18 +117,78 @@ def unrestricted(
     source, smoothing, score, ess
         As for `hill_climb`, without the score "cll". The other scores are better than "fcll" here:
         for a child without the class as a parent, "fcll" is only a fraction of the log likelihood.
-    max_parents : int, default 3
-        Maximum number of parents of each variable.
+    max_parents : int or None, default 3
+        Maximum number of parents of each variable; None for no limit but that of the score.
     required, forbidden : iterable of (parent, child), optional
         Arcs, including arcs of the class.
+    tiers : iterable of names or lists of names, optional
+        Tiers in order of time: no arc leads from a tier to an earlier one. Variables in no tier may
+        have arcs from and to all others.
     """
-    check_source(source, "unrestricted")
-    target = source.target
-    columns = source.features if target is None else (target, *source.features)
-    gains = Gains(source, as_smoothing(smoothing), score, ess)
-    rules = ArcRules.of(required, forbidden, [v.name for v in columns])
-    climber = Climber(columns, None, gains, at_least("max_parents", max_parents, 0), rules)
-    return below_class(None, columns, climber.climb())
+    columns, gains, rules, maximum = _general(
+        "unrestricted", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
+    )
+    return below_class(None, columns, Climber(columns, None, gains, maximum, rules).climb())
+
+
+def tabu(
+    source: CountSource,
+    smoothing: SmoothingLike = "dirichlet",
+    *,
+    score: str = "bic",
+    ess: float = 1.0,
+    max_parents: int | None = None,
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+    tiers: Iterable[Any] | None = None,
+    length: int = 100,
+    patience: int = 15,
+) -> Structure:
+    """Return a general network structure found by tabu search (Glover 1986).
+
+    Each step makes the best change of one arc that does not lead back to one of the last graphs,
+    even if it lowers the score: the search leaves local maxima in which `unrestricted` ends. The
+    best graph is returned.
+
+    Parameters
+    ----------
+    source, smoothing, score, ess, required, forbidden, tiers
+        As for `unrestricted`.
+    max_parents : int, optional
+        Maximum number of parents of each variable; by default only the score limits them.
+    length : int, default 100
+        Number of last graphs to which no step returns.
+    patience : int, default 15
+        Number of steps without a better graph after which the search ends.
+    """
+    columns, gains, rules, maximum = _general(
+        "tabu", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
+    )
+    memory = at_least("length", length, 1), at_least("patience", patience, 1)
+    return below_class(None, columns, TabuClimber(columns, gains, maximum, rules, *memory).climb())
+
+
+def all_columns(source: CountSource) -> tuple[Variable, ...]:
+    """Return the columns of a source, the class first if there is one."""
+    return source.features if source.target is None else (source.target, *source.features)
+
+
+def _general(
+    name: str,
+    source: CountSource,
+    smoothing: SmoothingLike,
+    score: str,
+    ess: float,
+    max_parents: int | None,
+    arcs: tuple[Any, Any, Any],
+) -> tuple[tuple[Variable, ...], Gains, ArcRules, int]:
+    """Return what a search for a general network takes, from the parameters of a learner."""
+    check_source(source, name)
+    columns = all_columns(source)
+    required, forbidden, tiers = arcs
+    rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
+    limit = len(columns) if max_parents is None else at_least("max_parents", max_parents, 0)
+    return columns, Gains(source, as_smoothing(smoothing), score, ess), rules, limit
 
 
 class Climber:
@@ -167,26 +229,32 @@ class Climber:
                     f"{self.columns[c].name!r} is required to have the parents {names}; choose "
                     f"max_parents of {len(above)} or more."
                 )
-        self.adding, self.dropping = np.full((2, d, d), -np.inf)
-        self._rows = 1.0
+        self.adding, self.dropping, self._pairs = np.full((3, d, d), -np.inf)
+        self._rows, self._paths = 1.0, self._reach()
+        # Scores of columns of as many states share terms.
+        self._by_states = sorted(range(d), key=lambda p: getattr(columns[p], "cardinality", 0))
 
     def climb(self) -> dict[Arc, float]:
         """Change arcs until no change raises the score; return the arcs and their gains per row."""
         if len(self.columns) > 1:
             self._start()
-            seen = {self._graph()}
-            while (move := self._best()) is not None:
-                self._refresh(self._apply(*move))
-                # With missing values, gains come from different rows, and changes may repeat in a
-                # cycle.
-                if (graph := self._graph()) in seen:
-                    break
-                seen.add(graph)
+            self._search()
         return self._scored()
+
+    def _search(self) -> None:
+        seen = {self._graph()}
+        while (move := self._best()) is not None:
+            self._refresh(self._apply(*move))
+            # With missing values, gains come from different rows, and changes may repeat in a
+            # cycle.
+            if (graph := self._graph()) in seen:
+                break
+            seen.add(graph)
 
     def _start(self) -> None:
         pairs = self.gains.of_pairs(self.columns, self.given)
-        self.adding = np.where(self._allowed, pairs, -np.inf)
+        self._pairs = np.where(self._allowed, pairs, -np.inf)
+        self.adding = np.where(self._forced, -np.inf, self._pairs)
         self._rows = self.gains.rows(self.columns, self.given)
         self._refresh([c for c, above in enumerate(self.parents) if above])
 
@@ -195,46 +263,62 @@ class Climber:
 
     def _refresh(self, children: list[int]) -> None:
         """Recompute the gains of adding and removing parents of `children`, in one data pass."""
-        asked: list[tuple[int, int, bool]] = []
+        asked: list[Extension] = []
+        places: list[tuple[Floats, int, list[int]]] = []
         for c in children:
-            above = self.parents[c]
+            child, above = self.columns[c], self.parents[c]
+            # An arc that was just added gains what it was expected to.
+            before = self.adding[:, c].copy()
             self.adding[:, c] = self.dropping[:, c] = -np.inf
-            asked += [(p, c, False) for p in above]
+            if not above:
+                self.adding[:, c] = self._pairs[:, c]
+                continue
+            if len(above) == 1:
+                self.dropping[above[0], c] = -self._pairs[above[0], c]
+            for p in above if len(above) > 1 else ():
+                if before[p] > -np.inf:
+                    self.dropping[p, c] = -before[p]
+                    continue
+                others = self._others([q for q in above if q != p])
+                asked.append(Extension((self.columns[p],), others, child))
+                places.append((self.dropping, c, [p]))
             if len(above) < self.maximum:
-                new = np.flatnonzero(self._allowed[:, c])
-                asked += [(p, c, True) for p in new.tolist() if p not in above]
-        found = self.gains.of([self._family(p, c) for p, c, _ in asked])
-        for (p, c, adds), gain in zip(asked, found.tolist(), strict=True):
-            if adds:
-                self.adding[p, c] = gain
-            else:
-                self.dropping[p, c] = -gain
+                allowed = self._allowed[:, c]
+                new = [p for p in self._by_states if allowed[p] and p not in above]
+                asked.append(
+                    Extension(tuple(self.columns[p] for p in new), self._others(above), child)
+                )
+                places.append((self.adding, c, new))
+        for (table, c, new), gains in zip(places, self.gains.of(asked), strict=True):
+            table[new, c] = gains if table is self.adding else -gains
 
-    def _family(self, parent: int, child: int) -> tuple[tuple[Variable, ...], Variable]:
-        others = [self.columns[q] for q in sorted(self.parents[child]) if q != parent]
+    def _others(self, parents: list[int]) -> tuple[Variable, ...]:
+        """Return parents in the order of the columns, the class first."""
+        others = [self.columns[q] for q in sorted(parents)]
         target = self.gains.source.target
         if self.given is not None:
             others.insert(0, self.given)
         elif target in others:
             others.insert(0, others.pop(others.index(target)))
-        return (self.columns[parent], *others), self.columns[child]
+        return tuple(others)
 
     def _best(self) -> tuple[int, int, int] | None:
         """Return the change with the highest gain as (kind, parent, child), None if no gain.
 
         The kinds are removal, addition and reversal of the arc parent -> child.
         """
-        reach = self._reach()
+        rank = self._ranked()
+        best = int(np.argmax(rank))
+        return _move(rank, best) if rank.flat[best] > 0 else None
+
+    def _ranked(self) -> Floats:
+        """Return the gain by each change of an arc in nats a row, rounded, shape (3, d, d)."""
+        reach = self._paths
         full = np.array([len(above) >= self.maximum for above in self.parents])
         adding = np.where(reach.T | full, -np.inf, self.adding)
         dropping = np.where(self._forced, -np.inf, self.dropping)
         kinds = np.stack([dropping, adding, self._reversing(reach, full, dropping)])
-        rank = np.round(kinds / self._rows, TIE_DECIMALS)
-        best = int(np.argmax(rank))
-        if not rank.flat[best] > 0:
-            return None
-        kind, p, c = (int(i) for i in np.unravel_index(best, rank.shape))
-        return kind, p, c
+        return np.round(kinds / self._rows, TIE_DECIMALS)
 
     def _reach(self) -> NDArray[np.bool_]:
         """Return whether a directed path leads from i to j, shape (d, d); True on the diagonal."""
@@ -273,12 +357,13 @@ class Climber:
         """Add, remove or reverse (`kind`) the arc p -> c; return columns with changed parents."""
         if kind == _ADD:
             self.parents[c].append(p)
+            self._paths |= np.outer(self._paths[:, p], self._paths[c])
             return [c]
         self.parents[c].remove(p)
-        if kind == _DROP:
-            return [c]
-        self.parents[p].append(c)
-        return [c, p]
+        if kind == _REVERSE:
+            self.parents[p].append(c)
+        self._paths = self._reach()
+        return [c] if kind == _DROP else [c, p]
 
     def _scored(self) -> dict[Arc, float]:
         return {
@@ -286,3 +371,78 @@ class Climber:
             for c, column in enumerate(self.columns)
             for p in self.parents[c]
         }
+
+
+class TabuClimber(Climber):
+    """A search that also makes changes which lower the score, and does not return to last graphs.
+
+    Parameters
+    ----------
+    columns, gains, maximum, rules
+        As for Climber.
+    length : int
+        Number of last graphs to which no change returns.
+    patience : int
+        Number of changes without a better graph after which the search ends.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[Variable, ...],
+        gains: Gains,
+        maximum: int,
+        rules: ArcRules,
+        length: int,
+        patience: int,
+    ) -> None:
+        super().__init__(columns, None, gains, maximum, rules)
+        self._length, self._patience = length, patience
+        # A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
+        shape = len(columns), len(columns)
+        self._marks = np.random.default_rng(0).integers(1 << 63, size=shape)
+        self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
+
+    def _search(self) -> None:
+        graph = int(np.bitwise_xor.reduce(self._marks[self._forced], initial=0))
+        last = deque([graph], maxlen=self._length)
+        met, total, best, since = {graph}, 0.0, 0.0, 0
+        kept = [list(above) for above in self.parents]
+        while since < self._patience and (step := self._step(graph, last)) is not None:
+            graph, gain, move = step
+            self._refresh(self._apply(*move))
+            last.append(graph)
+            total, since = total + gain, since + 1
+            # With missing values, gains come from different rows, and may add up in a cycle.
+            if graph not in met and round(total - best, TIE_DECIMALS - 2) > 0:
+                best, since, kept = total, 0, [list(above) for above in self.parents]
+            met.add(graph)
+        self.parents = kept
+        self._refresh([c for c, above in enumerate(kept) if above])
+
+    def _step(self, graph: int, last: deque[int]) -> tuple[int, float, tuple[int, int, int]] | None:
+        """Return the graph of the best change to none of the last ones, its gain and the change."""
+        rank = self._ranked()
+        while np.isfinite(gain := float(rank.flat[best := int(np.argmax(rank))])):
+            kind, p, c = _move(rank, best)
+            after = graph ^ int(self._marks[p, c])
+            if kind == _REVERSE:
+                after ^= int(self._marks[c, p])
+            if after not in last:
+                return after, gain, (kind, p, c)
+            rank.flat[best] = -np.inf
+        return None
+
+    def _refresh(self, children: list[int]) -> None:
+        """Recompute gains, of sets of parents that the search has not met before."""
+        keys = {c: (c, tuple(sorted(self.parents[c]))) for c in children}
+        super()._refresh([c for c in children if keys[c] not in self._known])
+        for c, key in keys.items():
+            if key in self._known:
+                self.adding[:, c], self.dropping[:, c] = self._known[key]
+            else:
+                self._known[key] = np.stack([self.adding[:, c], self.dropping[:, c]])
+
+
+def _move(rank: Floats, place: int) -> tuple[int, int, int]:
+    kind, p, c = (int(i) for i in np.unravel_index(place, rank.shape))
+    return kind, p, c

@@ -54,6 +54,124 @@ def pair_information(
 
 
 @kernel(error_model="numpy")
+def extended_information(
+    cells: Floats,
+    cards: NDArray[np.int64],
+    n_strata: int,
+    n_states: int,
+    information: Floats,
+    rows: Floats,
+    degrees: NDArray[np.int64],
+) -> None:
+    """Write what each column says about a child, given other columns.
+
+    Parameters
+    ----------
+    cells, cards, n_strata, n_states
+        As for `information.extended_information`.
+    information, rows, degrees : ndarray, shape (n_columns,)
+        Zeros, to which what is found is added; see `information.ExtendedInformation`.
+    """
+    of_state, of_code = np.empty(n_states), np.empty(cards.max())
+    at = 0
+    for column in range(len(cards)):
+        for stratum in range(n_strata):
+            of_state[:] = 0.0
+            total = 0.0
+            for code in range(cards[column]):
+                first = at + (code * n_strata + stratum) * n_states
+                own = 0.0
+                for state in range(n_states):
+                    own += cells[first + state]
+                    of_state[state] += cells[first + state]
+                of_code[code] = own
+                total += own
+            rows[column] += total
+            n_codes = np.sum(of_code[: cards[column]] > 0.0)
+            n_seen = np.sum(of_state > 0.0)
+            if n_codes < 2 or n_seen < 2:
+                continue
+            degrees[column] += (n_codes - 1) * (n_seen - 1)
+            for code in range(cards[column]):
+                first = at + (code * n_strata + stratum) * n_states
+                for state in range(n_states):
+                    n = cells[first + state]
+                    if n > 0.0:
+                        share = (n / of_code[code]) * (total / of_state[state])
+                        information[column] += n * math.log(share)
+        at += cards[column] * n_strata * n_states
+
+
+# Number of counts whose rising factorials are computed once for columns of as many states.
+_COUNTS = 256
+
+
+@kernel(error_model="numpy", interpreted=False)
+def extended_bdeu(
+    cells: Floats,
+    cards: NDArray[np.int64],
+    n_strata: int,
+    n_states: int,
+    ess: float,
+    gains: Floats,
+) -> None:
+    """Write the gain in the BDeu score of a child by each column as one more parent.
+
+    Parameters
+    ----------
+    cells, cards, n_strata, n_states
+        As for `information.extended_information`.
+    ess : float
+        Equivalent sample size, see `scores.bdeu`.
+    gains : ndarray, shape (n_columns,)
+        Zeros, to which what is found is added.
+    """
+    of_state, known = np.empty(n_states), np.full((4, _COUNTS), np.nan)
+    prior = np.empty(4)
+    prior[2] = ess / n_strata
+    prior[3] = prior[2] / n_states
+    at = 0
+    for column in range(len(cards)):
+        card = cards[column]
+        if column == 0 or card != cards[column - 1]:
+            prior[0] = prior[2] / card
+            prior[1] = prior[3] / card
+            known[:2] = np.nan
+        for stratum in range(n_strata):
+            of_state[:] = 0.0
+            total = 0.0
+            for code in range(card):
+                first = at + (code * n_strata + stratum) * n_states
+                own = 0.0
+                for state in range(n_states):
+                    n = cells[first + state]
+                    if n > 0.0:
+                        own += n
+                        of_state[state] += n
+                        gains[column] += _rising(n, 1, prior, known)
+                if own > 0.0:
+                    total += own
+                    gains[column] -= _rising(own, 0, prior, known)
+            if total > 0.0:
+                gains[column] += _rising(total, 2, prior, known)
+                for state in range(n_states):
+                    if of_state[state] > 0.0:
+                        gains[column] -= _rising(of_state[state], 3, prior, known)
+        at += card * n_strata * n_states
+
+
+@kernel(error_model="numpy", interpreted=False)
+def _rising(n: float, which: int, prior: Floats, known: Floats) -> float:
+    """Return log(Gamma(a + n) / Gamma(a)) for one of the priors a; small whole n are kept."""
+    place = int(n)
+    if place != n or place >= _COUNTS:
+        return math.lgamma(prior[which] + n) - math.lgamma(prior[which])
+    if math.isnan(known[which, place]):
+        known[which, place] = math.lgamma(prior[which] + n) - math.lgamma(prior[which])
+    return known[which, place]
+
+
+@kernel(error_model="numpy")
 def information_terms(
     margins: NDArray[np.int64], first: NDArray[np.int64], totals: Floats, terms: Floats
 ) -> None:

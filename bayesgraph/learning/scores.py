@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.arcs import arc_scores, n_moments, penalty_rate
+from bayesgraph.learning import pair_kernels
+from bayesgraph.learning.arcs import arc_scores, penalty_rate
 from bayesgraph.learning.gaussian_regression import gaussian_fit, stacked
+from bayesgraph.learning.information import extended_information, pair_tables
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -25,7 +29,7 @@ SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
 _FCLL_LIKELIHOOD = (np.pi**2 - 6.0) / 12.0
 _FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
 # Maximum number of cells of a table, and of all tables that are held at once.
-_MAX_CELLS, _MAX_HELD = 1 << 22, 1 << 24
+MAX_CELLS, MAX_HELD = 1 << 22, 1 << 24
 
 
 def fcll(given: Floats, mixed: Floats) -> Floats:
@@ -75,6 +79,38 @@ def bdeu(counts: Floats, ess: float) -> Floats:
     return np.asarray(given.sum(axis=-1) + cells.sum(axis=(-2, -1)))
 
 
+class Extension(NamedTuple):
+    """New parents of a child, each of which may be added to its other parents.
+
+    Attributes
+    ----------
+    new, others : tuple of Variable
+        The class is the first of the other parents, if it is one of them.
+    child : Variable
+    """
+
+    new: tuple[Variable, ...]
+    others: tuple[Variable, ...]
+    child: Variable
+
+    @property
+    def sizes(self) -> Floats:
+        """Upper bound on the number of values in the statistics with each new parent."""
+        common = (*self.others, self.child)
+        cells = math.prod(float(v.cardinality) for v in common if isinstance(v, Discrete))
+        side = 1 + sum(isinstance(v, Continuous) for v in common)
+        alone, with_one = cells * side**2, cells * (side + 1) ** 2
+        return np.array(
+            [alone * v.cardinality if isinstance(v, Discrete) else with_one for v in self.new]
+        )
+
+    def at(self, places: NDArray[np.intp]) -> Extension:
+        """Return the extension by some of the new parents."""
+        if len(places) == len(self.new):
+            return self
+        return self._replace(new=tuple(self.new[i] for i in places.tolist()))
+
+
 @dataclass(frozen=True)
 class Gains:
     """Gains in the score of a child by one more parent, in nats.
@@ -117,42 +153,101 @@ class Gains:
             return fcll(scores.rows * scores.gains, other.rows * other.gains)
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
         if self.score == "bdeu":
-            discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
-            above = () if given is None else (given,)
-            left, right = np.triu_indices(len(discrete), k=1)
-            arcs = [(discrete[i], discrete[j]) for i, j in zip(left, right, strict=True)]
-            asked = [((columns[i], *above), columns[j]) for i, j in arcs]
-            for (i, j), gain in zip(arcs, self.of(asked), strict=True):
-                gains[i, j] = gains[j, i] = gain
+            place = {v: i for i, v in enumerate(columns)}
+            summary = self._pairs(columns, given)
+            discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
+            for left, right, tables in pair_tables(summary):
+                found = self._tables(tables.swapaxes(1, 2), given is not None)
+                gains[discrete[left], discrete[right]] = found
+                gains[discrete[right], discrete[left]] = found
         return gains
 
     def _pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Any:
         return self.source.pairs(Pairs(columns, given))
 
-    def of(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return for each (parents, child) the gain by adding the first parent to the others.
+    def of(self, asked: Sequence[Extension]) -> list[Floats]:
+        """Return for each extension the gains by its new parents, one at a time.
 
-        If the class is among the other parents, it is the first of them. The gain is -inf if the
-        table would be too large.
+        A gain is -inf if the table would be too large.
         """
-        found = np.full(len(asked), -np.inf)
-        batch: list[int] = []
+        found = [np.full(len(extension.new), -np.inf) for extension in asked]
+        batches: dict[float, list[tuple[int, NDArray[np.intp]]]] = {}
         held = 0.0
-        for i, (above, child) in enumerate(asked):
-            cells = n_moments((*above, child))
-            if cells > _MAX_CELLS:
-                continue
-            if held + cells > _MAX_HELD and batch:
-                found[batch] = self._batch([asked[k] for k in batch])
-                batch, held = [], 0.0
-            batch.append(i)
-            held += cells
-        if batch:
-            found[batch] = self._batch([asked[k] for k in batch])
+        for number, extension in enumerate(asked):
+            sizes = extension.sizes
+            fits = np.flatnonzero(sizes <= MAX_CELLS)
+            if len(fits):
+                ends = held + np.cumsum(sizes[fits])
+                held, batch = float(ends[-1]), ends // MAX_HELD
+                for one in np.unique(batch).tolist() if batch[0] < batch[-1] else [batch[0]]:
+                    batches.setdefault(one, []).append((number, fits[batch == one]))
+        for parts in batches.values():
+            gains = self._batch([asked[number].at(places) for number, places in parts])
+            for (number, places), gain in zip(parts, gains, strict=True):
+                found[number][places] = gain
         return found
 
-    def _batch(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
-        """Return gains as `of` does, from one request; families with equal shapes are stacked."""
+    def _batch(self, asked: Sequence[Extension]) -> list[Floats]:
+        """Return gains as `of` does, from one request for each kind of child.
+
+        Statistics of pairs are kept by the source; those of more columns, of which each search
+        asks many times, are counted for all parents that may be added to a child at a time.
+        """
+        found: dict[int, Floats] = {}
+        target = self.source.target
+        counted = [
+            i
+            for i, (_, others, child) in enumerate(asked)
+            if isinstance(child, Discrete) and any(v != target for v in others)
+        ]
+        if counted:
+            groups: Any = [(asked[i].new, (*asked[i].others, asked[i].child)) for i in counted]
+            cells = self.source.extensions(groups)
+            for i, (new, others), part in zip(counted, groups, cells, strict=True):
+                found[i] = self._extended(new, others, part)
+        rest = [i for i in range(len(asked)) if i not in found]
+        if rest:
+            single = [
+                ((new, *asked[i].others), asked[i].child) for i in rest for new in asked[i].new
+            ]
+            ends = np.cumsum([len(asked[i].new) for i in rest])
+            parts = np.split(self._of_families(single), ends[:-1])
+            found |= zip(rest, parts, strict=True)
+        return [found[i] for i in range(len(asked))]
+
+    def _extended(
+        self, columns: Sequence[Discrete], others: Sequence[Discrete], cells: Floats
+    ) -> Floats:
+        """Return the gains by adding each column to the other parents of a discrete child.
+
+        `others` are the other parents and the child; for `cells` see `CountSource.extensions`.
+        """
+        cards = np.array([v.cardinality for v in columns], dtype=np.int64)
+        shape = tuple(v.cardinality for v in others)
+        if self.score in ("bic", "aic", "likelihood"):
+            n_strata = math.prod(shape[:-1])
+            tables = extended_information(cells, cards, n_strata, shape[-1])
+            price = penalty_rate(self.score, tables.rows) * n_strata * (shape[-1] - 1)
+            return np.asarray(tables.information - price * (cards - 1))
+        found = np.zeros(len(columns))
+        if self.score == "bdeu":
+            given = math.prod(shape[:-1]), shape[-1], float(self.ess)
+            pair_kernels.extended_bdeu(cells, cards, *given, found)
+            return found
+        sizes = cards * math.prod(shape)
+        start = np.cumsum(sizes) - sizes
+        has_class = len(others) > 1 and others[0] == self.source.target
+        for card in np.unique(cards).tolist():
+            same = np.flatnonzero(cards == card)
+            at = start[same][:, None] + np.arange(card * math.prod(shape))
+            found[same] = self._tables(cells[at].reshape(len(same), card, *shape), has_class)
+        return found
+
+    def _of_families(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
+        """Return for each (parents, child) the gain by adding the first parent to the others.
+
+        There is one request; families with equal shapes are stacked.
+        """
         families = [Family.of(*above, child) for above, child in asked]
         statistics = self.source.families(families, keep=False)
         stacks: dict[tuple[Any, ...], list[int]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -302,6 +302,92 @@ class BayesianNetwork(Model):
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,
+        )
+        return network
+
+    @classmethod
+    def learn(
+        cls,
+        table: TableLike,
+        *,
+        method: str | Callable[..., Structure] = "hill_climb",
+        required: Iterable[tuple[Name, Name]] | None = None,
+        forbidden: Iterable[tuple[Name, Name]] | None = None,
+        tiers: Iterable[Any] | None = None,
+        max_parents: int | None = None,
+        missing: Literal["available", "em"] | None = None,
+        variables: Iterable[Variable] = (),
+        categorical: Iterable[Name] | Literal["all"] | None = None,
+        smoothing: SmoothingLike = "dirichlet",
+        sample_weight: ArrayLike | None = None,
+        **options: Any,
+    ) -> BayesianNetwork:
+        """Learn a graph over all columns of a table, and its parameters; there is no class.
+
+        Columns of text, categories and booleans are discrete, numbers continuous. Discrete
+        variables have no continuous parents. The same table gives the same network.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, mapping from name to column, or dataset
+            A dataset, such as a folder of Parquet files, is read in passes: one or two for each
+            change of the graph; see :func:`bayesgraph.open_dataset`.
+        method : {"hill_climb", "tabu", "pc", "chow_liu"} or callable, default "hill_climb"
+            * "hill_climb": change the arc that raises the score most, until none does; options
+              `score` ("bic", "aic", "bdeu", "likelihood") and `ess`, see
+              :func:`bayesgraph.unrestricted`;
+            * "tabu": the same, and past local maxima; also `length` and `patience`, see
+              :func:`bayesgraph.tabu`;
+            * "pc": tests of conditional independence; options `alpha` and `max_given`, see
+              :func:`bayesgraph.pc`;
+            * "chow_liu": the tree of the highest likelihood; option `root`, see
+              :func:`bayesgraph.chow_liu`;
+            * a function from a count source and a Smoothing to a Structure.
+        required, forbidden : iterable of (parent, child), optional
+            Arcs; "chow_liu" ignores their directions.
+        tiers : iterable of names or lists of names, optional
+            Tiers in order of time: no arc leads from a tier to an earlier one. Not for "chow_liu".
+        max_parents : int, optional
+            Maximum number of parents of a variable; by default only the score limits them. Not for
+            "pc" and "chow_liu".
+        missing : {"available", "em"}, optional
+            How parameters are estimated, as in `fit`. The structure always takes, for each score or
+            test, the rows in which its variables are observed.
+        variables, categorical, smoothing, sample_weight
+            As in `fit`.
+        **options
+            Of the method.
+
+        Returns
+        -------
+        BayesianNetwork
+            Its `arc_scores` are those of the method, in nats per row.
+
+        Raises
+        ------
+        DataError
+            For an unknown method, or an option that the method does not take.
+        GraphError, UnknownVariableError
+            If arcs or tiers contradict each other, or name a variable that is no column.
+
+        Examples
+        --------
+        >>> rows = {"rain": list("nnnnyyyy") * 10, "wet": list("nnnyyyyy") * 10}
+        >>> rows["coin"] = list("ht" * 20 + "th" * 20)
+        >>> BayesianNetwork.learn(rows, tiers=["rain", "wet"])
+        BayesianNetwork with 3 variables, 1 arcs and 4 parameters
+        """
+        rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
+        network: BayesianNetwork = late_methods.call(
+            "learn_network",
+            table,
+            method,
+            missing=missing,
+            variables=variables,
+            categorical=categorical,
+            smoothing=smoothing,
+            sample_weight=sample_weight,
+            options={**rules, "max_parents": max_parents, **options},
         )
         return network
 

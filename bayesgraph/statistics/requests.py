@@ -67,6 +67,19 @@ class Families:
 
 
 @dataclass(frozen=True)
+class Extensions:
+    """Request for the joint counts of columns, each together with the same other columns.
+
+    Attributes
+    ----------
+    groups : tuple of (columns, others)
+        Discrete columns, each of which extends the family of the others.
+    """
+
+    groups: tuple[tuple[tuple[Discrete, ...], tuple[Discrete, ...]], ...]
+
+
+@dataclass(frozen=True)
 class Moments:
     """Request for moments of functions of columns within each state of `given`, or over all rows.
 
@@ -140,4 +153,6 @@ class Totals:
     threshold: float | None = None
 
 
-Request: TypeAlias = Singles | Pairs | Families | Moments | Samples | Histograms | Totals
+Request: TypeAlias = (
+    Singles | Pairs | Families | Extensions | Moments | Samples | Histograms | Totals
+)

@@ -14,10 +14,12 @@ from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.blocks import blocks, is_exact, sampled, tree_sum
+from bayesgraph.statistics.extensions import ExtensionsSummary
 from bayesgraph.statistics.histograms import HistogramsSummary
 from bayesgraph.statistics.leaves import MomentsSummary, SamplesSummary, TotalsSummary
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import (
+    Extensions,
     Families,
     Family,
     Histograms,
@@ -51,6 +53,7 @@ _SUMMARIES: dict[type[Request], Any] = {
     Singles: SinglesSummary,
     Pairs: PairsSummary,
     Families: FamiliesSummary,
+    Extensions: ExtensionsSummary,
     Moments: MomentsSummary,
     Samples: SamplesSummary,
     Histograms: HistogramsSummary,
@@ -163,6 +166,25 @@ class CountSource(Protocol):
         They are taken from cached summaries if possible; all other families are collected in one
         pass. With ``keep=False`` the latter are not cached, because a structure search requests
         many more families than its model will have.
+        """
+        ...
+
+    def extensions(
+        self, groups: Iterable[tuple[tuple[Discrete, ...], tuple[Discrete, ...]]]
+    ) -> tuple[Floats, ...]:
+        """Return the joint counts of discrete columns, each together with the same other columns.
+
+        They are collected in one pass, and not cached.
+
+        Parameters
+        ----------
+        groups : iterable of (columns, others)
+
+        Returns
+        -------
+        tuple of ndarray, one-dimensional
+            For each group the tables of shape (r, *cardinalities of the others) of its columns, one
+            after the other.
         """
         ...
 
@@ -316,6 +338,13 @@ class RequestSource:
             summary = self.summary(request) if keep else self._collected(request)
             found.update(zip(rest, summary.found, strict=True))
         return found
+
+    def extensions(
+        self, groups: Iterable[tuple[tuple[Discrete, ...], tuple[Discrete, ...]]]
+    ) -> tuple[Floats, ...]:
+        """Return the joint counts of columns, each with the same others; see `CountSource`."""
+        found: ExtensionsSummary = self._collected(Extensions(tuple(groups)))
+        return found.counts
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
         """Return the variance of each column over all rows, from the cache if possible."""

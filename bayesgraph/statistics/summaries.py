@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from bayesgraph.statistics.additive import (
 )
 from bayesgraph.statistics.blocks import blocks, tree_sum
 from bayesgraph.statistics.comoments import group_comoments
+from bayesgraph.statistics.extensions import extended_counts
 from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
@@ -682,22 +684,13 @@ def _collect_beside(
         Empty if every row weighs 1.
     """
     cards = tuple(v.cardinality for v in rest)
-    size = int(np.prod(cards, dtype=np.int64))
-    keys = np.zeros(table.n_rows, dtype=np.int64)
-    whole = np.ones(table.n_rows, dtype=np.bool_)
-    for v in rest:
-        column = table.column(v)
-        keys = keys * v.cardinality + column
-        whole &= column >= 0
-    keys[~whole] = -1
-    columns = np.array([table.place(f.discrete[0]) for f in families], dtype=np.intp)
-    cells = np.array([f.discrete[0].cardinality * size for f in families], dtype=np.int64)
-    start = np.concatenate([[0], np.cumsum(cells)]).astype(np.int64)
-    out = np.zeros(start[-1])
-    kernels.count_beside(table.codes.T, columns, keys, size, weights, start[:-1], out)
+    columns = [f.discrete[0] for f in families]
+    out = extended_counts(table, columns, rest, weights)
+    ends = np.cumsum([v.cardinality for v in columns]) * math.prod(cards)
+    parts = np.split(out, ends[:-1])
     return {
-        f: _without_moments(out[a:b].reshape(-1, *cards))
-        for f, a, b in zip(families, start[:-1], start[1:], strict=True)
+        f: _without_moments(part.reshape(-1, *cards))
+        for f, part in zip(families, parts, strict=True)
     }
 
 

@@ -1,6 +1,7 @@
 """Greedy searches: local optima, near the best of all graphs where these can be enumerated."""
 
 import itertools
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -84,6 +85,42 @@ def test_searches_come_near_the_best_of_all_graphs(score, augmented):
     assert np.mean(np.array(reached) > 1 - 1e-9) >= 0.75
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("score", ["bic", "bdeu"])
+def test_tabu_search_goes_past_local_maxima(score):
+    reached = []
+    for seed in range(6):
+        frame = make_frame(seed, 3, 0, n=150, strength=1.2)
+        source, names = bg.count_source(frame), list(frame)
+        local = local_scores(frame, names, [], score)
+        climbed, found = (
+            total(local, names, search(source, score=score).arcs)
+            for search in (partial(bg.unrestricted, max_parents=None), bg.tabu)
+        )
+        assert found >= climbed - 1e-8
+        reached.append((found, climbed, max(total(local, names, dag) for dag in all_dags(names))))
+    found, climbed, best = np.array(reached).T
+    assert np.mean(found > best - 1e-8) >= np.mean(climbed > best - 1e-8)
+    np.testing.assert_allclose(found, best, atol=1e-8)
+
+
+@pytest.mark.parametrize(("seed", "score"), [(10, "bic"), (8, "bdeu")])
+def test_tabu_search_finds_what_climbing_misses(seed, score):
+    frame = make_frame(seed, 5, 0, n=300, strength=2.0)
+    source, names = bg.count_source(frame), list(frame)
+    local = local_scores(frame, names, [], score)
+    climbed = bg.unrestricted(source, score=score, max_parents=None).arcs
+    found = bg.tabu(source, score=score).arcs
+    assert total(local, names, found) > total(local, names, climbed) + 1.0
+    short = bg.tabu(source, score=score, patience=1).arcs
+    assert total(local, names, short) == pytest.approx(total(local, names, climbed))
+
+
+def test_tabu_search_ends_where_nothing_depends():
+    frame = {name: [0, 1] * 20 if name == "a" else [0, 0, 1, 1] * 10 for name in "ab"}
+    assert not bg.tabu(bg.count_source(frame, categorical="all"), patience=50).arcs
+
+
 @settings(max_examples=15)
 @given(
     st.integers(0, 2**16),
@@ -101,7 +138,7 @@ def test_graphs_are_acyclic_and_bounded(seed, kinds, most, score, gaps):
             for n, column in frame.items()
             if n != "y"
         }
-    for search in (bg.hill_climb, bg.unrestricted):
+    for search in (bg.hill_climb, bg.unrestricted, bg.tabu):
         found = search(bg.count_source(frame, "y"), score=score, max_parents=most)
         assert nx.is_directed_acyclic_graph(found.graph)
         kind = {v.name: isinstance(v, bg.Continuous) for v in found.variables}

@@ -10,15 +10,18 @@ from scipy.integrate import quad
 from structures import make_frame
 
 import bayesgraph as bg
+from bayesgraph.encoding import Table
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.gaussian_regression import regression
 from bayesgraph.learning.scores import (
     _FCLL_CONTRAST,
     _FCLL_LIKELIHOOD,
+    Extension,
     Gains,
     bdeu,
     log_likelihood,
 )
+from bayesgraph.statistics import TableSource
 
 PLAIN = Smoothing(shrinkage=0.0, var_smoothing=0.0)
 
@@ -32,6 +35,12 @@ def families(source, random, most=3):
         new, others = parents[0], parents[1:]
         others.sort(key=lambda v: v != source.target)
         yield (new, *others), child
+
+
+def gains_of(gains, asked):
+    """Return the gain by the first parent of each (parents, child)."""
+    extensions = [Extension(parents[:1], parents[1:], child) for parents, child in asked]
+    return np.concatenate(gains.of(extensions))
 
 
 @pytest.mark.one_in(3)
@@ -51,7 +60,7 @@ def test_gains_are_differences_of_local_scores_of_pgmpy(score, seed):
             "likelihood": lambda: peers.LogLikelihood(frame),
         }[score]()
     asked = list(families(source, np.random.default_rng(seed)))
-    found = Gains(source, Smoothing(), score, 3.0).of(asked)
+    found = gains_of(Gains(source, Smoothing(), score, 3.0), asked)
     for (parents, child), gain in zip(asked, found, strict=True):
         names = tuple(p.name for p in parents)
         with_it = peer.local_score(child.name, names)
@@ -110,7 +119,7 @@ def test_gaussian_gains_are_those_of_regressions(kinds, seed):
         cells = np.prod([p.cardinality for p in flat], dtype=int)
         return fit - 0.5 * np.log(150) * cells * (X.shape[1] + 1)
 
-    found = Gains(source, PLAIN).of([(parents, child) for parents in cases])
+    found = gains_of(Gains(source, PLAIN), [(parents, child) for parents in cases])
     for parents, gain in zip(cases, found, strict=True):
         assert gain == pytest.approx(local(parents) - local(parents[1:]), rel=1e-7, abs=1e-7)
 
@@ -133,7 +142,7 @@ def test_all_pairs_at_once_are_the_families_one_by_one(score, kinds, below):
                 continue
             if not below and source.target in (parent, child) and kinds[1]:
                 continue  # the class is smoothed as classes are
-            expected = gains.of([((parent, *above), child)])[0]
+            expected = gains_of(gains, [((parent, *above), child)])[0]
             assert table[i, j] == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
@@ -147,7 +156,7 @@ def test_what_misses_a_value_counts_for_neither():
         source = bg.count_source(table, "y")
         by_name = {v.name: v for v in source.variables}
         family = ((by_name[names[0]], source.target), by_name[names[1]])
-        found.append(Gains(source, Smoothing()).of([family])[0])
+        found.append(gains_of(Gains(source, Smoothing()), [family])[0])
     assert found[0] == pytest.approx(found[1])
 
 
@@ -178,3 +187,29 @@ def test_regression_solves_the_normal_equations(seed, m):
     np.testing.assert_allclose(slopes, expected, rtol=1e-6)
     residual = centred[:, -1] - centred[:, :-1] @ expected
     assert variance == pytest.approx(residual @ residual / 19, rel=1e-6)
+
+
+@pytest.mark.parametrize("score", ["bic", "bdeu", "fcll"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_new_parents_at_once_are_those_one_by_one(score, weighted):
+    frame = make_frame(4, 6, 0, n=90)
+    frame = {n: [None if i % 7 == j else v for i, v in enumerate(c)] if n != "y" else c
+             for j, (n, c) in enumerate(frame.items())}  # fmt: skip
+    weights = np.linspace(0.0, 2.0, 90) if weighted else None
+    source = bg.count_source(frame, "y", sample_weight=weights)
+    *new, other, child = source.features
+    gains = Gains(source, Smoothing(), score, 2.0)
+    (found,) = gains.of([Extension(tuple(new), (source.target, other), child)])
+    for parent, gain in zip(new, found, strict=True):
+        family = [((parent, source.target, other), child)]
+        assert gain == pytest.approx(gains._of_families(family)[0], rel=1e-9, abs=1e-9)
+
+
+def test_a_table_that_is_too_large_gains_nothing():
+    a, b = (bg.Discrete(name, range(2048)) for name in "ab")
+    small, child = bg.Discrete("d", [0, 1]), bg.Discrete("e", [0, 1])
+    codes = np.asfortranarray(np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0], [1, 0, 1]]).T)
+    source = TableSource(Table((a, b, small, child), codes, np.empty((3, 0)), complete=True))
+    (found,) = Gains(source, Smoothing()).of([Extension((b, small), (a,), child)])
+    assert np.isneginf(found[0])
+    assert np.isfinite(found[1])

@@ -1,0 +1,296 @@
+"""Confidence in the arcs of a structure, from samples of the rows, and the averaged network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph import late_methods
+from bayesgraph.ancestors import Arc
+from bayesgraph.causal.equivalence import Pattern
+from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.encoding import Table
+from bayesgraph.errors import DataError
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.arcs import ArcRules, at_least
+from bayesgraph.learning.fit import opened, plain_source
+from bayesgraph.learning.general import Learner, learning
+from bayesgraph.learning.structure import Structure
+from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.statistics import TableSource
+from bayesgraph.typing import RandomState, TableLike
+from bayesgraph.variables import Name, Variable
+
+_MAXIMUM_LINES = 20
+_TIE_DECIMALS = 9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArcConfidence(Displayed):
+    """How often arcs are learned from samples of the rows, and the averaged network.
+
+    Attributes
+    ----------
+    arcs : dict from (parent, child) to float
+        Share of the samples whose structure has the arc. Where the direction cannot be told from
+        data, each of both counts half.
+    edges : dict from (name, name) to float
+        Share of the samples whose structure links both, names in the order of the columns; the
+        highest first.
+    threshold : float
+        The averaged network has the edges of a larger share.
+    network : BayesianNetwork
+        The averaged network, with parameters estimated from all rows.
+    n_samples : int
+    """
+
+    arcs: Mapping[Arc, float]
+    edges: Mapping[Arc, float]
+    threshold: float
+    network: BayesianNetwork
+    n_samples: int
+    _rules: tuple[tuple[Variable, ...], NDArray[np.bool_], NDArray[np.bool_]]
+
+    def structure(self, threshold: float | None = None) -> Structure:
+        """Return the structure of the edges whose share is larger than a threshold.
+
+        Edges get their more frequent direction, the most certain first, unless it closes a cycle.
+        What is left is directed as in a CPDAG.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            By default that of the averaged network.
+
+        Returns
+        -------
+        Structure
+            The score of an arc is the share of the samples that link its ends.
+        """
+        least = self.threshold if threshold is None else threshold
+        return _averaged(self.arcs, self.edges, least, *self._rules)
+
+    def render(self, path: Any, **options: Any) -> None:
+        """Draw the averaged network, each arc with the share of the samples that link its ends.
+
+        Options are those of `BayesianNetwork.render`.
+        """
+        late_methods.call("render", self.network, path, arc_probabilities=self._shown, **options)
+
+    def to_dot(self, **options: Any) -> str:
+        """Return what `render` draws, as text in the DOT language."""
+        text: str = late_methods.call(
+            "to_dot", self.network, arc_probabilities=self._shown, **options
+        )
+        return text
+
+    @cached_property
+    def _shown(self) -> Mapping[Arc, float]:
+        return self.structure().scores
+
+    def _display(self) -> DisplayTable:
+        shown = list(self.edges.items())[:_MAXIMUM_LINES]
+        rows = []
+        for (a, b), share in shown:
+            there, back = self.arcs.get((a, b), 0.0), self.arcs.get((b, a), 0.0)
+            parent, child = (a, b) if there >= back else (b, a)
+            kept = "" if share > self.threshold else "left out"
+            cells = f"{share:.3f}", f"{max(there, back) / share:.3f}", kept
+            rows.append((f"{parent} -> {child}", *cells))
+        note = f"edges of a share over {self.threshold:.3g} are kept: {self.network!r}"
+        rest = more(len(self.edges), len(shown), "edges")
+        return DisplayTable(
+            f"Arcs in {self.n_samples:,} samples of the rows",
+            rows,
+            ("", "share", "this way", ""),
+            note="\n".join(filter(None, (rest, note))),
+        )
+
+
+def arc_confidence(
+    table: TableLike,
+    *,
+    n_samples: int = 100,
+    method: str | Learner = "hill_climb",
+    threshold: float | None = None,
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+    tiers: Iterable[Any] | None = None,
+    max_parents: int | None = None,
+    missing: str | None = None,
+    variables: Iterable[Variable] = (),
+    categorical: Iterable[Name] | str | None = None,
+    smoothing: Any = "dirichlet",
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = 0,
+    **options: Any,
+) -> ArcConfidence:
+    """Return how often arcs are learned from samples of the rows: the bootstrap.
+
+    A structure is learned from each of many samples of as many rows, drawn with replacement
+    (Friedman, Goldszmidt, Wyner 1999). Of each structure the CPDAG counts, with the arcs that
+    `required`, `forbidden` and `tiers` direct.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, or mapping from name to column
+    n_samples : int, default 100
+    threshold : float, optional
+        Share of the samples above which the averaged network has an edge; by default the one of
+        Scutari and Nagarajan (2013), which is nearest to telling edges of share 0 and 1 apart.
+    method, required, forbidden, tiers, max_parents, missing
+        See :meth:`bayesgraph.BayesianNetwork.learn`.
+    variables, categorical, smoothing, sample_weight, **options
+        See :meth:`bayesgraph.BayesianNetwork.learn`.
+    random_state : int or numpy Generator, default 0
+
+    Raises
+    ------
+    DataError
+        For a dataset, whose rows are not held in memory, or an invalid option.
+
+    Examples
+    --------
+    >>> rain = [0, 1] * 100
+    >>> rows = {"rain": rain, "wet": rain, "coin": [0, 1, 1, 0] * 50}
+    >>> found = arc_confidence(rows, n_samples=10, categorical="all")
+    >>> found.edges["rain", "wet"]
+    1.0
+    """
+    rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
+    how = learning(method, smoothing, missing, {**rules, "max_parents": max_parents, **options})
+    data, columns = opened(table, sample_weight)
+    if data is not None:
+        raise DataError(
+            f"The bootstrap draws from rows in memory, which a dataset ({data.source}) does not "
+            "hold; give a table of some of its rows."
+        )
+    source = plain_source(None, columns, variables, categorical, sample_weight)
+    assert isinstance(source, TableSource)  # it is no dataset
+    names = [v.name for v in source.variables]
+    known = ArcRules.of(required, forbidden, names, tiers)
+    bounds = known.admissible(source.variables), known.forced(source.variables)
+    shares: Floats = np.zeros((2, len(names), len(names)))
+    count = at_least("n_samples", n_samples, 1)
+    for sample in _samples(source, count, np.random.default_rng(random_state)):
+        shares += _directions(how.structure(sample), names, *bounds) / count
+    arcs, edges = _named(shares, names)
+    if threshold is None:
+        threshold = significance_threshold(shares[1][np.triu_indices(len(names), 1)])
+    given = (source.variables, *bounds)
+    structure = _averaged(arcs, edges, threshold, *given)
+    network = how.network(replace(structure, scores={}), source)
+    return ArcConfidence(arcs, edges, threshold, network, count, given)
+
+
+def _samples(source: TableSource, n: int, random: np.random.Generator) -> Iterable[TableSource]:
+    """Yield count sources of samples of the rows, drawn with replacement by their weights."""
+    table, weights = source.table, source.weights
+    size = round(float(weights.sum())) if len(weights) else table.n_rows
+    shares = weights / weights.sum() if len(weights) else None
+    for _ in range(n):
+        if shares is None:
+            drawn = np.sort(random.integers(table.n_rows, size=table.n_rows))
+        else:
+            drawn = np.repeat(np.arange(table.n_rows), random.multinomial(size, shares))
+        codes = np.asfortranarray(table.codes[drawn])
+        yield TableSource(Table(table.variables, codes, table.values[drawn], table.complete))
+
+
+def _directions(
+    structure: Structure, names: Sequence[Name], allowed: NDArray[np.bool_], forced: Any
+) -> Floats:
+    """Return the arcs, undirected ones half each way, and the edges of a structure's CPDAG.
+
+    The shape is (2, d, d); arcs that rules forbid or require direct edges of the CPDAG.
+    """
+    place = {name: i for i, name in enumerate(names)}
+    parents: list[list[int]] = [[] for _ in names]
+    for a, b in structure.arcs:
+        parents[place[b]].append(place[a])
+    pattern = Pattern.of_class([sorted(above) for above in parents])
+    for a, b in pattern.edges():
+        for one, other in ((a, b), (b, a)):
+            if forced[one, other] or not allowed[other, one]:
+                pattern.direct(one, other)
+    pattern.close()
+    found = np.zeros((2, len(names), len(names)))
+    for a, b in pattern.arcs():
+        found[0, a, b] = found[1, a, b] = found[1, b, a] = 1.0
+    for a, b in pattern.edges():
+        found[0, a, b] = found[0, b, a] = 0.5
+        found[1, a, b] = found[1, b, a] = 1.0
+    return found
+
+
+def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dict[Arc, float]]:
+    """Return the shares of arcs and of edges by names, the highest first."""
+    ways, both = shares.round(_TIE_DECIMALS)
+    pairs = [(a, b) for a, b in np.argwhere(np.triu(both)).tolist()]
+    pairs.sort(key=lambda pair: -both[pair])
+    edges = {(names[a], names[b]): float(both[a, b]) for a, b in pairs}
+    arcs = {
+        (names[a], names[b]): float(ways[a, b])
+        for one, other in pairs
+        for a, b in ((one, other), (other, one))
+        if ways[a, b] > 0
+    }
+    return arcs, edges
+
+
+def _averaged(
+    arcs: Mapping[Arc, float],
+    edges: Mapping[Arc, float],
+    threshold: float,
+    variables: tuple[Variable, ...],
+    allowed: NDArray[np.bool_],
+    forced: NDArray[np.bool_],
+) -> Structure:
+    """Return the structure of the edges above a threshold; see `ArcConfidence.structure`."""
+    names = [v.name for v in variables]
+    place = {name: i for i, name in enumerate(names)}
+    kept = [pair for pair, share in edges.items() if share > threshold]
+    pattern = Pattern(len(names), [(place[a], place[b]) for a, b in kept])
+    ways = []
+    for pair in kept:
+        for parent, child in (pair, pair[::-1]):
+            a, b = place[parent], place[child]
+            ahead = arcs.get((parent, child), 0.0) - arcs.get((child, parent), 0.0)
+            if forced[a, b] or not allowed[b, a]:
+                ways.append((-np.inf, a, b))
+            elif allowed[a, b] and ahead > 0:
+                ways.append((-ahead, a, b))
+    for _, a, b in sorted(ways):
+        if not pattern.leads(b, a):
+            pattern.direct(a, b)
+    pattern.close()
+    pattern.extend()
+    found = {(names[a], names[b]): 0.0 for a, b in pattern.arcs()}
+    share = {frozenset(pair): value for pair, value in edges.items()}
+    scores = {arc: share[frozenset(arc)] for arc in found}
+    return Structure(variables, tuple(scores), scores)
+
+
+def significance_threshold(shares: Floats) -> float:
+    """Return the share above which edges are significant (Scutari and Nagarajan 2013).
+
+    Of all distributions of shares that are 0 or 1, the one whose distribution function is nearest
+    to that of the shares, in the L1 norm, has as many zeros as there are shares up to the result.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (n_pairs,)
+    """
+    if not len(shares):
+        return 0.0
+    ascending = np.sort(shares.round(_TIE_DECIMALS))
+    grid = np.unique(np.concatenate([[0.0], ascending[ascending < 1.0], [1.0]]))
+    below = np.searchsorted(ascending, grid[:-1], side="right") / len(ascending)
+    # The nearest constant to a step function is the median of its values by their lengths.
+    half = np.searchsorted(np.cumsum(np.diff(grid)), 0.5 - 1e-12)
+    return float(ascending[max(round(float(below[half]) * len(ascending)), 1) - 1])

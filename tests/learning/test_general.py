@@ -1,0 +1,167 @@
+"""Networks without a class: the arcs of asia, rules, kinds of columns, files, missing values."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from structures import make_frame
+
+import bayesgraph as bg
+from bayesgraph.errors import DataError, DataTypeError, GraphError, UnknownVariableError
+
+METHODS = ["hill_climb", "tabu", "pc", "chow_liu"]
+
+
+def edges(network):
+    return {frozenset(arc) for arc in network.graph.edges}
+
+
+@pytest.fixture(scope="module")
+def asia():
+    pgmpy = pytest.importorskip("pgmpy")
+    folder = Path(pgmpy.__file__).parent / "utils" / "example_models"
+    return bg.load(folder / "asia.bif.gz")
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("method", ["hill_climb", "tabu"])
+@pytest.mark.parametrize("score", ["bic", "bdeu"])
+def test_the_arcs_of_asia_come_back(asia, method, score):
+    rows = asia.sample(20_000, random_state=0)
+    found = bg.BayesianNetwork.learn(rows, method=method, score=score)
+    assert edges(found) == edges(asia)
+    assert bg.structural_hamming_distance(found, asia) == 0
+    again = bg.BayesianNetwork.learn(rows, method=method, score=score)
+    assert again == found
+    assert again.arc_scores == found.arc_scores
+
+
+def test_parameters_are_those_of_fit():
+    frame = make_frame(0, 3, 2, n=200)
+    found = bg.BayesianNetwork.learn(frame)
+    fitted = bg.BayesianNetwork.fit(found.graph, frame)
+    np.testing.assert_allclose(found.log_likelihood(frame), fitted.log_likelihood(frame))
+    assert set(found.arc_scores) == set(found.graph.edges)
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kinds", [(4, 0), (0, 4), (2, 2)])
+def test_each_method_takes_columns_of_each_kind(method, kinds):
+    frame = make_frame(4, *kinds, n=250, strength=1.0)
+    if not kinds[0]:
+        del frame["y"]
+    found = bg.BayesianNetwork.learn(frame, method=method)
+    assert list(found.names) == list(frame)
+    kind = {v.name: isinstance(v, bg.Continuous) for v in found.variables}
+    assert found.graph.edges
+    assert all(kind[b] or not kind[a] for a, b in found.graph.edges)
+    for name in frame:
+        found.query(name)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rules_hold(method):
+    frame = make_frame(3, 4, 0, n=250, strength=1.0)
+    names = list(frame)
+    rules = {"required": [(names[1], names[3])], "forbidden": [(names[0], names[2])]}
+    if method == "chow_liu":
+        found = bg.BayesianNetwork.learn(frame, method=method, **rules)
+        assert frozenset(rules["required"][0]) in edges(found)
+        assert frozenset(rules["forbidden"][0]) not in edges(found)
+        return
+    found = bg.BayesianNetwork.learn(frame, method=method, tiers=[names[2:], names[:2]][::-1],
+                                     **rules)  # fmt: skip
+    late = set(names[2:])
+    assert rules["required"][0] in found.graph.edges
+    assert rules["forbidden"][0] not in found.graph.edges
+    assert not [arc for arc in found.graph.edges if arc[0] in late and arc[1] not in late]
+
+
+def test_the_number_of_parents_is_bounded():
+    frame = make_frame(1, 6, 0, n=400, strength=1.5)
+    free = bg.BayesianNetwork.learn(frame, score="aic")
+    assert max(dict(free.graph.in_degree).values()) > 1
+    for method in ("hill_climb", "tabu"):
+        found = bg.BayesianNetwork.learn(frame, method=method, score="aic", max_parents=1)
+        assert max(dict(found.graph.in_degree).values()) == 1
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("method", METHODS)
+def test_files_give_the_network_of_memory(tmp_path, method):
+    pa, pq = map(pytest.importorskip, ("pyarrow", "pyarrow.parquet"))
+    frame = make_frame(6, 3, 1, n=300, strength=1.0)
+    table = pa.table(frame)
+    for i, part in enumerate((table[:110], table[110:])):
+        pq.write_table(part, tmp_path / f"{i}.parquet")
+    found = bg.BayesianNetwork.learn(bg.open_dataset(tmp_path), method=method)
+    expected = bg.BayesianNetwork.learn(table, method=method)
+    assert found == expected
+    assert found.arc_scores == expected.arc_scores
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("method", METHODS)
+def test_missing_values_leave_rows_out_of_what_they_touch(method):
+    random = np.random.default_rng(0)
+    frame = make_frame(3, 4, 0, n=200, strength=1.5)
+    whole = bg.BayesianNetwork.learn(frame, method=method)
+    holes = {n: [None if random.random() < 0.05 else v for v in c] for n, c in frame.items()}
+    found = bg.BayesianNetwork.learn(holes, method=method)
+    assert len(edges(found) & edges(whole)) >= len(edges(whole)) - 2
+    by_em = bg.BayesianNetwork.learn(holes, method=method, missing="em")
+    assert set(by_em.graph.edges) == set(found.graph.edges)
+    assert by_em.history.converged
+
+
+def test_weights_count_rows():
+    frame = make_frame(2, 4, 0, n=120, strength=1.0)
+    weights = np.arange(120) % 3
+    twice = {n: np.repeat(np.asarray(c), weights) for n, c in frame.items()}
+    found = bg.BayesianNetwork.learn(frame, sample_weight=weights)
+    assert found == bg.BayesianNetwork.learn(twice)
+
+
+def test_a_learner_of_ones_own():
+    frame = make_frame(2, 3, 0)
+
+    def nothing(source, smoothing):
+        return bg.Structure(source.variables, ())
+
+    assert not bg.BayesianNetwork.learn(frame, method=nothing).graph.edges
+    found = bg.BayesianNetwork.learn(frame, method=partial(bg.unrestricted, max_parents=1))
+    assert set(dict(found.graph.in_degree).values()) <= {0, 1}
+    with pytest.raises(DataTypeError, match="method= is a function from a count source"):
+        bg.BayesianNetwork.learn(frame, method=lambda source, smoothing: 1)
+
+
+REFUSED = {
+    "unknown method": ({"method": "climb"}, DataError, "method= is one of 'hill_climb'"),
+    "parents of a tree": (
+        {"method": "chow_liu", "max_parents": 2}, DataError, "each variable of a tree has one",
+    ),
+    "tiers of a tree": ({"method": "chow_liu", "tiers": ["y"]}, DataError, "from its root"),
+    "parents by tests": ({"method": "pc", "max_parents": 2}, DataError, "max_given= limits"),
+    "score of tests": ({"method": "pc", "score": "bic"}, DataError, "level of its tests"),
+    "unknown option": ({"temperature": 1}, DataError, "does not take 'temperature'; it takes 's"),
+    "of a function": ({"method": bg.star, "score": "bic"}, DataError, "method=star does not"),
+    "score": ({"score": "bge"}, DataError, "score= is one of"),
+    "missing": ({"missing": "drop"}, DataError, "missing= is one of"),
+    "one text of tiers": ({"tiers": "y"}, GraphError, "takes a list of tiers"),
+    "name in two tiers": ({"tiers": ["y", ["d0", "y"]]}, GraphError, "'y' more than once"),
+    "unknown in a tier": ({"tiers": [["z"]]}, UnknownVariableError, "no variable 'z'"),
+    "against the tiers": (
+        {"tiers": ["y", "d0"], "required": [("d0", "y")]}, GraphError, "and against the tiers",
+    ),
+    "class": ({"method": bg.tan}, DataError, "tan needs to know the class"),
+    "patience": ({"method": "tabu", "patience": 0}, DataError, "patience= takes a whole number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_is_refused(case):
+    options, error, message = REFUSED[case]
+    with pytest.raises(error, match=message):
+        bg.BayesianNetwork.learn(make_frame(0, 3, 0), **options)

@@ -1,0 +1,124 @@
+"""The PC algorithm: by d-separation it finds the class, and its tests are those of single pairs."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from causal_graphs import random_dag
+from structures import make_frame
+
+import bayesgraph as bg
+from bayesgraph.errors import DataError
+from bayesgraph.independence.statistics_tests import Found
+from bayesgraph.learning import Smoothing
+from bayesgraph.learning.pc import Asked, PairTests, Skeleton, directed
+
+
+class Separation:
+    """Tests that know the graph: p-values are 0 or 1."""
+
+    def __init__(self, dag):
+        self.dag, self.names = dag, list(dag)
+
+    def of(self, asked):
+        found = []
+        for one, other, given in asked:
+            ends = {self.names[one]}, {self.names[other]}
+            apart = nx.is_d_separator(self.dag, *ends, {self.names[c] for c in given})
+            found.append(Found(float(apart), 1.0 - apart))
+        return found
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("share", [0.2, 0.4])
+@pytest.mark.parametrize("seed", range(10))
+def test_d_separation_leads_to_the_class_of_the_graph(seed, share):
+    dag = random_dag(seed, n=8, share=share)
+    free = ~np.eye(8, dtype=bool)
+    skeleton = Skeleton(free, np.zeros_like(free), Separation(dag), 0.5)
+    skeleton.search(8)
+    names = list(dag)
+    found = nx.DiGraph([(names[a], names[b]) for a, b in directed(skeleton, free, ~free & free)])
+    found.add_nodes_from(names)
+    assert bg.structural_hamming_distance(found, dag) == 0
+    # Knowledge of some directions keeps them.
+    known = np.zeros_like(free)
+    for a, b in itertools.islice(dag.edges, 3):
+        known[names.index(a), names.index(b)] = True
+    arcs = directed(skeleton, free & ~known.T, np.zeros_like(free))
+    assert set(zip(*np.nonzero(known), strict=True)) <= set(arcs)
+
+
+@pytest.mark.parametrize("kinds", [(5, 0), (0, 5), (3, 2)])
+@pytest.mark.parametrize("missing", [False, True])
+def test_tests_are_those_of_single_pairs(kinds, missing):
+    frame = make_frame(1, *kinds, n=400, strength=0.8)
+    del frame["y"]
+    if missing:
+        frame = {n: [None if (i + j) % 11 == 0 else v for i, v in enumerate(c)]
+                 for j, (n, c) in enumerate(frame.items())}  # fmt: skip
+    source = bg.count_source(frame)
+    tests = PairTests(source, source.features, Smoothing().ridge)
+    names = [v.name for v in source.features]
+    asked = [
+        Asked(a, b, given)
+        for a, b in itertools.permutations(range(5), 2)
+        for size in range(3)
+        for given in itertools.combinations([c for c in range(5) if c not in (a, b)], size)
+    ]
+    chosen = asked[:: 3 if kinds == (3, 2) else 7]
+    for (one, other, given), found in zip(chosen, tests.of(chosen), strict=True):
+        expected = bg.independence_test(
+            frame, names[one], names[other], tuple(names[c] for c in given)
+        )
+        assert found.p_value == pytest.approx(expected.p_value, rel=1e-5, abs=1e-12)
+        if expected.method != "partial_correlation":
+            rows = expected.n_rows
+            assert found.information == pytest.approx(
+                max(expected.statistic, 0.0) / 2 / rows, rel=1e-5, abs=1e-9
+            )
+
+
+@pytest.mark.parametrize("kinds", [(5, 0), (0, 5), (3, 3)])
+def test_strong_arcs_are_found_whatever_the_order_of_the_columns(kinds):
+    frame = make_frame(3, *kinds, n=1500, strength=1.0)
+    found = bg.pc(bg.count_source(frame), alpha=0.01)
+    turned = bg.pc(bg.count_source(dict(reversed(frame.items()))), alpha=0.01)
+    edges = {frozenset(arc) for arc in found.arcs}
+    assert edges
+    assert edges == {frozenset(arc) for arc in turned.arcs}
+    kind = {v.name: isinstance(v, bg.Continuous) for v in found.variables}
+    assert all(kind[b] or not kind[a] for a, b in found.arcs)
+    assert all(score > 0 for score in found.scores.values())
+    assert nx.is_directed_acyclic_graph(found.graph)
+
+
+def test_rules_hold_whatever_the_tests_say():
+    frame = make_frame(3, 5, 0, n=500, strength=1.0)
+    source = bg.count_source(frame, "y")
+    names = [v.name for v in source.features]
+    free = {frozenset(arc) for arc in bg.pc(source).arcs}
+    apart = next(p for p in itertools.combinations(names, 2) if frozenset(p) not in free)
+    linked = tuple(next(iter(free)))
+    found = bg.pc(source, required=[apart], forbidden=[linked, linked[::-1]])
+    assert apart in found.arcs
+    assert apart not in found.scores
+    assert frozenset(linked) not in {frozenset(arc) for arc in found.arcs}
+    tiers = [names[::-1], ["y"]]
+    late = bg.pc(source, tiers=tiers)
+    assert all(parent != "y" for parent, _ in late.arcs)
+
+
+def test_directions_that_rules_leave_none_for_lose_their_edge():
+    free = ~np.eye(3, dtype=bool)
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        free[b, a] = False
+    skeleton = Skeleton(free, ~free & free, Separation(nx.complete_graph(3, nx.DiGraph)), 0.5)
+    assert directed(skeleton, free, ~free & free) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, "high"])
+def test_a_level_is_a_probability(alpha):
+    with pytest.raises(DataError, match="alpha= takes a probability"):
+        bg.pc(bg.count_source(make_frame(0, 2, 0)), alpha=alpha)
