@@ -14,7 +14,6 @@ from bayesgraph.plots import save_figure
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
-every = pytest.mark.parametrize("name", EXAMPLES)
 # The first is what the README tells a newcomer to run, the second takes little but its start.
 FIRST, SHORT = "quickstart.py", "by_hand.py"
 # Of the standard library, modules on each topic of text.py.
@@ -57,7 +56,7 @@ def small_library(tmp_path, monkeypatch):
 # of every sixth row where an example compares models, with the first rows of a stream and with
 # coarse pictures: the numbers are not checked.
 @pytest.mark.usefixtures("small_library")
-@every
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != SHORT])
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     evaluate, prequential = bg.evaluate, bg.prequential

@@ -200,6 +200,7 @@ def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
         assert {v.name for v in structure.variables} == {"y", *(v.name for v in features)}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("loss", ["log", "rmse", "0-1"])
 def test_forward_selection_takes_the_best_feature_each_time(loss):
     source = bg.count_source(make_frame(8, 2, 2, n=40), "y")
