@@ -111,3 +111,11 @@ def _short_training():
     bayesian_network.Effort = lambda steps, *others: full(steps or 100, *others)
     yield
     bayesian_network.Effort = full
+
+
+@pytest.fixture
+def figures_are_not_drawn(monkeypatch):
+    """Make figures, and write none of their pixels: tests of plots and single examples do."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda figure, buffer, **_: buffer.write(b"figure"))

@@ -29,6 +29,7 @@ def run(path):
     return missing
 
 
+@pytest.mark.usefixtures("figures_are_not_drawn")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)

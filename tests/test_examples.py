@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.plots import save_figure
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
@@ -53,9 +52,9 @@ def small_library(tmp_path, monkeypatch):
 
 
 # In this process, which has imported the library and loaded its kernels once, and with two folds
-# of every sixth row where an example compares models, with the first rows of a stream and with
-# coarse pictures: the numbers are not checked.
-@pytest.mark.usefixtures("small_library")
+# of every sixth row where an example compares models, with the first rows of a stream and without
+# drawing figures: the numbers are not checked.
+@pytest.mark.usefixtures("small_library", "figures_are_not_drawn")
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name != SHORT])
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
@@ -67,7 +66,6 @@ def test_example_runs(name, tmp_path, monkeypatch, capfd):
     def on_first(models, *stream):
         return prequential(models, *(part[:2000] if len(stream) > 1 else part for part in stream))
 
-    monkeypatch.setitem(save_figure.__kwdefaults__, "dpi", 50)
     monkeypatch.setattr(bg, "evaluate", on_sixths)
     monkeypatch.setattr(bg, "prequential", on_first)
     monkeypatch.setattr(sys, "argv", [str(ROOT / "examples" / name), *ARGUMENTS.get(name, [])])

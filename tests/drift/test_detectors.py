@@ -295,6 +295,7 @@ def test_rivers_retraining_takes_own_detectors(detector):
     assert share_right_at_last(model) > 0.9
 
 
+@pytest.mark.slow
 def test_rivers_wrappers_take_own_detectors():
     drift = pytest.importorskip("river.drift")
     naive_bayes = pytest.importorskip("river.naive_bayes")

@@ -102,6 +102,7 @@ def test_draws_have_the_distribution_of_scipy(name):
         assert np.mean(drawn <= at) == pytest.approx(expected.cdf(at), abs=0.03)
 
 
+@pytest.mark.one_in(3)
 @every_family
 def test_the_estimate_is_the_weighted_maximum_likelihood(name):
     X, y, weights = data(name)

@@ -120,6 +120,7 @@ def test_a_model_saved_at_an_alarm_is_read_again(tmp_path):
         np.testing.assert_array_equal(again.predict_proba(X), expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_restored_star_goes_on(options):
     X, y = turned(turn=700)
