@@ -71,7 +71,7 @@ def test_means_over_concepts(toy):
     assert (theirs.ours, theirs.peer) == (None, 25.0)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 # Of scikit-learn's Gaussians before a class has rows.
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", ["summaries", "peers", "memory", "clipping"])
@@ -124,7 +124,7 @@ def test_models_take_turns():
     assert found["b"] >= 1.0
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ["Bananas", "ImageSegments", "SEA, abrupt", "gamma, gradual"])
 def test_prequential_accuracy_of_all_models(name):

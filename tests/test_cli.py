@@ -45,7 +45,7 @@ def bif(tmp_path):
     return path
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 def test_a_single_network_or_an_average_with_trees(capfd, tmp_path):
     saved = tmp_path / "m.bayesgraph"
     fit = ("fit", HEART, "--target", "disease", "-o", saved)

@@ -53,7 +53,7 @@ def refused(codes):
     return {name for name, code in codes.items() if code}
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", MODELS)
 def test_models(capfd, tmp_path, name):
     codes = outcomes(capfd, tmp_path, MODELS[name].make(), {"a": ["x", "y"], "b": [1, 2]})
@@ -61,7 +61,7 @@ def test_models(capfd, tmp_path, name):
     assert {"predict", "update", "fit", "evaluate"} <= refused(codes)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("case", CLASSIFIERS, ids=str)
 def test_classifiers(capfd, tmp_path, case):
     data = make_data(case.kinds[0], 40)

@@ -31,7 +31,7 @@ def models():
         yield pytest.param(model, marks=[pytest.mark.slow] if spared else [])
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("model", list(models()))
 def test_answers_are_those_recorded(model):
     old = {key: outcomes for key, outcomes in LINES.items() if key[0] == model}

@@ -12,7 +12,7 @@ from bayesgraph.encoding import kernels as encoding
 from bayesgraph.inference import execution_kernels as scores
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("n_rows", [0, 1, 63, 64, 1000])
 def test_every_row_once(monkeypatch, threads, n_rows):

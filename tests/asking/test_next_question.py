@@ -129,7 +129,7 @@ def compare(model, oracle, random, *, n_numbers=1):
     return len(found)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_networks_of_tables_equal_enumeration(seed):
     network, random = random_network(seed, n_discrete=6, zeros=0.3), np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def test_networks_of_tables_equal_enumeration(seed):
 
 
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
-@pytest.mark.one_in(11)
+@pytest.mark.one_in(17)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mixed_networks_equal_enumeration(seed):
     network = random_network(seed + 50, n_discrete=4, n_continuous=3, most_worlds=40)
@@ -146,7 +146,7 @@ def test_mixed_networks_equal_enumeration(seed):
 
 
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(11)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_factor_graphs_equal_enumeration(seed):
     sources, exponents = random_factor_graph(seed, n_continuous=seed % 2)
@@ -175,7 +175,7 @@ def by_queries(model, target, name, values, shares, evidence, losses):
     return information, gain
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", range(8))
 def test_mixtures_equal_enumeration(seed):
     random = np.random.default_rng(seed)
@@ -230,7 +230,7 @@ OTHERS = {
     [{"test": {"-": 1.0, "+": 3.0}}, {"fever": "yes"}, {}],
     ids=["judged", "fever", "nothing"],
 )
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 def test_models_that_are_no_joint_distribution_equal_their_own_answers(model, evidence):
     asked = OTHERS[model]()
     losses = np.array(LOSSES)
@@ -305,7 +305,7 @@ LEAVES = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_numbers_whose_leaves_only_compute_densities(leaf):
     make, laws = LEAVES[leaf]
@@ -541,7 +541,7 @@ def test_two_questions_ahead_see_an_exclusive_or():
     assert dear["a"].score == pytest.approx(math.log(2.0) / 80)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(10))
 def test_two_questions_ahead_equal_enumeration(seed):
     network = random_network(seed + 7, n_discrete=6)
@@ -598,7 +598,7 @@ def test_two_questions_ahead_try_numbers_too(model):
     assert found["x"].score == pytest.approx(alone["x"].information + second, abs=1e-9)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(5))
 def test_with_prices_the_second_question_is_the_one_of_the_best_rate(seed):
     network, random = random_network(seed + 70, n_discrete=4), np.random.default_rng(seed)

@@ -28,7 +28,7 @@ def by_back_door(graph, x, y):
     return [z for z in subsets(candidates) if nx.is_d_separator(cut, {x}, {y}, set(z))]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("confounded", [0.0, 0.25])
 @pytest.mark.parametrize("seed", range(20))
 def test_adjustment_sets_satisfy_the_back_door_criterion(seed, confounded):
@@ -51,7 +51,7 @@ def proper_causal_paths(dag, x, y):
                 yield path
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(10))
 def test_sets_of_treatments_satisfy_the_adjustment_criterion(seed):
     graph = random_graph(seed + 50, n=6, confounded=0.15)
@@ -73,7 +73,7 @@ def test_sets_of_treatments_satisfy_the_adjustment_criterion(seed):
                 assert graph.is_adjustment_set(x, y, z) == (z in valid)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(8))
 def test_adjustment_and_front_door_sets_equal_pgmpy(seed):
     pytest.importorskip("pgmpy")
@@ -184,7 +184,7 @@ def by_front_door(graph, x, y):
     return found
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_front_door_sets_equal_enumeration(seed):
     graph = random_graph(seed, n=6, share=0.35, confounded=0.15)
@@ -210,7 +210,7 @@ def test_front_doors_by_hand():
 # ------------------------------------------------------------------------------ instruments
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_instruments_equal_enumeration(seed):
     graph = random_graph(seed, n=6, share=0.35, confounded=0.2)

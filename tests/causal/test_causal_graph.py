@@ -54,7 +54,7 @@ def test_latent_variables_become_arcs_and_pairs():
         bg.CausalGraph.of(nx.DiGraph([("a", "b")]), latent=["a", "b"])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_projection_keeps_all_separations(seed):
     dag = random_dag(seed, n=7)
@@ -81,7 +81,7 @@ def test_models_and_estimators_have_causal_graphs():
 # ------------------------------------------------------------------------------- separators
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("confounded", [0.0, 0.25])
 @pytest.mark.parametrize("seed", range(15))
 def test_separators_equal_enumeration(seed, confounded):
@@ -131,7 +131,7 @@ def test_a_long_ladder_is_bounded():
 # -------------------------------------------------------------------------- independencies
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_implied_independencies_hold(seed):
     graph = random_graph(seed, n=6, confounded=0.0)

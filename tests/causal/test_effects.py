@@ -23,7 +23,7 @@ def confounded(n, seed=0, effect=1.5):
 # ------------------------------------------------------------------------------ from models
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_effect_in_a_model_is_the_difference_of_two_interventions(seed):
     net = random_network(seed, n_discrete=4, n_continuous=2, zeros=0.0)

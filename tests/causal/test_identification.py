@@ -37,7 +37,7 @@ def check(graph, estimand, net):
         )
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_estimands_equal_the_truncated_factorisation(seed):
     graph = random_graph(seed, n=5, share=0.45, confounded=0.3)
@@ -59,7 +59,7 @@ def test_estimands_equal_the_truncated_factorisation(seed):
         check(graph, estimand, net)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_what_a_criterion_finds_is_identified_and_gives_the_effect(seed):
     graph = random_graph(seed, n=5, share=0.45, confounded=0.25)
@@ -188,7 +188,7 @@ def test_several_outcomes_and_treatments():
     assert FRONT_DOOR.identify("y", do="x").variables == {"x", "y", "z"}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_network_fitted_to_observed_columns_evaluates_estimands(seed):
     graph = (FRONT_DOOR, NAPKIN, random_graph(seed, confounded=0.2))[seed % 3]

@@ -50,7 +50,7 @@ def assert_same(one, other, tolerance=1e-12):
 # ---------------------------------------------------------------------------------------- sums
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @without_intervals
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_parts_make_the_classifier_of_all_rows(case, kind, weighted):
@@ -67,7 +67,7 @@ def test_parts_make_the_classifier_of_all_rows(case, kind, weighted):
     assert_same(found, case.estimator().fit(data.pandas(), data.y, weights))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @every
 def test_sites_that_share_a_classifier_share_its_intervals(case, kind):
     data = rows_for(case, kind)
@@ -80,7 +80,7 @@ def test_sites_that_share_a_classifier_share_its_intervals(case, kind):
     assert_same(found, pilot)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @without_intervals
 def test_a_site_may_have_one_class_and_few_states(case, kind):
     data = cases.make_data(kind)

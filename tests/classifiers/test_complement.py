@@ -37,7 +37,7 @@ def assert_same(ours, theirs, X, X_ours=None):
     np.testing.assert_allclose(scores(ours, asked), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("alpha", [1.0, 0.01, 0.0, PER_ITEM], ids=["1", "0.01", "0", "per item"])

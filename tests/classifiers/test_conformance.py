@@ -58,7 +58,7 @@ def name_of(value):
 
 
 # Each check on every third estimator, which share what reads tables and parameters.
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(11)
 @pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=name_of)
 def test_each_check_of_scikit_learn(estimator, check):
     check(estimator)
@@ -87,7 +87,7 @@ def network_frame(classifier, data):
 # ------------------------------------------------------------------- scikit-learn's machinery
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_clone_and_pickle(case, kind):
     data = cases.make_data(kind)
@@ -100,7 +100,7 @@ def test_clone_and_pickle(case, kind):
     np.testing.assert_array_equal(revived.predict_proba(data.pandas()), expected)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_pipeline_search_and_cross_validation(case, kind):
     data = cases.make_data(kind)
@@ -123,7 +123,7 @@ def test_pipeline_search_and_cross_validation(case, kind):
 # -------------------------------------------------------------------------------- one engine
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
@@ -159,7 +159,7 @@ def test_probabilities_equal_brute_force(case, kind, rows):
         np.testing.assert_allclose(oracle.posterior([target], row), p, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
     data = cases.make_data(kind).with_missing()
@@ -173,7 +173,7 @@ def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
     np.testing.assert_allclose(whole, rows)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_predict_is_the_argmax_of_the_marginal_posterior(case, kind):
     data = cases.make_data(kind).with_missing()
@@ -185,7 +185,7 @@ def test_predict_is_the_argmax_of_the_marginal_posterior(case, kind):
         assert classifier.query(evidence=row).argmax == label
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_a_column_missing_in_all_rows_is_marginalised(case, kind):
     data = cases.make_data(kind)
@@ -199,7 +199,7 @@ def test_a_column_missing_in_all_rows_is_marginalised(case, kind):
             )
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_nothing_observed_gives_the_prior(case, kind):
     data = cases.make_data(kind)
@@ -223,7 +223,7 @@ LABELS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
 def test_labels_keep_type_and_classes_are_sorted(case, labels):
@@ -282,7 +282,7 @@ def test_labels_of_every_library(y, name):
     assert kind(classifier.predict(data.pandas())[0]) in classifier.target_.states
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_boolean_labels(case, kind):
     data = cases.make_data(kind)
@@ -294,7 +294,7 @@ def test_boolean_labels(case, kind):
     assert classifier.score(data.pandas(), y) > 0.6
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_one_class_is_fitted_and_predicted(case, kind):
     data = cases.make_data(kind)
@@ -307,7 +307,7 @@ def test_one_class_is_fitted_and_predicted(case, kind):
 # ------------------------------------------------------------------------------------- inputs
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_every_kind_of_frame_gives_the_same_numbers(case, kind, missing):
@@ -332,7 +332,7 @@ def test_every_kind_of_frame_gives_the_same_numbers(case, kind, missing):
         np.testing.assert_allclose(across, expected, rtol=1e-9, atol=1e-13, err_msg=library)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @on_frames_of_any_names
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_numpy_arrays_give_the_same_numbers(case, kind, missing):
@@ -349,7 +349,7 @@ def test_numpy_arrays_give_the_same_numbers(case, kind, missing):
             assert_same_network(again.network_, classifier.network_)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("gone", [None, np.nan, pd.NA, pd.NaT], ids=["None", "NaN", "NA", "NaT"])
 @pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
 def test_every_spelling_of_missing_is_the_same(case, gone):
@@ -366,7 +366,7 @@ def test_every_spelling_of_missing_is_the_same(case, gone):
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
 def test_masked_arrays_are_missing_values(case):
     data = cases.make_data(case.kinds[0]).with_missing()
@@ -383,7 +383,7 @@ def test_masked_arrays_are_missing_values(case):
     assert_same_network(case.estimator().fit(unmasked, data.y).network_, plain.network_)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_columns_are_checked_by_name_and_order(case, kind):
     data = cases.make_data(kind)
@@ -399,7 +399,7 @@ def test_columns_are_checked_by_name_and_order(case, kind):
         classifier.predict(frame.rename(columns={"b": "B"}))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in cases.CLASSIFIERS if not c.named], ids=str)
 def test_arrays_after_frames_and_frames_after_arrays(case):
     data = cases.make_data(case.kinds[0])
@@ -419,7 +419,7 @@ def test_arrays_after_frames_and_frames_after_arrays(case):
 # ----------------------------------------------------------------------------------- meanings
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_weights_are_repetitions(case, kind, missing):
@@ -436,7 +436,7 @@ def test_weights_are_repetitions(case, kind, missing):
     assert_same_network(everywhere.network_, fitted(case, data).network_, 1e-13)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_priors(case, kind):
     data = cases.make_data(kind)
@@ -453,7 +453,7 @@ def test_priors(case, kind):
     np.testing.assert_allclose(given.predict_proba(data.pandas()), expected, rtol=1e-9, atol=1e-13)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_unseen_categories(case, kind):
     data = cases.make_data(kind)
@@ -470,7 +470,7 @@ def test_unseen_categories(case, kind):
         strict.predict(strange.pandas())
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("mixed", "varied")), ids=str)
 def test_rows_are_answered_one_by_one(case, kind):
     # More rows than one block, with every pattern of missing values.
@@ -483,7 +483,7 @@ def test_rows_are_answered_one_by_one(case, kind):
         )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @every
 @pytest.mark.parametrize("n", [7, 30])
 def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
@@ -526,7 +526,7 @@ def test_numbers_that_are_never_observed_say_nothing(case, kind):
         np.testing.assert_allclose(found, np.tile(share, (60, 1)), rtol=1e-9)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(named=False, kinds=cases.NUMERIC), ids=str)
 def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkeypatch):
     data = cases.make_data(kind)
@@ -593,7 +593,7 @@ def test_what_is_drawn_is_what_is_predicted(case, kind):
             assert abs(gap.mean()) < 4.5 * gap.std() / np.sqrt(len(gap))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_files_keep_all_answers(case, kind, tmp_path):
     data = cases.make_data(kind).with_missing()
@@ -612,7 +612,7 @@ def test_files_keep_all_answers(case, kind, tmp_path):
     assert_same_network(clone(loaded).fit(data.pandas(), data.y).network_, classifier.network_)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_a_file_answers_without_its_estimator(case, kind, tmp_path):
     data = cases.make_data(kind).with_missing()
@@ -635,7 +635,7 @@ def test_a_file_answers_without_its_estimator(case, kind, tmp_path):
             np.testing.assert_array_equal(found[name], expected[name])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_row_order_does_not_matter(case, kind):
     data = cases.make_data(kind).with_missing()
@@ -648,7 +648,7 @@ def test_row_order_does_not_matter(case, kind):
     assert list(one.network_.arc_scores) == list(other.network_.arc_scores)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("case", "kind"), cases.pairs(kinds=("continuous", "mixed", "positive", "varied")), ids=str
 )

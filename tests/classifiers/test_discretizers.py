@@ -22,7 +22,7 @@ EVERY = [*(kind() for kind in DISCRETIZERS.values()), bg.MODL(granular=True)]
 every = pytest.mark.parametrize("discretizer", EVERY, ids=str)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @parametrize_with_checks([kind() for kind in DISCRETIZERS.values()])
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -17,7 +17,7 @@ import bayesgraph as bg
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_decisions_follow_from_probabilities(case, kind):
     data = cases.make_data(kind)

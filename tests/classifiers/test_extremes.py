@@ -49,7 +49,7 @@ def test_five_thousand_continuous_features(case):
     assert (classifier.log_likelihood(X) < -5000).all()
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", wide, ids=str)
 @pytest.mark.parametrize("text", [False, True], ids=["integers", "text"])
 def test_five_thousand_discrete_features(case, text):
@@ -68,7 +68,7 @@ def test_five_thousand_discrete_features(case, text):
     )
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @for_learned
 def test_more_features_than_rows(case):
     random = np.random.default_rng(1)
@@ -91,7 +91,7 @@ def test_more_features_than_rows(case):
 CONSTANTS = {"k1": 0.1, "k2": 3.3, "k3": 0.0, "k4": 1e100}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("case", "kind"), cases.pairs(named=False, kinds=("continuous", "discrete")), ids=str
 )
@@ -116,7 +116,7 @@ def test_constant_columns_change_nothing(case, kind, missing):
         np.testing.assert_allclose(classifier.predict_proba(other), expected, atol=1e-6)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", numeric, ids=str)
 def test_a_column_never_observed_changes_nothing(case):
     data = cases.make_data("continuous")
@@ -128,7 +128,7 @@ def test_a_column_never_observed_changes_nothing(case):
     np.testing.assert_allclose(classifier.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @for_any
 def test_only_constant_columns(case):
     table = pd.DataFrame({"k1": [2.0] * 5, "k2": ["u"] * 5, "k3": [0.0] * 5})
@@ -136,7 +136,7 @@ def test_only_constant_columns(case):
     np.testing.assert_allclose(classifier.predict_proba(table), [[0.6, 0.4]] * 5)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @for_any
 def test_a_column_constant_within_one_class(case):
     random = np.random.default_rng(2)
@@ -148,7 +148,7 @@ def test_a_column_constant_within_one_class(case):
     assert classifier.score(frame, y) > 0.6
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @for_any
 @pytest.mark.parametrize("factor", [1.0, -1.0, 1e5])
 def test_perfectly_correlated_columns(case, factor):
@@ -165,7 +165,7 @@ def test_perfectly_correlated_columns(case, factor):
     finite(classifier, moved)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @for_any
 def test_classes_of_a_single_row(case):
     random = np.random.default_rng(4)
@@ -178,7 +178,7 @@ def test_classes_of_a_single_row(case):
     assert list(one.predict(frame)) == ["a"] * 6
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @for_any
 def test_a_single_feature(case):
     random = np.random.default_rng(5)
@@ -193,7 +193,7 @@ def test_a_single_feature(case):
         assert classifier.score(frame, y) > 0.7
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @for_any
 def test_a_class_that_never_observes_a_column(case):
     random = np.random.default_rng(6)
@@ -206,7 +206,7 @@ def test_a_class_that_never_observes_a_column(case):
     assert np.isfinite(finite(classifier, frame.assign(u=0.3, s="q"))).all()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", unnamed, ids=str)
 def test_a_huge_offset_keeps_the_moments(case):
     random = np.random.default_rng(7)

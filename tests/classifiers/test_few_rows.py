@@ -46,7 +46,7 @@ MODELS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("X", FRAMES.values(), ids=FRAMES)
 def test_small_frames_are_large_ones(X, model, monkeypatch):
@@ -78,7 +78,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("unseen", ["missing", "error"])
 @pytest.mark.parametrize("row", STRANGE.values(), ids=STRANGE)
 @pytest.mark.parametrize("kind", ["numbers", "whole numbers", "text", "categories"])

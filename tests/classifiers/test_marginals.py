@@ -62,7 +62,7 @@ def fitted(family):
     return bg.NaiveBayesClassifier(**options).fit(X, data.y), X
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @every
 @pytest.mark.parametrize("column", range(4))
 def test_one_missing_feature(family, column):

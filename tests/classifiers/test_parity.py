@@ -57,7 +57,7 @@ def assert_both_ways(random, make, peer, X, y, weights):
 # ------------------------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @shapes
 @weighted
 @pytest.mark.parametrize("options", [{"estimation": "ml"}, {"shrinkage": 0.0}], ids=str)
@@ -97,7 +97,7 @@ class _Shifted:
         return self._model.predict_log_proba(X - self._offset)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", [1.0, 0.01, 3.5])
@@ -130,7 +130,7 @@ def counts_of(random, n, d, y, fractions):
     return X
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(11)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -182,7 +182,7 @@ class _Bernoulli:
         return self.predict_log_proba(X).argmax(axis=1)
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(11)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -254,7 +254,7 @@ def sample(seed, kind="normal", n=120, k=3, weighted=True):
     return X.astype(float), y, random.uniform(0.2, 3, n) if weighted else np.ones(n)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("bandwidth", [0.3, 2.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_kernel_densities_of_a_given_bandwidth(seed, bandwidth):

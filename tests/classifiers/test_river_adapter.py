@@ -39,7 +39,7 @@ def checks():
             yield pytest.param(name, check, id=f"{name}-{check.__name__}-{i}", marks=marks)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("name", "check"), list(checks()))
 def test_rivers_checks(name, check):
     check(bg.to_river(MODELS[name]()).clone())

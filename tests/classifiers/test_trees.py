@@ -36,7 +36,7 @@ def predicted(X, y, criterion, **parameters):
 # ------------------------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @parametrize_with_checks(
     [
         bg.DecisionTreeNetworkRegressor(),
@@ -50,7 +50,7 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 @pytest.mark.parametrize(

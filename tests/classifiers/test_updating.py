@@ -54,7 +54,7 @@ def assert_same_answers(one, other, data, tolerance=1e-9):
 # ------------------------------------------------------------------------------------ partial_fit
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
@@ -68,7 +68,7 @@ def test_chunks_make_the_model_of_the_whole(case, kind, weighted):
     assert_same_answers(part, whole, data)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_classes_and_states_may_come_late(case, kind):
     data = cases.make_data(kind)
@@ -82,7 +82,7 @@ def test_classes_and_states_may_come_late(case, kind):
     assert_same_answers(part, whole, data)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_fit_batches(case, kind):
     data = rows_for(case, kind)
@@ -131,7 +131,7 @@ def test_a_class_without_rows(case, kind):
     assert np.isfinite(equal.log_likelihood(data.pandas())).all()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_a_batch_that_is_refused_changes_nothing(case, kind):
     data = cases.make_data(kind)
@@ -187,7 +187,7 @@ def test_matrices_as_columns(estimation, tmp_path):
 # ----------------------------------------------------------------------------------------- forget
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_all_rows_may_be_forgotten(case, kind):
     data = rows_for(case, kind)
@@ -205,7 +205,7 @@ def test_all_rows_may_be_forgotten(case, kind):
     assert_same_answers(classifier, whole, data)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_forgetting_is_not_having_learned(case, kind, weighted):
@@ -227,7 +227,7 @@ def test_forgetting_is_not_having_learned(case, kind, weighted):
             np.testing.assert_array_equal(one.values, other.values)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_what_was_forgotten_can_be_learned_again(case, kind):
     data = rows_for(case, kind)
@@ -238,7 +238,7 @@ def test_what_was_forgotten_can_be_learned_again(case, kind):
     assert_same_answers(classifier, whole, data)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_rows_that_were_not_there_are_not_forgotten(case, kind):
     data = cases.make_data(kind)
@@ -309,7 +309,7 @@ def test_a_weight_of_a_class_is_forgotten_with_it():
 # ----------------------------------------------------------------------------------- class weights
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 def test_class_weights_are_sample_weights(case, kind):
     data = rows_for(case, kind)

@@ -84,7 +84,7 @@ def test_an_average_keeps_its_shift(tmp_path):
     assert {k: round(v, 9) for k, v in found.items()} == {k: round(v, 9) for k, v in before.items()}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @trained
 def test_balanced_sample_weights_are_class_weights(name):
     X, y = rows()
@@ -99,7 +99,7 @@ def test_balanced_sample_weights_are_class_weights(name):
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["average", "weighted"])
 def test_counts_of_rows_and_class_weights_are_told_apart(name):
     X, y = rows()
@@ -112,7 +112,7 @@ def test_counts_of_rows_and_class_weights_are_told_apart(name):
     np.testing.assert_allclose(one.predict_proba(X), expected, rtol=1e-9)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @trained
 def test_priors_go_before_class_weights(name):
     X, y = rows()
@@ -240,7 +240,7 @@ def test_a_heavy_row_is_held_out_as_a_whole():
 # ------------------------------------------------------------------------------- thresholds
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["single", "weighted"])
 def test_scikit_learn_chooses_thresholds(name):
     X, y = rows()

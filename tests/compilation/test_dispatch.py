@@ -185,7 +185,7 @@ def _kernels():
     return {k for m in modules for k in vars(m).values() if isinstance(k, dispatch.Kernel)}
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("case", "kind"), ROWS)
 def test_what_is_stored_has_the_same_bits(interpreted, tmp_path, case, kind):
     data = cases.make_data(kind)

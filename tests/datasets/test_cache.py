@@ -99,7 +99,7 @@ def fit(name, data, weight=None):
     return MODELS[name](check_columns=False).fit(data, "y", weight)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("name", MODELS)
 def test_models_have_the_same_bits_with_a_cache(files, tmp_path, small_blocks, name, weight):
@@ -227,7 +227,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_written_anew(files, tmp_path, damage):
     place = tmp_path / "kept"

@@ -18,7 +18,7 @@ class Even:
         return table.filter([value % 2 == 0 for value in table["x"].to_pylist()])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("lengths", [(10,), (3, 3, 3, 1), (0, 1, 0, 9), (4, 4, 2), (1,) * 10])
 @pytest.mark.parametrize("size", [1, 3, 4, 10, 11])
 def test_runs_have_one_length_however_the_rows_arrive(lengths, size):

@@ -69,7 +69,7 @@ def of_few_values(monkeypatch):
     )
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(11)
 @pytest.mark.parametrize("balance", [None, "balanced", {1: 2.5}], ids=str)
 @pytest.mark.parametrize("weight", [None, "whole", "part"])
 @pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=str)

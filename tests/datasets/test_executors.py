@@ -119,7 +119,7 @@ def expected(table, weight, tmp_path):
 )
 @pytest.mark.parametrize("kind", ["one", "groups", "many"])
 @pytest.mark.parametrize("size", [4, 16, 1024])
-@pytest.mark.one_in(11)
+@pytest.mark.one_in(17)
 def test_the_bits_do_not_depend_on_parts_and_attempts(
     files, weight, expected, executor, kind, size, tmp_path, monkeypatch
 ):

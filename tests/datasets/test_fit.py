@@ -82,7 +82,7 @@ def saved(classifier, path):
     return path.read_bytes()
 
 
-@pytest.mark.one_in(15)
+@pytest.mark.one_in(23)
 @pytest.mark.parametrize("balance", [None, "balanced", {"yes": 2.5}], ids=str)
 @pytest.mark.parametrize("weight", [None, "whole", "part"])
 @pytest.mark.parametrize("name", MODELS)

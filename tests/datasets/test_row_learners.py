@@ -67,7 +67,7 @@ def folder(table, tmp_path, monkeypatch):
     return path
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("names", ["abcdy", "auvcby"])
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -155,7 +155,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("held", [0, 2**17], ids=["runs", "merged"])
 @pytest.mark.parametrize("problem", PROBLEMS)

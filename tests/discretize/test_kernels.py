@@ -50,7 +50,7 @@ CASES = [
 each = pytest.mark.parametrize(("seed", "size", "n_classes"), CASES)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @each
 @pytest.mark.parametrize("whole", [True, False])
 def test_greedy_merging(seed, size, n_classes, whole):

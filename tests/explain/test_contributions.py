@@ -114,7 +114,7 @@ def test_nothing_observed_is_the_prior(spam):
 # --------------------------------------------------------------------------- every classifier
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @every
 @pytest.mark.parametrize("share", [0.0, 0.3], ids=["complete", "missing"])
 def test_the_terms_add_up_to_the_log_odds(case, kind, share):
@@ -171,7 +171,7 @@ enumerable = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @enumerable
 def test_each_term_is_a_ratio_of_conditional_probabilities(case, kind):
     classifier = fitted(case, kind)

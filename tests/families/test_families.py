@@ -102,7 +102,7 @@ def test_draws_have_the_distribution_of_scipy(name):
         assert np.mean(drawn <= at) == pytest.approx(expected.cdf(at), abs=0.03)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every_family
 def test_the_estimate_is_the_weighted_maximum_likelihood(name):
     X, y, weights = data(name)
@@ -202,7 +202,7 @@ def test_files_and_pictures(name, tmp_path):
     assert cpd.describe(8, 8).header[1] in clf.to_dot(tables=True)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @every_family
 def test_the_command_line_takes_it(name, tmp_path):
     X, y, _ = data(name)

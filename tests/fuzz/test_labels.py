@@ -161,7 +161,7 @@ PLACES = [
     for where in ("name", "state")
     if (labels, where) != ("True and 1", "name")
 ]
-pytestmark = [pytest.mark.parametrize(("labels", "where"), PLACES), pytest.mark.one_in(8)]
+pytestmark = [pytest.mark.parametrize(("labels", "where"), PLACES), pytest.mark.one_in(12)]
 
 
 def test_formats_keep_or_refuse_labels(network: bg.BayesianNetwork, tmp_path: Path) -> None:

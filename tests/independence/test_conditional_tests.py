@@ -23,7 +23,7 @@ def strata(rows, given):
         yield {name: column[chosen] for name, column in rows.items()}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     ("method", "power"), [("g_squared", "log-likelihood"), ("chi_squared", "pearson")]

@@ -56,7 +56,7 @@ def compare_with_pgmpy(name, number):
                 ), (target, evidence)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("number", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_posteriors_equal_pgmpy(name, number):

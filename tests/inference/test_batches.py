@@ -58,7 +58,7 @@ def check_rows(model, oracle, rows):
 shares = pytest.mark.parametrize("share", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9])
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("seed", range(40))
 @shares
 def test_discrete_batches(seed, share):
@@ -69,7 +69,7 @@ def test_discrete_batches(seed, share):
     check_rows(network, brute.Oracle.of(network), rows)
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("seed", range(500, 540))
 @shares
 def test_mixed_batches(seed, share):
@@ -80,7 +80,7 @@ def test_mixed_batches(seed, share):
     check_rows(network, brute.Oracle.of(network), rows)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(600, 630))
 def test_columns_missing_throughout(seed):
     """Half of the columns are all missing, the others are missing in some rows."""
@@ -92,7 +92,7 @@ def test_columns_missing_throughout(seed):
     check_rows(network, brute.Oracle.of(network), rows)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(700, 730))
 def test_factor_graph_batches(seed):
     sources, exponents = brute.random_factor_graph(seed, n_continuous=seed % 4)

@@ -36,7 +36,7 @@ _every = pytest.mark.parametrize(("make", "seed"), CASES, ids=CASE_IDS)
 
 def cases(test):
     """Ask about all cases, a fifth of them by default."""
-    return pytest.mark.one_in(5)(_every(test))
+    return pytest.mark.one_in(8)(_every(test))
 
 
 # --------------------------------------------------------------------------------- Jeffrey's rule

@@ -27,7 +27,7 @@ def mixed_case(seed):
     return net, {name: value for name, value in row.items() if random.random() < 0.35}
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_k_best_assignments_of_the_discrete_variables(seed):
     net, evidence = mixed_case(seed)
@@ -44,7 +44,7 @@ def test_the_k_best_assignments_of_the_discrete_variables(seed):
     assert found[0].log_probability == pytest.approx(best.log_probability, abs=1e-8)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(25))
 def test_marginal_map_of_discrete_variables(seed):
     net, evidence = mixed_case(seed)
@@ -63,7 +63,7 @@ def test_marginal_map_of_discrete_variables(seed):
     )
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_k_best_of_two_discrete_variables(seed):
     net, evidence = mixed_case(seed)
@@ -83,7 +83,7 @@ def test_the_k_best_of_two_discrete_variables(seed):
             assert totals[repr(list(a.values()))] == pytest.approx(a.log_probability, abs=1e-8)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(8))
 def test_draws_have_the_moments_of_the_posterior(seed):
     net, evidence = mixed_case(seed)

@@ -56,7 +56,7 @@ def cliques(tree):
     ]
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scope", [Relevance.EVERYTHING, Relevance.TARGETS])
 def test_a_tree_has_the_running_intersection_property(seed, scope):
@@ -91,7 +91,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
         assert any(wanted <= member and tree.parent[c] < 0 for c, member in enumerate(members))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
@@ -116,7 +116,7 @@ def collect_cost(tree, restricted, roots):
     )
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_root_is_the_best_of_all(seed):
     """The dynamic programme over roots against trying every one of them."""
@@ -203,7 +203,7 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
     return out, log_mass
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_interpreter_agrees(seed):
     """In plain Python, with the numbers of the compiled executor."""
@@ -224,7 +224,7 @@ def test_an_interpreter_agrees(seed):
     assert log_mass + constant == pytest.approx(run.log_mass, abs=1e-10)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     net, random = random_network(seed)

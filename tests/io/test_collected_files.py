@@ -12,7 +12,7 @@ from bayesgraph.errors import BayesGraphError, FileFormatError
 COLLECTING = [pair for pair in cases.pairs() if hasattr(pair[0].estimator(), "collect")]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("case", "kind"), COLLECTING, ids=str)
 def test_a_part_comes_back_as_it_was(case, kind, tmp_path):
     data = cases.make_data(kind)

@@ -72,7 +72,7 @@ def node(dot, name):
     return next(line for line in lines if f"<B>{name}</B>" in line and "->" not in line)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize(("make", "evidence"), MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("observed", [False, True], ids=["free", "observed"])

@@ -23,7 +23,7 @@ def loaded(classifier, folder):
     return bg.load(folder / "model.bayesgraph")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_a_loaded_model_learns_and_forgets(case, kind, tmp_path):
     data = cases.make_data(kind)
@@ -46,7 +46,7 @@ def test_a_loaded_model_learns_and_forgets(case, kind, tmp_path):
     assert_same_statistics(back.statistics_, classifier.statistics_)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_states_and_classes_that_came_late(case, kind, tmp_path):
     data = cases.make_data(kind)
@@ -81,7 +81,7 @@ def test_models_that_are_not_to_learn_are_smaller(tmp_path):
     ).stat().st_size
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_files_without_statistics_say_that_they_cannot_be_updated(case, kind, tmp_path):
     data = cases.make_data(kind)
@@ -144,7 +144,7 @@ def replaced(item, trail, value):
     item[trail[-1]] = value
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(14)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", MODELS)
 def test_forged_statistics_do_no_harm(name, part, tmp_path):

@@ -57,7 +57,7 @@ def assert_same(one, other):
     assert one.star_.settings == other.star_.settings
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every
 def test_a_loaded_model_goes_on_where_it_stopped(estimator, tmp_path):
     X, y = stream()
@@ -217,7 +217,7 @@ def test_pgmpy_takes_the_powered_tables(exponents):
             assert found.get_value(**{"class": state}) == pytest.approx(expected[state], rel=1e-9)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @every
 def test_the_network_and_its_factor_graph_are_saved_too(estimator, tmp_path):
     X, y = stream(300)

@@ -45,7 +45,7 @@ def test_the_averaged_network_has_the_edges_over_the_threshold(found):
     assert set(found.network.graph.edges) == set(found.structure().arcs)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("method", ["tabu", "pc", "chow_liu", bg.unrestricted])
 def test_rules_hold_in_samples_and_averaged(frame, method):
     rules = {"required": [("y", "d0")], "forbidden": [("d1", "y"), ("y", "d1")]}

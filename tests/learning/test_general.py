@@ -24,7 +24,7 @@ def asia():
     return bg.load(folder / "asia.bif.gz")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("method", ["hill_climb", "tabu"])
 @pytest.mark.parametrize("score", ["bic", "bdeu"])
 def test_the_arcs_of_asia_come_back(asia, method, score):
@@ -45,7 +45,7 @@ def test_parameters_are_those_of_fit():
     assert set(found.arc_scores) == set(found.graph.edges)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kinds", [(4, 0), (0, 4), (2, 2)])
 def test_each_method_takes_columns_of_each_kind(method, kinds):
@@ -88,7 +88,7 @@ def test_the_number_of_parents_is_bounded():
         assert max(dict(found.graph.in_degree).values()) == 1
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_files_give_the_network_of_memory(tmp_path, method):
     pa, pq = map(pytest.importorskip, ("pyarrow", "pyarrow.parquet"))
@@ -102,7 +102,7 @@ def test_files_give_the_network_of_memory(tmp_path, method):
     assert found.arc_scores == expected.arc_scores
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_missing_values_leave_rows_out_of_what_they_touch(method):
     random = np.random.default_rng(0)

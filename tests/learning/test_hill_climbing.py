@@ -63,7 +63,7 @@ def neighbours(names, arcs):
                 yield changed
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("score", ["bic", "bdeu"])
 @pytest.mark.parametrize("augmented", [True, False])
 def test_searches_come_near_the_best_of_all_graphs(score, augmented):
@@ -85,7 +85,7 @@ def test_searches_come_near_the_best_of_all_graphs(score, augmented):
     assert np.mean(np.array(reached) > 1 - 1e-9) >= 0.75
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("score", ["bic", "bdeu"])
 def test_tabu_search_goes_past_local_maxima(score):
     reached = []
@@ -209,7 +209,7 @@ def loss_of(source, arcs):
     return losses(joint, part, "log") / part.weights.sum()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kinds", [(4, 0), (2, 2)])
 @pytest.mark.parametrize("seed", range(3))
 def test_arcs_by_conditional_likelihood_gain_what_they_say(kinds, seed):

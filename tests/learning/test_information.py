@@ -122,7 +122,7 @@ def test_scores_of_discrete_pairs(missing, weighted):
     assert not np.diag(scores).any()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("least", [0.0, 1.0], ids=["all classes", "an empty class"])
 @pytest.mark.parametrize("weights", [None, "whole", "halves", "thirds"])
 @pytest.mark.parametrize("missing", [0.0, 0.05])

@@ -44,7 +44,7 @@ def terms_of(rows, structure, part):
     return joint
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kinds", [(4, 0), (0, 3), (2, 2)])
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_terms_are_those_of_models_without_the_row(kinds, weighted):
@@ -59,7 +59,7 @@ def test_terms_are_those_of_models_without_the_row(kinds, weighted):
             np.testing.assert_allclose(found[i], expected, rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("tables", ["m", "marginal", "backoff"])
 @pytest.mark.parametrize("strength", [None, 2.5])
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
@@ -168,7 +168,7 @@ def left_out_losses(source, structure, smoothing):
     }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kinds", [(4, 0), (1, 2)])
 def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
     source = bg.count_source(make_frame(6, *kinds, n=40), "y")
@@ -200,7 +200,7 @@ def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
         assert {v.name for v in structure.variables} == {"y", *(v.name for v in features)}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("loss", ["log", "rmse", "0-1"])
 def test_forward_selection_takes_the_best_feature_each_time(loss):
     source = bg.count_source(make_frame(8, 2, 2, n=40), "y")

@@ -30,7 +30,7 @@ class Separation:
         return found
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("share", [0.2, 0.4])
 @pytest.mark.parametrize("seed", range(10))
 def test_d_separation_leads_to_the_class_of_the_graph(seed, share):

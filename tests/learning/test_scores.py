@@ -43,7 +43,7 @@ def gains_of(gains, asked):
     return np.concatenate(gains.of(extensions))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("score", ["bdeu", "bic", "aic", "likelihood"])
 def test_gains_are_differences_of_local_scores_of_pgmpy(score, seed):
@@ -124,7 +124,7 @@ def test_gaussian_gains_are_those_of_regressions(kinds, seed):
         assert gain == pytest.approx(local(parents) - local(parents[1:]), rel=1e-7, abs=1e-7)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("score", ["bic", "aic", "bdeu", "likelihood", "fcll"])
 @pytest.mark.parametrize("kinds", [(4, 0), (0, 4), (2, 2)])
 @pytest.mark.parametrize("below", [True, False])

@@ -87,7 +87,7 @@ def best_tree(names, scores):
     return best
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("n_discrete", "n_continuous"), [(4, 0), (0, 4), (1, 3), (2, 2), (3, 1), (2, 3)]
 )
@@ -276,7 +276,7 @@ def bic_of_edge(kind, k, r_a=3, r_b=3):
     }[kind]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["discrete", "continuous", "mixed"])
 @pytest.mark.parametrize("seed", range(6))
 def test_an_edge_stays_if_it_pays_its_parameters(kind, seed):

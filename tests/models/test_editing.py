@@ -60,7 +60,7 @@ def some(random, names, most):
 # ------------------------------------------------------------------------ leaving variables out
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_marginalised_networks_are_sums(seed):
     network = random_network(seed)
@@ -74,7 +74,7 @@ def test_marginalised_networks_are_sums(seed):
         compare(found, joint.table(found.names, {}))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_conditioned_networks_are_slices(seed):
     network = random_network(seed)
@@ -90,7 +90,7 @@ def test_conditioned_networks_are_slices(seed):
         compare(found, joint.posterior(found.names, evidence))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_canonical_networks_too(seed):
     network = canonical_network(seed, n_roots=4)
@@ -108,7 +108,7 @@ def test_canonical_networks_too(seed):
             compare(found, joint.posterior(found.names, evidence))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_networks_with_numbers(seed):
     network = oracle.random_network(seed, n_discrete=3, n_continuous=4)
@@ -371,7 +371,7 @@ def test_merged():
 # --------------------------------------------------------------------------- names and states
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(9))
 def test_other_names_and_states_say_the_same(seed):
     network = random_network(seed, most=6)

@@ -41,7 +41,7 @@ def assert_follows(variables, drawn, probabilities):
         assert result.pvalue > 1e-4
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(6))
 def test_discrete_networks(seed):
     network = brute.random_network(seed, n_discrete=5, most_worlds=60, zeros=0.1)
@@ -94,7 +94,7 @@ def test_soft_evidence_and_beliefs():
         assert_follows([b], drawn, net.query("b", {"b": soft}).probabilities)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("mixed",)), ids=str)
 def test_classifiers(case, kind):
     data = cases.make_data(kind)

@@ -64,7 +64,7 @@ def test_more_classes_make_a_curve_each():
     assert calibration.get_xlabel() == "probability of the predicted class"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("suffix", MAGIC)
 def test_saved_twice_the_same_and_dollars_are_not_formulas(suffix, tmp_path):
     contents = set()

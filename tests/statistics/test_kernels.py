@@ -40,7 +40,7 @@ def reference(codes, group, weights, cards):
     return np.bincount(key, weight, minlength=int(np.prod(shape))).reshape(shape)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @shapes
 @codes_of
 @with_weights
@@ -57,7 +57,7 @@ def test_count_singles(n, dtype, weighted, missing):
             np.testing.assert_array_equal(out[:, start[j] : start[j + 1]], expected)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("n", [0, 1, 7, 2048, 9001, 40_001])  # none, some and all by twos
 @codes_of
 @with_weights
@@ -80,7 +80,7 @@ def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, few):
             np.testing.assert_array_equal(out[a:b].reshape(expected.shape), expected)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @shapes
 @codes_of
 @with_weights
@@ -105,7 +105,7 @@ def values_of(n, missing, offset=0.0):
     return values
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @shapes
 @with_weights
 @with_missing
@@ -177,7 +177,7 @@ def test_safe_divide():
     np.testing.assert_array_equal(found, [[0.5, 1.5, 0.0], [0.0, 0.0, 0.0]])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", [0, 1, 2049, 40_000, 100_001])
 @pytest.mark.parametrize("order", ["C", "F"])
 @with_weights

@@ -40,7 +40,7 @@ def screened(known, k):
     return [known[c] for c in kept[:k]]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(24))
 def test_explanations_of_tables_equal_enumeration(seed):
     net = random_tables(seed, worlds=400)
@@ -65,7 +65,7 @@ def test_explanations_of_tables_equal_enumeration(seed):
         assert one.prior == pytest.approx(prior, abs=1e-12)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_explanations_of_mixed_networks_equal_enumeration(seed):
     net = random_network(seed, n_discrete=4, n_continuous=2)

@@ -20,7 +20,7 @@ def mixed():
     )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_bars_of_probabilities_equal_networks_with_other_tables(seed):
     net = random_network(seed + 3, n_discrete=4, zeros=0.0)

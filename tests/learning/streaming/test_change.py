@@ -44,7 +44,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
 def test_batches_do_not_matter(model, options):
@@ -63,7 +63,7 @@ def test_batches_do_not_matter(model, options):
         assert len(whole.drifts_)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("decay", [0.9, 0.99, 0.999])
 @pytest.mark.parametrize("summary", ["gk", "pid", "gaussian"])
 def test_everything_fades_row_by_row(decay, summary):
@@ -120,7 +120,7 @@ def test_a_model_saved_at_an_alarm_is_read_again(tmp_path):
         np.testing.assert_array_equal(again.predict_proba(X), expected)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_restored_star_goes_on(options):
     X, y = turned(turn=700)
@@ -139,7 +139,7 @@ def test_a_restored_star_goes_on(options):
         np.testing.assert_array_equal(again.arrays()[name], array, err_msg=name)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("rows", [699, 853])
 def test_a_saved_model_goes_on(options, rows, tmp_path):

@@ -110,7 +110,7 @@ def reference(
     return s, np.array(out)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("adaptive", [True, False], ids=["adaptive", "fixed"])
 @pytest.mark.parametrize("least", [-np.inf, 0.0], ids=["free", "nonnegative"])
