@@ -62,6 +62,9 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
         high = max(tornado.posterior, *(bar.high for bar in shown))
         room = 0.22 * max(high - low, 1e-3)
         axes.set(xlim=(low - room, high + room), ylim=(len(shown) - 0.4, -0.6))
+        # The room for labels may reach beyond probabilities.
+        axes.set_xticks([tick for tick in axes.get_xticks() if -1e-9 <= tick <= 1 + 1e-9])
+        axes.set(xlim=(low - room, high + room))
         axes.set_yticks(range(len(shown)), texts([bar.name for bar in shown], _LONGEST_LABEL))
         axes.tick_params(length=0, pad=5)
         axes.grid(axis="x", color=GRID, linewidth=0.5)

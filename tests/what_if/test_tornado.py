@@ -91,6 +91,13 @@ def test_the_figure_has_a_bar_for_each_parameter():
     assert axes.get_title(loc="left") == "$x$"
     with pytest.raises(DataError, match="max_bars"):
         mixed().tornado("c", "yes").plot(max_bars=0)
+    # Bars that reach far leave room for labels, and the axis has probabilities only.
+    coin, side = bg.Discrete("coin", ["a", "b"]), bg.Discrete("side", ["h", "t"])
+    tables = [bg.TableCPD(coin, [0.9, 0.1]), bg.TableCPD(side, [[1.0, 0.0], [0.0, 1.0]], [coin])]
+    wide = bg.BayesianNetwork(tables).tornado("coin", "a", {"side": "h"}, by="findings").plot()
+    ticks = wide.axes[0].get_xticks()
+    assert wide.axes[0].get_xlim()[1] > 1
+    assert 0 <= min(ticks) <= max(ticks) <= 1
     values = np.repeat(["no", "yes"], 40)
     table = {"c": values, "z": np.where(values == "no", "a", "b")}
     drift = bg.table_drift(
