@@ -539,6 +539,14 @@ def _targets(
     )
 
 
+def _one_target(path: Path, target: str | None) -> tuple[Model, Name]:
+    """Return the model of a file, and the variable that an option names."""
+    loaded = bg.io.load_saved(path)
+    names = _targets(loaded, path, None if target is None else [target], False)
+    assert names is not None  # not all variables were asked for
+    return _network(loaded), names[0]
+
+
 def _print_posterior(
     network: Model,
     targets: Sequence[Name] | None,
@@ -593,10 +601,7 @@ def intervene(
 )
 def ask_next(
     model: ModelFile,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Discrete variable to learn about; a classifier's class by default."),
-    ] = None,
+    target: OneTarget = None,
     evidence: Evidence = None,
     cost: Annotated[
         list[str] | None,
@@ -613,12 +618,9 @@ def ask_next(
     ahead: Annotated[int, typer.Option(min=1, max=2, help="Number of questions ahead.")] = 1,
 ) -> None:
     """Print what to ask for next: which variables say most about the target, per price."""
-    loaded = bg.io.load_saved(model)
-    network = _network(loaded)
-    chosen = _targets(loaded, model, [target] if target else None, False)
-    assert chosen is not None  # not all variables
+    network, name = _one_target(model, target)
     given, prices = evidence_of(network, evidence), prices_of(network, cost)
-    ranking = network.next_question(chosen[0], given, costs=prices, by=by, ahead=ahead)
+    ranking = network.next_question(name, given, costs=prices, by=by, ahead=ahead)
     typer.echo(repr(ranking.posterior))
     typer.echo(repr(ranking))
 
@@ -628,10 +630,7 @@ def ask_next(
 )
 def explain(
     model: ModelFile,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Variable to explain; a classifier's class by default."),
-    ] = None,
+    target: OneTarget = None,
     evidence: Evidence = None,
     finding: Annotated[
         str | None, typer.Option(help="The one variable to tell about, observed or not.")
@@ -641,15 +640,12 @@ def explain(
     ] = None,
 ) -> None:
     """Print why a posterior is as it is, in sentences that can be read aloud."""
-    loaded = bg.io.load_saved(model)
-    network = _network(loaded)
-    chosen = _targets(loaded, model, [target] if target else None, False)
-    assert chosen is not None  # not all variables
+    network, name = _one_target(model, target)
     options = {
         "finding": None if finding is None else named(network, finding),
-        "state": None if state is None else state_of(network.variable(chosen[0]), state),
+        "state": None if state is None else state_of(network.variable(name), state),
     }
-    typer.echo(repr(network.explanation(chosen[0], evidence_of(network, evidence), **options)))
+    typer.echo(repr(network.explanation(name, evidence_of(network, evidence), **options)))
 
 
 @app.command(epilog="Example: bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA")
@@ -747,24 +743,16 @@ def flip(
 ) -> None:
     """Print the smallest change of findings that turns the answer."""
     network, name = _one_target(model, target)
-    wanted = None if to is None else evidence_of(network, [f"{name}={to}"])[name]
+    wanted = None if to is None else state_of(network.variable(name), to)
     found = network.flip(
         name,
         evidence_of(network, evidence),
         wanted,
         at_least=at_least,
-        costs={named(network, text): number for text, number in map(_cost, cost or ())},
+        costs=prices_of(network, cost),
         fixed=[named(network, text) for text in fix or ()],
     )
     typer.echo(repr(found))
-
-
-def _cost(item: str) -> tuple[str, float]:
-    name, _, number = item.rpartition("=")
-    try:
-        return name, float(number)
-    except ValueError as error:
-        raise DataError(f"--cost takes NAME=WEIGHT, such as age=2; got {item!r}.") from error
 
 
 @app.command(
@@ -791,21 +779,13 @@ def tornado(
     if state is None:
         chosen = network.query(name, given).argmax
     else:
-        chosen = evidence_of(network, [f"{name}={state}"])[name]
+        chosen = state_of(network.variable(name), state)
     found = network.tornado(name, chosen, given, by=by, spread=spread)
     if output is None:
         typer.echo(repr(found))
     else:
         bg.plots.save_figure(found.plot(), output)
         typer.echo(f"Drawn to {output}")
-
-
-def _one_target(path: Path, target: str | None) -> tuple[Model, Name]:
-    """Return the model of a file, and the variable that an option names."""
-    loaded = bg.io.load_saved(path)
-    names = _targets(loaded, path, None if target is None else [target], False)
-    assert names is not None  # not all variables were asked for
-    return _network(loaded), names[0]
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")

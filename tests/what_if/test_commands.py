@@ -51,7 +51,24 @@ def test_flip_prints_the_smallest_change(capfd, models):
     code, out, _ = run(capfd, "flip", models[0], *evidence, "--to", "no", "--at-least", "0.6")
     assert code == 0
     assert "becomes 'no'" in out
-    assert "such as age=2" in run(capfd, "flip", models[0], "--cost", "thal")[2]
+    assert "A price is NAME=NUMBER" in run(capfd, "flip", models[0], "--cost", "thal")[2]
+
+
+def test_states_of_the_target_are_texts_of_states(capfd, tmp_path):
+    grade, test = bg.Discrete("grade=", ["a:1", "b"]), bg.Discrete("test", ["-", "+"])
+    tables = [
+        bg.TableCPD(grade, [0.4, 0.6]),
+        bg.TableCPD(test, [[0.8, 0.2], [0.3, 0.7]], [grade]),
+    ]
+    path = tmp_path / "grades.bayesgraph"
+    bg.BayesianNetwork(tables).save(path)
+    arguments = (path, "--target", "grade=", "-e", "test=+")
+    code, out, err = run(capfd, "flip", *arguments, "--to", "a:1")
+    assert (code, err) == (0, "")
+    assert "becomes 'a:1'" in out
+    code, out, _ = run(capfd, "tornado", *arguments, "--state", "a:1")
+    assert code == 0
+    assert "P(grade==a:1 | evidence)" in out
 
 
 def test_tornado_prints_or_draws(capfd, models, tmp_path):
