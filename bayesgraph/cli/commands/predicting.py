@@ -57,7 +57,7 @@ def predict(
     if not getattr(estimator, "predicts", True):
         estimator = load_classifier(model)
     table = known_table(estimator, data, reading)
-    columns = late_methods.call("predicted_columns", estimator, table)
+    columns = late_methods.predicted_columns(estimator, table)
     n_rows = len(columns[str(estimator.target_.name)])
     put_rows(columns, output, f"Predicted {n_rows:,} rows")
 
@@ -69,7 +69,7 @@ def _predict_dataset(estimator: Any, data: Path, reading: Reading, output: str |
     texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
     with cli.rows_progress.rows_read("predicting") as progress:
         dataset = reading.dataset(data, progress, texts)
-        n_rows = late_methods.call("predict_dataset", estimator, dataset, output)
+        n_rows = late_methods.predict_dataset(estimator, dataset, output)
     typer.echo(f"Predicted {n_rows:,} rows; written to {output}")
 
 

@@ -101,10 +101,7 @@ def tornado(
         check_output(output, FIGURES)
     network, name = one_target(model, target)
     given = evidence_of(network, evidence)
-    if state is None:
-        chosen = network.query(name, given).argmax
-    else:
-        chosen = state_of(network.variable(name), state)
+    chosen = None if state is None else state_of(network.variable(name), state)
     found = network.tornado(name, chosen, given, by=by, spread=spread)
     if output is None:
         typer.echo(repr(found))
