@@ -31,7 +31,7 @@ from bayesgraph.variables import (
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.models.model import Model
+    from bayesgraph.models.answering import Answering
 
 # Types of values that are never likelihoods and need no further checks.
 PLAIN = {str, int, bool, float}
@@ -77,7 +77,7 @@ class Belief:
         return f"Belief({self.probabilities!r})"
 
 
-def read_case(model: Model, evidence: EvidenceLike) -> Case:
+def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     """Return evidence as a `Case`, one evidence assignment encoded by variable index.
 
     Parameters
@@ -115,7 +115,7 @@ def read_case(model: Model, evidence: EvidenceLike) -> Case:
     return Case(hard, soft | _by_jeffrey(model, beliefs, Case(hard, soft), evidence))
 
 
-def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
+def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
     """Return evidence in which single items, such as words, are collected in vectors of counts.
 
     Items of these vectors that the evidence does not name are not observed.
@@ -135,7 +135,7 @@ def _with_vectors(model: Model, evidence: Mapping[Name, Any]) -> Mapping[Name, A
 
 
 def _by_jeffrey(
-    model: Model,
+    model: Answering,
     beliefs: dict[Discrete, Floats],
     case: Case,
     evidence: EvidenceLike,
@@ -181,7 +181,7 @@ def _by_jeffrey(
 
 
 def read_targets(
-    model: Model, targets: Any, observed: Collection[int], *, vectors: bool = False
+    model: Answering, targets: Any, observed: Collection[int], *, vectors: bool = False
 ) -> tuple[int, ...]:
     """Return the variable indices of the targets of a query.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from bayesgraph.errors import (
     MemoryLimitError,
     UnsupportedModelError,
     quoted,
-    unknown_variable,
     warn,
 )
 from bayesgraph.factors import Evidence
@@ -25,7 +23,6 @@ from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
 from bayesgraph.inference.approximate import check_method, check_options
 from bayesgraph.inference.assignments import ranked
-from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import (
     All,
     Approximate,
@@ -41,21 +38,19 @@ from bayesgraph.inference.contract import (
     Sample,
     Samples,
     Slopes,
-    Work,
 )
 from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.inference.normalise import log_normalised
-from bayesgraph.inference.solver import first_plan, first_work, refused, select, serving
+from bayesgraph.inference.solver import select
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.late_binding import late_method
+from bayesgraph.models.answering import Answering
 from bayesgraph.models.edits import Edits
 from bayesgraph.models.evidence import (
     PLAIN,
     Belief,
     as_mapping,
-    check_memory_limit,
     impossible,
-    read_case,
     read_targets,
 )
 from bayesgraph.models.findings import Finding, with_findings
@@ -66,11 +61,10 @@ from bayesgraph.variables import (
     Discrete,
     Name,
     State,
-    Variable,
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.cpds import CPD
+    pass
 
 
 _ALL = All()
@@ -78,236 +72,8 @@ _ALL = All()
 _CUT_MODELS = 8
 
 
-class Route(NamedTuple):
-    """The way of a query through the model, kept for evidence on the same variables.
-
-    Attributes
-    ----------
-    numbers : tuple of int
-        Indices of the observed variables in the order of the evidence.
-    codes : tuple of dict
-        Codes of their states, by type and state.
-    work : Work
-        The prepared query.
-    """
-
-    numbers: tuple[int, ...]
-    codes: tuple[Mapping[tuple[type, State], int], ...]
-    work: Work
-
-    def answer(self, evidence: Mapping[Name, Any]) -> Any:
-        """Return the answer; None if a value is not one of the states as they are written."""
-        hard = {}
-        for number, codes, value in zip(self.numbers, self.codes, evidence.values(), strict=True):
-            kind = type(value)
-            code = codes.get((kind, value)) if kind in PLAIN else None
-            if code is None:
-                return None
-            hard[number] = code
-        return self.work.run(Case(hard))
-
-
-class Model(Edits, ABC):
-    """Base class: named variables, evidence on them, and queries that solvers answer.
-
-    Attributes
-    ----------
-    variables : tuple of Variable
-    form : str
-        Form of the model, which selects solvers: "product" of CPDs or factors; "tempered", a
-        network whose CPDs are raised to powers; "mixture", a weighted mean of joint distributions;
-        "average", a weighted mean of posteriors.
-    """
-
-    variables: tuple[Variable, ...]
-    form: ClassVar[str]
-    # Sentence at the end of errors: which model to query if this one has no answer.
-    instead: ClassVar[str] = ""
-    _by_name: dict[Name, Variable]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickles and copies, without cached properties."""
-        cls = type(self)
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if not isinstance(getattr(cls, name, None), cached_property)
-        }
-
-    # ------------------------------------------------------------------ variables and evidence
-
-    @property
-    def names(self) -> tuple[Name, ...]:
-        """Names of all variables."""
-        return tuple(self._by_name)
-
-    @cached_property
-    def number(self) -> dict[Name, int]:
-        """Mapping from name to the index of the variable in `variables`."""
-        return {variable.name: place for place, variable in enumerate(self.variables)}
-
-    @cached_property
-    def vectors(self) -> tuple[CountVector, ...]:
-        """The vectors of counts among the variables."""
-        return tuple(v for v in self.variables if isinstance(v, CountVector))
-
-    def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
-        """Return, for each vector of counts, those of the names that are its items (words).
-
-        Names of variables and names that are items of several vectors are left out.
-        """
-        found: dict[CountVector, list[Name]] = {}
-        if self.vectors:
-            for name in names:
-                holders = [v for v in self.vectors if name in v.positions]
-                if len(holders) == 1 and name not in self.number:
-                    found.setdefault(holders[0], []).append(name)
-        return found
-
-    @property
-    def compiled(self) -> CompiledTables | None:
-        """The tables for compiled (Numba) variable elimination; None if a factor is no table."""
-        return None
-
-    @property
-    def unfolded(self) -> Model | None:
-        """The network with auxiliary variables that answers in place of this one; None if none."""
-        return None
-
-    @property
-    def silent(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep; see `leaves`."""
-        return frozenset()
-
-    def leaves(
-        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
-    ) -> Mapping[Variable, CPD]:
-        """Return the targets whose posterior is a mixture of the distributions of their CPD.
-
-        Parameters
-        ----------
-        targets : sequence of Variable
-        given : sequence of Variable
-            Variables with evidence.
-
-        Returns
-        -------
-        mapping from Variable to CPD
-            Targets whose CPD is not a table or Gaussian, and whose children do not bear on the
-            question; empty for models that are not networks.
-        """
-        return {}
-
-    def variable(self, name: Name) -> Variable:
-        """Return the variable with a name; a variable of the model is returned as it is.
-
-        Raises
-        ------
-        UnknownVariableError
-            For an unknown name; the message suggests the nearest one.
-        """
-        try:
-            found = self._by_name.get(name)
-        except TypeError:
-            found = None
-        if found is not None:
-            return found
-        if isinstance(name, Variable) and self._by_name.get(name.name) == name:
-            return name
-        raise unknown_variable(name, self._by_name, where="The model")
-
-    def case(self, evidence: EvidenceLike) -> Case:
-        """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
-        return read_case(self, evidence)
-
-    def answers(self, kind: type[Any]) -> bool:
-        """Tell whether this model has a solver for queries of a type, a class of `Question`."""
-        known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
-        return known
-
-    def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
-        """Return the evidence of a query as a `Case`; refuse queries that no solver answers.
-
-        The argument `kind` is the type of query, a class of `Question`.
-        """
-        if not self.answers(kind):
-            raise refused(self, kind)
-        return read_case(self, evidence)
-
-    def encode(self, evidence: EvidenceLike) -> Evidence:
-        """Return evidence, a mapping from name to value, as a batch of one row in encoded columns.
-
-        A value is a state, a number, or (for a discrete variable) a mapping from every state to its
-        likelihood. None and NaN mean not observed.
-        """
-        return self.case(evidence).evidence(self.variables)
-
-    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
-        """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
-
-        A `Belief` is soft evidence given as new probabilities (Jeffrey's rule). This base class
-        allows all of them.
-        """
-
-    # --------------------------------------------------------------------------------- solvers
-
-    @cached_property
-    def memo(self) -> Memo:
-        """Cache of prepared queries, by query and set of observed variables."""
-        return Memo()
-
-    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
-        """Return a query prepared by its solver for a set of observed variables, and cache it.
-
-        Parameters
-        ----------
-        question : Question
-            Type and targets of the query.
-        pattern : Pattern
-            The observed variables, without their values.
-        memory_limit : float, optional
-            Bytes.
-        """
-        work: Work = self.memo.get(
-            (type(question), question, pattern),
-            lambda: first_work(self, question, pattern, memory_limit),
-        )
-        return work
-
-    def plan_of(self, question: Question, pattern: Pattern) -> Plan:
-        """Return the plan of a query for a set of observed variables; see `plan`."""
-        return first_plan(self, question, pattern)
-
-    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
-        """Return the answer to a query for one evidence assignment.
-
-        The result is None if the evidence has probability zero.
-        """
-        if memory_limit is not None:
-            check_memory_limit(memory_limit)
-        return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
-
-    def _routed(self, question: Question, evidence: EvidenceLike) -> Any:
-        """Return the answer to a query whose evidence is a dict of states, by a kept `Route`.
-
-        The result is None if the evidence is anything else, has errors or has probability zero:
-        then the query takes the way through all checks.
-        """
-        given = {} if evidence is None else evidence
-        if type(given) is not dict:
-            return None
-        route = self.memo.get(
-            ("route", question, *given), lambda: self._route(question, tuple(given))
-        )
-        return None if route is None else route.answer(given)
-
-    def _route(self, question: Question, names: tuple[Name, ...]) -> Route | None:
-        numbers = [self.number[name] for name in names if name in self.number]
-        variables = [v for v in map(self.variables.__getitem__, numbers) if isinstance(v, Discrete)]
-        if len(variables) < len(names):
-            return None
-        work = self.work(question, Pattern(tuple(sorted(numbers))))
-        return Route(tuple(numbers), tuple(v.state_codes for v in variables), work)
+class Model(Edits, Answering):
+    """Base class of models: queries that solvers answer, by names of variables."""
 
     def _possible(
         self,
@@ -652,13 +418,6 @@ class Model(Edits, ABC):
         mass: float = asked._answer(Mass(), asked._checked_case(Mass, given), memory_limit)
         return mass - asked._log_normaliser()
 
-    def _log_normaliser(self) -> float:
-        """Return the log of the partition function, which is zero for a Bayesian network.
-
-        Posteriors do not need it, and can be computed even if it is intractable or infinite.
-        """
-        return 0.0
-
     def sample(
         self,
         n: int,
@@ -973,32 +732,6 @@ class Model(Edits, ABC):
     causal_graph = late_method(lambda: late_methods.causal_graph)
 
     # ----------------------------------------------------------------------------------- batches
-
-    def log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
-        """Return the unnormalised log posterior of a target for each row of encoded evidence.
-
-        Returns
-        -------
-        ndarray, shape (n_rows, n_states)
-            log P(target, evidence), to which a factor graph adds its log partition function; all
-            entries of a row of impossible evidence are minus infinity.
-        """
-        question = Joint((self.number[target.name],))
-        return self.work(question, self._row_pattern(evidence)).run_rows(evidence)
-
-    def log_evidence_rows(self, evidence: Evidence) -> Floats:
-        """Return the log probability (density) of each row of encoded evidence."""
-        found = self.work(Mass(), self._row_pattern(evidence)).run_rows(evidence)
-        return found - self._log_normaliser()
-
-    def _row_pattern(self, evidence: Evidence) -> Pattern:
-        number = self.number
-        soft = evidence.likelihoods
-        return Pattern(
-            tuple([number[v.name] for v in evidence.columns]),
-            tuple([number[v.name] for v in soft]) if soft else (),
-            True,
-        )
 
     def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
         """Return unnormalised log posteriors, with the log prior in rows of impossible evidence.

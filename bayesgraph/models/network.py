@@ -434,17 +434,14 @@ class BayesianNetwork(Model):
 
     def with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
         """Return the network with numbers replaced by states; see `Model.with_findings`."""
-        tables: dict[Variable, CPD] = {}
-        for name, finding in findings.items():
+        for name in findings:
             variable = self.variable(name)
             if any(variable in above for above in self._parents.values()):
                 raise UnsupportedModelError(
                     f"{variable.name!r} has children, which take its value: an interval or "
                     "likelihoods of it have no exact answer."
                 )
-            tables[variable] = finding.table(self[name])
-        order = [tables[v].variable if v in tables else v for v in self.variables]
-        return BayesianNetwork(replaced(self.blocks, tables), order=order)
+        return self.with_cpd(*[finding.table(self[name]) for name, finding in findings.items()])
 
     # ------------------------------------------------------------------------------- editing
 

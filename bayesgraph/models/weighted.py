@@ -270,14 +270,8 @@ class WeightedNetwork(Model):
 
     def with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
         """Return the network with numbers replaced by states; see `Model.with_findings`."""
-        return WeightedNetwork(
-            self.network.with_findings(findings),
-            self.target.name,
-            self.exponents,
-            bias=self.bias,
-            prior_exponent=self.prior_exponent,
-            domain=self.domain,
-        )
+        network = self.network.with_findings(findings)
+        return self._of(network, self.target.name, self.exponents, self.bias)
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Check that each `Belief` (a prescribed posterior) is about the class variable.

@@ -13,7 +13,6 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
-    GRID,
     INK,
     Figure,
     heading,
@@ -185,8 +184,7 @@ def _panel(figure_class: Any, at: list[int], shares: Floats, what: str) -> tuple
     panel.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
     panel.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
     panel.set_aspect("equal", adjustable="datalim")
-    panel.grid(color=GRID, linewidth=0.5)
-    panel.set_axisbelow(True)
+    panel.grid(True)
     panel.spines[:].set_visible(False)
     panel.margins(0.12)
     shown = [float(shares[i]) if i < len(shares) else 0.0 for i in at]

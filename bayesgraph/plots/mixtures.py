@@ -10,7 +10,6 @@ from bayesgraph.inference import ItemsMixture, NumberMixture
 from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
-    GRID,
     INK,
     Axes,
     Figure,
@@ -75,8 +74,7 @@ def density_figure(
         note += f" in [{number(ends[0])}, {number(ends[1])}]"
         heading(axes, name if title is None else title, note)
         axes.set_ylim(bottom=0)
-        axes.grid(axis="y", color=GRID, linewidth=0.5)
-        axes.set_axisbelow(True)
+        axes.grid(axis="y")
         axes.set_ylabel("probability" if posterior.components.whole else "density")
         axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
@@ -129,8 +127,7 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
             "probability that the next item is this one"
         )  # fmt: skip
         heading(axes, name if title is None else title, what)
-        axes.grid(axis="x", color=GRID, linewidth=0.5)
-        axes.set_axisbelow(True)
+        axes.grid(axis="x")
         axes.tick_params(length=0)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
         without_mathematics(axes.get_yticklabels())

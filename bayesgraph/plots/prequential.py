@@ -15,7 +15,6 @@ from bayesgraph.plots.style import (
     COLOURS,
     DASHES,
     FRAME,
-    GRID,
     MUTED,
     PANEL,
     Axes,
@@ -146,8 +145,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
     axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
     axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
     axes.tick_params(length=0, pad=5)
-    axes.grid(color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
+    axes.grid(True)
     axes.spines[["top", "right"]].set_visible(False)
     legend = axes.legend(
         loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,

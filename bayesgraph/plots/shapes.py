@@ -19,7 +19,6 @@ from bayesgraph.optional import optional_module
 from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
-    GRID,
     INK,
     MUTED,
     Axes,
@@ -153,8 +152,7 @@ def _draw_single(upper: Axes, lower: Axes, term: Shape, curves: Sequence[int]) -
     (name,) = texts([variable.name], 26)
     title = upper.set_title(name, loc="left", fontsize=9.5, fontweight="bold", pad=4)
     without_mathematics([title])
-    upper.grid(axis="y", color=GRID, linewidth=0.5)
-    upper.set_axisbelow(True)
+    upper.grid(axis="y")
     upper.tick_params(length=0, labelsize=7.5, labelbottom=False)
     upper.spines[["top", "right", "bottom"]].set_visible(False)
     lower.set_yticks([])

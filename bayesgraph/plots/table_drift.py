@@ -10,7 +10,6 @@ from bayesgraph.errors import DataError
 from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
-    GRID,
     MUTED,
     Figure,
     heading,
@@ -74,8 +73,7 @@ def table_drift_figure(
         axes.set_yticks(range(len(shown)), labels)
         axes.set(xlim=(0, 1.18 * widest), ylim=(len(shown) - 0.4, -0.6))
         axes.tick_params(length=0, pad=5)
-        axes.grid(axis="x", color=GRID, linewidth=0.5)
-        axes.set_axisbelow(True)
+        axes.grid(axis="x")
         axes.spines[:].set_visible(False)
         axes.set_xlabel("information between family and table, nats per row", labelpad=6)
         heading(

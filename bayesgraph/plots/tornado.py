@@ -7,7 +7,6 @@ from bayesgraph.errors import DataError
 from bayesgraph.plots.style import (
     COLOURS,
     FRAME,
-    GRID,
     MUTED,
     Axes,
     Figure,
@@ -67,8 +66,7 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
         axes.set(xlim=(low - room, high + room))
         axes.set_yticks(range(len(shown)), texts([bar.name for bar in shown], _LONGEST_LABEL))
         axes.tick_params(length=0, pad=5)
-        axes.grid(axis="x", color=GRID, linewidth=0.5)
-        axes.set_axisbelow(True)
+        axes.grid(axis="x")
         axes.spines[:].set_visible(False)
         axes.set_xlabel(f"probability of {state}", labelpad=6)
         heading(

@@ -223,7 +223,6 @@ def _odds_axis(axes: Axes) -> None:
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
     axes.set_xticks(ticks, labels)
     axes.tick_params(length=0, pad=5)
-    axes.grid(axis="x", color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
+    axes.grid(axis="x")
     axes.spines[:].set_visible(False)
     axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)
