@@ -56,6 +56,9 @@ FORMATS: dict[str, str] = {
     ".bayesgraph": "bayesgraph.io.native:FORMAT",
     **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
     **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
+    **dict.fromkeys(
+        (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
+    ),
 }
 # The first member of native files, after its head.
 _NATIVE = b'header.json{"format":"bayesgraph"'
