@@ -34,7 +34,7 @@ from bayesgraph.io.number_text import floats_of
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, sum_to_one
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 _BAD = "\x00-\x1f\x7f-\x9f\ufffe\uffff"
 TEXT = TextSpelling(
@@ -205,7 +205,7 @@ class _Reader:
         self._budget = budget
         self._variables: dict[str, Discrete] = {}
         self._definitions: dict[str, _Definition] = {}
-        self._positions: dict[str, tuple[float, float]] = {}
+        self._positions: dict[Name, tuple[float, float]] = {}
 
     def network(
         self, data: bytes, encoding: str | None, *, normalize: Normalize
