@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection
 from functools import cached_property, wraps
 from types import MethodType
-from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
@@ -16,6 +16,9 @@ from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples
 from bayesgraph.models.model import QUESTIONS, Model
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
 from bayesgraph.variables import Name
+
+if TYPE_CHECKING:
+    from bayesgraph.io.loss_report import LossReport
 
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -221,6 +224,7 @@ class ModelQuestions:
     marginalised = _forwarded(lambda: Model.marginalised)
     merged = _forwarded(lambda: Model.merged)
     expanded = _forwarded(lambda: Model.expanded)
+    annotated = _forwarded(lambda: Model.annotated)
     most_relevant = _forwarded(lambda: Model.most_relevant)
     next_question_rows = _forwarded(lambda: Model.next_question_rows)
     flip = _of_class(lambda: Model.flip, Joint)
@@ -285,7 +289,7 @@ class ModelQuestions:
     render = _forwarded(lambda: Model.render)
     to_pgmpy = _forwarded(lambda: Model.to_pgmpy)
 
-    def save(self, path: PathLike, **options: Any) -> None:
+    def save(self, path: PathLike, **options: Any) -> LossReport:
         """Save to a file; ``bayesgraph.load`` returns the estimator from the native format.
 
         An estimator that can learn more rows, for example by `partial_fit`, can do so after
@@ -299,6 +303,11 @@ class ModelQuestions:
         **options
             Options of the format; see :func:`bayesgraph.io.save`.
 
+        Returns
+        -------
+        LossReport
+            What the file does not hold.
+
         Raises
         ------
         sklearn.exceptions.NotFittedError
@@ -311,7 +320,7 @@ class ModelQuestions:
             If there is no such directory.
         """
         check_fitted(self, "network_")
-        late_methods.save(self, path, **options)
+        return late_methods.save(self, path, **options)
 
 
 # Queries that are not listed in the class (the list serves type checkers) are forwarded too.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats, Ints
+from bayesgraph.io.sidecar import content_of
 
 _BLANKS = b" \t\r\n\f\v"
 _WORD = re.compile(rb"\S+")
@@ -21,6 +22,7 @@ _WORD = re.compile(rb"\S+")
 _NUMBER = re.compile(rb"[-+]?(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf)")
 # Characters of valid numbers; float() would also accept nan, infinity and 1_000.
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
+_SIDECAR = re.compile(rb"^#( bayesgraph \{.*+)$", re.MULTILINE)
 _COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 # Beyond this, a float may stand for several integers.
 _EXACT = 2**53
@@ -192,6 +194,23 @@ def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
 
 
+def _without_comments(data: bytes) -> bytes:
+    if data.startswith(b"c"):
+        return _COMMENT.sub(b"", data)
+    starts = [at for at in (data.find(b"#"), data.find(b"\nc")) if at >= 0]
+    # From the first comment on, which is at the end of files that bayesgraph writes.
+    start = min(starts, default=len(data))
+    return data[:start] + _COMMENT.sub(b"", data[start:])
+
+
+def sidecar_lines(data: bytes) -> list[str]:
+    """Return what comments of bayesgraph say; see `bayesgraph.io.sidecar`."""
+    if b"# bayesgraph {" not in data:
+        return []
+    comments = (_text(found[1]) for found in _SIDECAR.finditer(data))
+    return [content for comment in comments if (content := content_of(comment)) is not None]
+
+
 def open_numbers(
     data: bytes, source: str, kinds: Sequence[str] = (), *, separator: bytes = b""
 ) -> tuple[str, Numbers]:
@@ -216,7 +235,7 @@ def open_numbers(
         If the first word is another one, or a later word is not a number.
     """
     data = data.removeprefix(_BOM)
-    data = _COMMENT.sub(b"", data) if b"c" in data or b"#" in data else data
+    data = _without_comments(data)
     if not kinds:
         return "", Numbers(data, source)
     match = _WORD.search(data)

@@ -13,6 +13,7 @@ from bayesgraph.cli.evidence import evidence_of
 from bayesgraph.cli.loaded import is_classifier, network_of
 from bayesgraph.cli.options import Evidence, ModelFile, output_option
 from bayesgraph.cli.output import PICTURES, check_output
+from bayesgraph.errors import LossyExportError
 
 app = typer.Typer()
 
@@ -55,18 +56,31 @@ def render(
     typer.echo(f"Drawn to {output}")
 
 
-@app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.bayesgraph")
+@app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.xmlbif --lossy --report")
 def convert(
     source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
     destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Write names and states in a form that the format has.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Print what other programs read in another form.")
+    ] = False,
 ) -> None:
     """Convert a model from one format to another, or to a picture, named by the suffixes."""
     loaded = bg.load(source)
+    told = None
     if destination.suffix.lower() in PICTURES:
         network_of(loaded).render(destination)
     else:
-        loaded.save(destination)
+        held = bg.io.format_of(destination).holds
+        try:
+            told = loaded.save(destination, **({"strict": False} if lossy and held else {}))
+        except LossyExportError as error:
+            raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
     typer.echo(f"{source} written to {destination}")
+    if report and told is not None:
+        typer.echo(str(told))
 
 
 @app.command(name="warm-up", epilog="Example: bayesgraph warm-up")
