@@ -28,6 +28,7 @@ _HEAD = re.compile(rf"\s*+(?P<head>(?:[^;\"{{}}]++|{STRING})*+)\{{", re.DOTALL)
 _TAIL = re.compile(rf"(?:[^;\"{{}}]++|{STRING})*+;", re.DOTALL)
 _CLOSE = re.compile(r"\s*+\}\s*+;?+")
 _WORD = re.compile(rf"({STRING})|[^\s,\"]++", re.DOTALL)
+_LEFT_OUT = re.compile(r"\A\s*+,|,\s*+(?:,|\Z)")
 _ESCAPE = re.compile(r"\\(?:(\r?\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _ESCAPED = {
@@ -78,6 +79,11 @@ class Field:
     start: int
     end: int
     is_number: bool
+
+    @property
+    def text(self) -> str:
+        """What is meant by a value that is one word or a quoted text."""
+        return unquoted(self.value.strip())
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,35 @@ class BlockText:
                     return match.end()
         raise self.error(at, "expected '}' for the '{' here; the file may be truncated.")
 
+    def after_end(self, at: int) -> int:
+        """Return the position after a semicolon that may follow."""
+        after = self.after_blanks(at)
+        return after + 1 if self.text.startswith(";", after) else at
+
+    def items(self, found: Field | None) -> list[str]:
+        """Return the items of a list in parentheses, empty without a field.
+
+        They stand between blanks or commas; one that is left out between commas is an empty text.
+
+        Raises
+        ------
+        FileFormatError
+            If the value of the field is no such list.
+        """
+        if found is None:
+            return []
+        value = found.value.strip()
+        if not (value.startswith("(") and value.endswith(")")):
+            raise self.error(
+                found.start,
+                f"expected a list in parentheses after '{found.name} ='; got "
+                f"{self.seen(found.start, found.end)}.",
+            )
+        inner = value[1:-1]
+        if _LEFT_OUT.search(inner):
+            return [unquoted(item.strip()) for item in inner.split(",")]
+        return words_of(inner)
+
     def is_done(self, at: int) -> bool:
         """Return whether only blanks are left."""
         return self.after_blanks(at) == len(self.text)
@@ -225,9 +260,7 @@ class BlockText:
                 at = field.end
             elif (head := self.head(at)) is not None:
                 blocks.append(head)
-                at = self.after_braces(head[1] - 1)
-                if self.text.startswith(";", self.after_blanks(at)):
-                    at = self.after_blanks(at) + 1
+                at = self.after_end(self.after_braces(head[1] - 1))
             else:
                 raise self.error(
                     at, f"expected 'name = value;' or '}}' at the end; got {self.seen(at)}."

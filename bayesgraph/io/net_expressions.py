@@ -90,7 +90,7 @@ def _linear(text: str, columns: Mapping[str, int]) -> tuple[float, list[float]]:
         name = term["name"] or term["alone"]
         if name is not None and name not in columns:
             raise ValueError(
-                f"{name!r} in a mean is no continuous parent.{suggestion(name, columns)} Those are "
+                f"{name!r} in a mean is no continuous parent.{suggestion(name, columns)} Such are "
                 f"{quoted(columns) or 'none'}"
             )
         number = float(term["number"] or term["factor"] or "1")

@@ -13,11 +13,12 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.block_text import BlockText, Comments, Field, unquoted, words_of
-from bayesgraph.io.budget import BYTES_OF_CELL, MAX_AXES, Budget
-from bayesgraph.io.nested_numbers import TableError, nested_numbers, place_of
+from bayesgraph.io.block_tables import parents_of, table_of
+from bayesgraph.io.block_text import BlockText, Comments, Field, words_of
+from bayesgraph.io.budget import BYTES_OF_CELL, Budget
+from bayesgraph.io.nested_numbers import TableError, nested_numbers
 from bayesgraph.io.net_expressions import modelled, normals
-from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of
+from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
@@ -95,7 +96,10 @@ class _Parser:
             cpds = [self._cpd(name, variables, rounded) for name in variables]
         stray = [name for name in self._potentials if name not in variables]
         if stray:
-            raise self._unknown(self._potentials[stray[0]].at, stray[0], variables)
+            near = suggestion(stray[0], variables)
+            raise self._text.error(
+                self._potentials[stray[0]].at, f"the node {stray[0]!r} is not declared.{near}"
+            )
         network = network_of(cpds, rounded, self._text.source).annotated(self._annotations())
         return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
 
@@ -124,8 +128,8 @@ class _Parser:
         if word in _PARTS:
             raise self._text.error(
                 at,
-                f"the {word} {self._text.seen(at)} is not read, as it stands for nodes of another "
-                "class. In Hugin, save the network as a flat NET file.",
+                f"{self._text.seen(at)} stands for nodes of another class or time, which are not "
+                "read. In Hugin, save the network as a flat NET file.",
             )
         pajek = self._text.text.lstrip().startswith("*")
         raise self._text.error(
@@ -195,9 +199,9 @@ class _Parser:
             raise self._text.error(node.at, str(error)) from error
 
     def _states(self, name: str, node: _Node) -> list[str]:
-        values = self._list(node.fields.get("state_values"))
-        states = self._list(node.fields.get("states"))
-        kind = unquoted(node.fields["subtype"].value.strip()) if "subtype" in node.fields else ""
+        values = self._text.items(node.fields.get("state_values"))
+        states = self._text.items(node.fields.get("states"))
+        kind = node.fields["subtype"].text if "subtype" in node.fields else ""
         if not states and kind == "interval":
             states = [f"[{a}, {b})" for a, b in pairwise(values)]
         elif not states and kind == "boolean":
@@ -210,24 +214,6 @@ class _Parser:
             )
         return states
 
-    def _list(self, found: Field | None) -> list[str]:
-        """Return the words of a list in parentheses."""
-        if found is None:
-            return []
-        value = found.value.strip()
-        if not (value.startswith("(") and value.endswith(")")):
-            raise self._text.error(
-                found.start,
-                f"expected a list in parentheses after '{found.name} ='; got "
-                f"{self._text.seen(found.start, found.end)}.",
-            )
-        return words_of(value[1:-1])
-
-    def _unknown(self, at: int, name: str, variables: dict[str, Variable]) -> FileFormatError:
-        return self._text.error(
-            at, f"the node {name!r} is not declared.{suggestion(name, variables)}"
-        )
-
     # ----------------------------------------------------------------------------------- tables
 
     def _cpd(self, name: str, variables: dict[str, Variable], rounded: RoundedRows) -> CPD:
@@ -237,16 +223,8 @@ class _Parser:
                 f"expected a 'potential ( {name} | ... )' block; it is missing.",
             )
         potential = self._potentials[name]
-        unknown = next((parent for parent in potential.parents if parent not in variables), None)
-        if unknown is not None:
-            raise self._unknown(potential.at, unknown, variables)
-        if len(potential.parents) >= MAX_AXES:
-            raise self._text.error(
-                potential.at,
-                f"expected at most {MAX_AXES - 1} parents of {name!r}, as a table has at most "
-                f"{MAX_AXES} axes; got {len(potential.parents)}.",
-            )
-        child, parents = variables[name], [variables[parent] for parent in potential.parents]
+        parents = parents_of(self._text, potential.at, name, potential.parents, variables)
+        child = variables[name]
         if isinstance(child, Discrete):
             return self._table(child, parents, potential, rounded)
         assert isinstance(child, Continuous)
@@ -290,14 +268,7 @@ class _Parser:
                 raise TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
         except TableError as error:
             raise self._fault(child, data, error) from error
-        values = rounded.repaired(child.name, values)
-        try:
-            return TableCPD(child, values, discrete)
-        except BayesGraphError as error:
-            row = first_bad_row(values)
-            at = place_of(data.value, row * child.cardinality) if data.is_number else 0
-            advice = " Or normalize='always' divides all rows." * (" sum to " in str(error))
-            raise self._text.error(data.start + at, f"{error}{advice}") from error
+        return table_of(self._text, data, child, values, discrete, rounded)
 
     def _data(self, child: Variable, potential: _Potential) -> Field:
         for name in ("data", "model_data"):
@@ -313,7 +284,7 @@ class _Parser:
         self, child: Discrete, parents: Sequence[Discrete], potential: _Potential, data: Field
     ) -> Floats:
         """Return the table of a model: its rows depend on some of the parents."""
-        nodes = self._list(potential.fields.get("model_nodes"))
+        nodes = self._text.items(potential.fields.get("model_nodes"))
         within = [parent for parent in parents if parent.name in nodes]
         if len(within) < len(nodes):
             raise TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
@@ -352,13 +323,13 @@ class _Parser:
 
 
 def _text_of(found: Field | None) -> str:
-    return "" if found is None else unquoted(found.value.strip())
+    return "" if found is None else found.text
 
 
 def _position(fields: Mapping[str, Field]) -> tuple[float, float] | None:
     """Return the position of a node; in Hugin's files y grows upwards."""
     if (exact := fields.get(POSITION)) is not None:
-        words = words_of(unquoted(exact.value.strip()))
+        words = words_of(exact.text)
     elif (found := fields.get("position")) is not None:
         words = words_of(found.value.strip().strip("()"))
     else:
