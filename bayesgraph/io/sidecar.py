@@ -16,17 +16,20 @@ A word is a name or a state as it stands in the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from bayesgraph.errors import BayesGraphError, BayesGraphWarning, FileFormatError, quoted, warn
+from bayesgraph.errors import BayesGraphWarning, FileFormatError, quoted, warn
 from bayesgraph.io.json_values import decode_value, encode_value
 from bayesgraph.io.variable_payload import decode_variable, encode_variable
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.editing import substituted
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable
+
+VariableT = TypeVar("VariableT", bound=Variable)
 
 _MARK = "bayesgraph"
 # Characters that JSON has in texts only, and that mean something in a comment of some format.
@@ -134,8 +137,8 @@ class Sidecar:
         fits = isinstance(found, Discrete) and found.cardinality == read.cardinality
         return found if fits and words == [str(state) for state in read.states] else read
 
-    def restore(self, network: BayesianNetwork) -> BayesianNetwork:
-        """Return a network that was read with the names, states and annotations that were written.
+    def restored(self, read: Sequence[VariableT]) -> list[VariableT]:
+        """Return the variables that were written for those that were read.
 
         Another program may have changed the file and kept the lines: a variable that does not fit
         its line stays as it was read, with one warning.
@@ -145,32 +148,51 @@ class Sidecar:
         FileFormatError
             If two variables would have one name.
         """
-        if not (self.variables or self.scores or self.annotations):
-            return network
-        new = {v: found for v in network.variables if (found := self.variable(v)) is not v}
-        names = {v.name: new.get(v, v).name for v in network.variables}
-        self._warn_of_changes(new)
-        arcs = {arc for block in network.blocks for arc in block.arcs()}
-        scores = {(a, b): s for a, b, s in self.scores if (a, b) in arcs}
-        annotations = self.annotations.of(names).over(network.annotations)
-        try:
-            return BayesianNetwork(
-                [substituted(block, new) for block in network.blocks],
-                arc_scores={(names[a], names[b]): score for (a, b), score in scores.items()},
-                order=[new.get(v, v) for v in network.variables],
-                annotations=annotations.renamed(names),
-            )
-        except BayesGraphError as error:
-            raise FileFormatError(
-                f"{self.source}: the lines of bayesgraph in the file do not fit it: {error}"
-            ) from error
-
-    def _warn_of_changes(self, new: Collection[Variable]) -> None:
-        restored = {str(v.name) for v in new}
-        changed = [word for word in self.variables if word not in restored]
+        found = [self._variable(variable) for variable in read]
+        fitting = {str(old.name) for old, new in zip(read, found, strict=True) if new is not old}
+        changed = [word for word in self.variables if word not in fitting]
         if changed:
             warn(
                 f"{self.source}: {quoted(changed)} differ from what bayesgraph wrote: another "
                 "program has changed their names or states, which are taken as they stand.",
                 BayesGraphWarning,
             )
+        names = Counter(variable.name for variable in found)
+        if len(names) < len(found):
+            twice = [name for name, count in names.items() if count > 1]
+            raise FileFormatError(
+                f"{self.source}: the lines of bayesgraph in the file give more than one variable "
+                f"the name {quoted(twice)}. Without them it is read as other programs do."
+            )
+        return found
+
+    def _variable(self, read: VariableT) -> VariableT:
+        words, found = self.variables.get(str(read.name), ([], None))
+        if isinstance(read, Discrete):
+            fits = isinstance(found, Discrete) and found.cardinality == read.cardinality
+            fits = fits and words == [str(state) for state in read.states]
+        else:
+            fits = type(found) is type(read)
+        return cast("VariableT", found) if fits else read
+
+    def restore(self, network: BayesianNetwork) -> BayesianNetwork:
+        """Return a network that was read with the names, states and annotations that were written.
+
+        Raises
+        ------
+        FileFormatError
+            As `restored`.
+        """
+        if not (self.variables or self.scores or self.annotations):
+            return network
+        variables = self.restored(network.variables)
+        pairs = list(zip(network.variables, variables, strict=True))
+        new = {old: found for old, found in pairs if found is not old}
+        names = {old.name: found.name for old, found in pairs}
+        arcs = {arc for block in network.blocks for arc in block.arcs()}
+        return BayesianNetwork(
+            [substituted(block, new) for block in network.blocks],
+            arc_scores={(names[a], names[b]): s for a, b, s in self.scores if (a, b) in arcs},
+            order=variables,
+            annotations=self.annotations.of(names).over(network.annotations).renamed(names),
+        )

@@ -74,10 +74,8 @@ class Annotations:
         """Return the annotations of some variables, with the note on the network."""
         if all(name in names for name in self.names):
             return self
-        kept = [
-            {name: value for name, value in mapping.items() if name in names}
-            for mapping in (self.positions, self.notes, self.titles)
-        ]
+        mappings = (self.positions, self.notes, self.titles)
+        kept: list[Any] = [{n: value for n, value in m.items() if n in names} for m in mappings]
         return Annotations(self.note, *kept)
 
     def renamed(self, new: Mapping[Name, Name]) -> Annotations:
