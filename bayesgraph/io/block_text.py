@@ -7,6 +7,7 @@ in the length of the text.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -294,6 +295,20 @@ def _meant(match: re.Match[str]) -> str:
 def quoted_text(text: str) -> str:
     """Return a text in quotes, from which `unquoted` makes the text itself."""
     return f'"{text.translate(_ESCAPED)}"'
+
+
+def short(number: float) -> str:
+    """Return the text of a number, without a fraction if it is whole."""
+    return repr(number).removesuffix(".0")
+
+
+def position_of(text: str) -> tuple[float, float] | None:
+    """Return a position, from two numbers in parentheses; None if they are something else."""
+    try:
+        x, y = map(float, words_of(text.strip().strip("()")))
+    except ValueError:
+        return None
+    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
 
 
 def decoded(path: PathLike, encoding: str, limit: int | None) -> tuple[str, Budget]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesgraph.cpds import CPD, DeterministicCPD, TableCPD
 from bayesgraph.io import FileFormat
-from bayesgraph.io.block_text import decoded, quoted_text
+from bayesgraph.io.block_text import decoded, quoted_text, short
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.dne_parser import parse
@@ -202,13 +202,9 @@ def _node(cpd: CPD, found: Export) -> Iterator[str]:
     if word in annotations.notes:
         yield f"    comment = {quoted_text(annotations.notes[word])};\n"
     if word in annotations.positions:
-        x, y = (_short(number) for number in annotations.positions[word])
-        yield f"    visual V1 {{\n        center = ({x}, {y});\n        }};\n"
+        center = ", ".join(map(short, annotations.positions[word]))
+        yield f"    visual V1 {{\n        center = ({center});\n        }};\n"
     yield "    };\n"
-
-
-def _short(number: float) -> str:
-    return repr(number).removesuffix(".0")
 
 
 def _state_titles(variable: Variable, words: Sequence[str]) -> Iterator[str]:

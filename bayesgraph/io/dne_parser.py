@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -20,7 +19,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.block_tables import parents_of, table_of
-from bayesgraph.io.block_text import BlockText, Comments, Field, words_of
+from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, words_of
 from bayesgraph.io.budget import BYTES_OF_CELL, BYTES_OF_STATE, Budget
 from bayesgraph.io.dne_tables import States, probabilities
 from bayesgraph.io.nested_numbers import TableError, nested_numbers
@@ -303,7 +302,8 @@ class _Parser:
     def _annotations(self, nodes: Mapping[str, _Node]) -> Annotations:
         positions, notes, titles = {}, {}, {}
         for name, node in nodes.items():
-            if (place := _position(node.visual.get("center"))) is not None:
+            center = node.visual["center"].value if "center" in node.visual else ""
+            if (place := position_of(center)) is not None:
                 positions[name] = place
             if note := node.word("comment"):
                 notes[name] = note
@@ -343,13 +343,3 @@ class _Parser:
 def _shown(found: Mapping[str, State]) -> str:
     items = [f"{name!r}: {state!r}" for name, state in islice(found.items(), 8)]
     return "{" + ", ".join(items) + ", ..." * (len(found) > 8) + "}"
-
-
-def _position(found: Field | None) -> tuple[float, float] | None:
-    if found is None:
-        return None
-    try:
-        x, y = map(float, words_of(found.value.strip().strip("()")))
-    except ValueError:
-        return None
-    return (x, y) if math.isfinite(x) and math.isfinite(y) else None

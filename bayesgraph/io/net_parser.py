@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.block_tables import parents_of, table_of
-from bayesgraph.io.block_text import BlockText, Comments, Field, words_of
+from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, words_of
 from bayesgraph.io.budget import BYTES_OF_CELL, Budget
 from bayesgraph.io.nested_numbers import TableError, nested_numbers
 from bayesgraph.io.net_expressions import modelled, normals
@@ -328,14 +327,10 @@ def _text_of(found: Field | None) -> str:
 
 def _position(fields: Mapping[str, Field]) -> tuple[float, float] | None:
     """Return the position of a node; in Hugin's files y grows upwards."""
-    if (exact := fields.get(POSITION)) is not None:
-        words = words_of(exact.text)
-    elif (found := fields.get("position")) is not None:
-        words = words_of(found.value.strip().strip("()"))
+    if POSITION in fields:
+        found = position_of(fields[POSITION].text)
+    elif "position" in fields:
+        found = position_of(fields["position"].value)
     else:
         return None
-    try:
-        x, y = map(float, words)
-    except ValueError:
-        return None
-    return (x, -y) if math.isfinite(x) and math.isfinite(y) else None
+    return None if found is None else (found[0], -found[1])
