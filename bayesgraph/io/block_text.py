@@ -32,10 +32,8 @@ _WORD = re.compile(rf"({STRING})|[^\s,\"]++", re.DOTALL)
 _LEFT_OUT = re.compile(r"\A\s*+,|,\s*+(?:,|\Z)")
 _ESCAPE = re.compile(r"\\(?:(\r?\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
-_ESCAPED = {
-    **{code: f"\\u{code:04x}" for code in (*range(32), 127, *range(0xD800, 0xE000))},
-    **{ord(meant): f"\\{sign}" for sign, meant in _MEANS.items()},
-}
+_ESCAPED = {meant: f"\\{sign}" for sign, meant in _MEANS.items()}
+_NOT_PLAIN = re.compile('["\\\\\x00-\x1f\x7f\ud800-\udfff]')
 
 
 @dataclass(frozen=True)
@@ -292,9 +290,17 @@ def _meant(match: re.Match[str]) -> str:
     return _MEANS.get(match[3], match[0])
 
 
-def quoted_text(text: str) -> str:
-    """Return a text in quotes, from which `unquoted` makes the text itself."""
-    return f'"{text.translate(_ESCAPED)}"'
+def quoted_text(text: str, quote: str = '\\"') -> str:
+    """Return a text in quotes, from which `unquoted` makes the text itself.
+
+    `quote` stands for a quotation mark in it.
+    """
+
+    def escaped(match: re.Match[str]) -> str:
+        sign = match[0]
+        return quote if sign == '"' else _ESCAPED.get(sign, f"\\u{ord(sign):04x}")
+
+    return f'"{_NOT_PLAIN.sub(escaped, text)}"'
 
 
 def short(number: float) -> str:

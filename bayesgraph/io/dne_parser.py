@@ -96,7 +96,7 @@ class _Parser:
             cpds = [
                 self._cpd(node, variables[name], variables, rounded) for name, node in nodes.items()
             ]
-        network = network_of(cpds, rounded, self._text.source).annotated(self._annotations(nodes))
+        network = network_of(cpds, rounded, self._text.source, self._annotations(nodes))
         self._warn(variables)
         return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
 

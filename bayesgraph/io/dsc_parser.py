@@ -110,7 +110,7 @@ class _Parser:
             raise self._text.error(len(self._text.text), f"expected {what}; got the end.")
         cpds = [self._cpds[name] for name in self._variables]
         annotations = Annotations("", self._positions, {}, self._titles)
-        network = network_of(cpds, rounded, self._text.source).annotated(annotations)
+        network = network_of(cpds, rounded, self._text.source, annotations)
         return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
 
     # ----------------------------------------------------------------------------------- blocks

@@ -195,7 +195,7 @@ def format_net(model: Any, *, strict: bool = True) -> str:
 def _formatted(model: Any, *, strict: bool) -> tuple[str, LossReport]:
     found = Export.of(model, HELD, strict=strict)
     note = found.annotations.note
-    parts = ["net\n{\n", f"    HR_Desc = {quoted_text(note)};\n" if note else "", "}\n"]
+    parts = ["net\n{\n", f"    HR_Desc = {_text(note)};\n" if note else "", "}\n"]
     for variable, word in found.words.names.items():
         states = found.words.states[variable]
         parts += _node(variable, word, states, found.annotations)
@@ -212,14 +212,19 @@ def _node(
     yield f"\n{kind} {word}\n{{\n"
     title = annotations.titles.get(word, str(variable.name))
     if title != word:
-        yield f"    label = {quoted_text(title)};\n"
+        yield f"    label = {_text(title)};\n"
     if word in annotations.positions:
         yield from _position(*annotations.positions[word])
     if states:
         yield f"    states = ({' '.join(map(quoted_text, states))});\n"
     if word in annotations.notes:
-        yield f"    HR_Desc = {quoted_text(annotations.notes[word])};\n"
+        yield f"    HR_Desc = {_text(annotations.notes[word])};\n"
     yield "}\n"
+
+
+def _text(text: str) -> str:
+    """Return a text in quotes; pyAgrum ends it at a quotation mark after a backslash too."""
+    return quoted_text(text, r"\u0022")
 
 
 def _position(x: float, y: float) -> Iterator[str]:

@@ -99,7 +99,7 @@ class _Parser:
             raise self._text.error(
                 self._potentials[stray[0]].at, f"the node {stray[0]!r} is not declared.{near}"
             )
-        network = network_of(cpds, rounded, self._text.source).annotated(self._annotations())
+        network = network_of(cpds, rounded, self._text.source, self._annotations())
         return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
 
     # ----------------------------------------------------------------------------------- blocks
