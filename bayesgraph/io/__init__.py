@@ -59,6 +59,9 @@ FORMATS: dict[str, str] = {
     **dict.fromkeys((".net", ".net.gz", ".oobn"), "bayesgraph.io.net:FORMAT"),
     **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.io.dne:FORMAT"),
     **dict.fromkeys((".dsc", ".dsc.gz"), "bayesgraph.io.dsc:FORMAT"),
+    **dict.fromkeys(
+        (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
+    ),
 }
 # The first member of native files, after its head.
 _NATIVE = b'header.json{"format":"bayesgraph"'
