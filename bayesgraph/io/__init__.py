@@ -165,7 +165,7 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
     FileNotFoundError
         If there is no such directory.
     """
-    card = _format_of(path)
+    card = format_of(path)
     if card.write is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
     _check_options(f"writing {card.name}", card.write, 2, options)
@@ -193,7 +193,16 @@ def _is_native(path: PathLike) -> bool:
         return _NATIVE in stream.read(100)
 
 
-def _format_of(path: PathLike, *, read: bool = False) -> FileFormat:
+def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
+    """Return the card of the format that the suffix of a path names.
+
+    With `read`, a native file is recognised under any suffix.
+
+    Raises
+    ------
+    FileFormatError
+        If the suffix is unknown; the message suggests the nearest one.
+    """
     name = path_text(path).lower()
     # The longest suffix first: .bif.gz before a .gz that a user may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
@@ -211,7 +220,7 @@ def _format_of(path: PathLike, *, read: bool = False) -> FileFormat:
 
 def _reader_of(path: PathLike) -> tuple[FileFormat, Callable[..., Any]]:
     """Return the card of a path's format, and its reader; an error if there is none."""
-    card = _format_of(path, read=True)
+    card = format_of(path, read=True)
     if card.read is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
     return card, card.read
@@ -222,4 +231,4 @@ def _card(suffix: str) -> FileFormat:
     return card
 
 
-__all__ = ["FORMATS", "FileFormat", "load", "register_format", "save"]
+__all__ = ["FORMATS", "FileFormat", "format_of", "load", "register_format", "save"]
