@@ -59,5 +59,7 @@ def largest_difference(one: bg.BayesianNetwork, other: bg.BayesianNetwork) -> fl
     """Return the largest difference of two networks' marginals."""
     mine, others = one.marginals(), other.marginals()
     return max(
-        abs(mine[v.name][state] - others[v.name][state]) for v in one.variables for state in v.states
+        abs(mine[v.name][state] - others[v.name][state])
+        for v in one.variables
+        for state in v.states
     )

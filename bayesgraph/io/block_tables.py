@@ -12,6 +12,7 @@ from bayesgraph.io.block_text import BlockText, Field
 from bayesgraph.io.budget import MAX_AXES
 from bayesgraph.io.nested_numbers import place_of
 from bayesgraph.io.row_sums import RoundedRows, first_bad_row
+from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.variables import Discrete, Variable
 
 V = TypeVar("V", bound=Variable)
@@ -84,3 +85,19 @@ def table_of(
         place = place_of(found.value, row * child.cardinality) if found.is_number else 0
         advice = " Or normalize='always' divides all rows." * (" sum to " in str(error))
         raise text.error(found.start + place, f"{error}{advice}") from error
+
+
+def titles_of(found: Mapping[str, str], sidecar: Sidecar) -> dict[str, str]:
+    """Return the titles of nodes, without those that say the name again.
+
+    Parameters
+    ----------
+    found : mapping from str to str
+        Titles by the words for names; empty where there is none.
+    sidecar : Sidecar
+        It knows the names that were written in another spelling.
+    """
+    names = {word: str(variable.name) for word, (_, variable) in sidecar.variables.items()}
+    return {
+        word: title for word, title in found.items() if title not in ("", names.get(word, word))
+    }

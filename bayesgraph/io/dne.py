@@ -27,7 +27,7 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Variable
 
 WORDS = TextSpelling(
-    "an identifier: at most 30 letters from a to z, digits and underscores, and a letter first",
+    "identifiers: at most 30 letters from a to z, digits and underscores, first a letter",
     re.compile(r"[A-Za-z][A-Za-z0-9_]*+"),
     wrong=re.compile(r"[^A-Za-z0-9_]"),
     longest=30,
@@ -197,7 +197,7 @@ def _node(cpd: CPD, found: Export) -> Iterator[str]:
     yield "    functable = " if is_function else "    probs = "
     yield f"{_table(cpd, states)};\n"
     title = annotations.titles.get(word, str(variable.name))
-    if title != word:
+    if word in annotations.titles or title != word:
         yield f"    title = {quoted_text(title)};\n"
     if word in annotations.notes:
         yield f"    comment = {quoted_text(annotations.notes[word])};\n"

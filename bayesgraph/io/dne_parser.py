@@ -18,7 +18,7 @@ from bayesgraph.errors import (
     warn,
 )
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.block_tables import parents_of, table_of
+from bayesgraph.io.block_tables import parents_of, table_of, titles_of
 from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, words_of
 from bayesgraph.io.budget import BYTES_OF_CELL, BYTES_OF_STATE, Budget
 from bayesgraph.io.dne_tables import States, probabilities
@@ -96,9 +96,11 @@ class _Parser:
             cpds = [
                 self._cpd(node, variables[name], variables, rounded) for name, node in nodes.items()
             ]
-        network = network_of(cpds, rounded, self._text.source, self._annotations(nodes))
+        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
+        annotations = self._annotations(nodes, sidecar)
+        network = network_of(cpds, rounded, self._text.source, annotations)
         self._warn(variables)
-        return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
+        return sidecar.restore(network)
 
     # ----------------------------------------------------------------------------------- blocks
 
@@ -299,17 +301,16 @@ class _Parser:
 
     # --------------------------------------------------------------------- annotations, warnings
 
-    def _annotations(self, nodes: Mapping[str, _Node]) -> Annotations:
-        positions, notes, titles = {}, {}, {}
+    def _annotations(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> Annotations:
+        positions, notes = {}, {}
         for name, node in nodes.items():
             center = node.visual["center"].value if "center" in node.visual else ""
             if (place := position_of(center)) is not None:
                 positions[name] = place
             if note := node.word("comment"):
                 notes[name] = note
-            if (title := node.word("title")) not in ("", name):
-                titles[name] = title
         note = self._net["comment"].text if "comment" in self._net else ""
+        titles = titles_of({name: node.word("title") for name, node in nodes.items()}, sidecar)
         return Annotations(note, positions, notes, titles)
 
     def _warn(self, variables: Mapping[str, Discrete]) -> None:

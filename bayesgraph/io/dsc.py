@@ -28,7 +28,7 @@ from bayesgraph.variables import Variable
 
 _KEYWORDS = ("node", "network", "belief", "probability", "properties", "default", "type", "is")
 NAMES = TextSpelling(
-    "an identifier: letters from a to z, digits and underscores, and no digit first",
+    "identifiers: letters from a to z, digits and underscores, not first a digit",
     re.compile(r"[A-Za-z_][A-Za-z0-9_]*+"),
     wrong=re.compile(r"[^A-Za-z0-9_]"),
     reserved=frozenset(_KEYWORDS),
@@ -186,7 +186,7 @@ def _node(variable: Variable, found: Export) -> Iterator[str]:
     )
     yield f"node {word} {{\n"
     title = annotations.titles.get(word, str(variable.name))
-    if title != word:
+    if word in annotations.titles or title != word:
         yield f"  name : {quoted_text(title)};\n"
     yield f"  type : discrete [ {len(states)} ] = {{ {', '.join(map(quoted_text, states))} }};\n"
     if word in annotations.positions:

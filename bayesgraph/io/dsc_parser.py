@@ -12,7 +12,7 @@ import numpy as np
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.block_tables import parents_of
+from bayesgraph.io.block_tables import parents_of, titles_of
 from bayesgraph.io.block_text import (
     STRING,
     BlockText,
@@ -109,9 +109,11 @@ class _Parser:
             what = f"'probability' blocks of {quoted(without)}" if without else "'node' blocks"
             raise self._text.error(len(self._text.text), f"expected {what}; got the end.")
         cpds = [self._cpds[name] for name in self._variables]
-        annotations = Annotations("", self._positions, {}, self._titles)
+        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
+        titles = titles_of(self._titles, sidecar)
+        annotations = Annotations("", self._positions, {}, titles)
         network = network_of(cpds, rounded, self._text.source, annotations)
-        return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
+        return sidecar.restore(network)
 
     # ----------------------------------------------------------------------------------- blocks
 
@@ -167,8 +169,7 @@ class _Parser:
             self._variables[name] = Discrete(name, states)
         except BayesGraphError as error:
             raise self._text.error(at, str(error)) from error
-        if (title := unquoted(values.get("name", ""))) not in ("", name):
-            self._titles[name] = title
+        self._titles[name] = unquoted(values.get("name", ""))
         if (position := position_of(values.get("position", ""))) is not None:
             self._positions[name] = position
         return end

@@ -32,7 +32,7 @@ _KEYWORDS = (
     *("label", "position", "subtype", "state_values", "model_nodes", "model_data"),
 )
 NAMES = TextSpelling(
-    "an identifier: letters from a to z, digits and underscores, and no digit first",
+    "identifiers: letters from a to z, digits and underscores, not first a digit",
     re.compile(r"[A-Za-z_][A-Za-z0-9_]*+"),
     wrong=re.compile(r"[^A-Za-z0-9_]"),
     reserved=frozenset(_KEYWORDS),
@@ -211,7 +211,7 @@ def _node(
     kind = "node" if isinstance(variable, Discrete) else "continuous node"
     yield f"\n{kind} {word}\n{{\n"
     title = annotations.titles.get(word, str(variable.name))
-    if title != word:
+    if word in annotations.titles or title != word:
         yield f"    label = {_text(title)};\n"
     if word in annotations.positions:
         yield from _position(*annotations.positions[word])

@@ -12,7 +12,7 @@ import numpy as np
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.block_tables import parents_of, table_of
+from bayesgraph.io.block_tables import parents_of, table_of, titles_of
 from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, words_of
 from bayesgraph.io.budget import BYTES_OF_CELL, Budget
 from bayesgraph.io.nested_numbers import TableError, nested_numbers
@@ -99,8 +99,9 @@ class _Parser:
             raise self._text.error(
                 self._potentials[stray[0]].at, f"the node {stray[0]!r} is not declared.{near}"
             )
-        network = network_of(cpds, rounded, self._text.source, self._annotations())
-        return Sidecar.of(self._text.sidecar, self._text.source).restore(network)
+        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
+        network = network_of(cpds, rounded, self._text.source, self._annotations(sidecar))
+        return sidecar.restore(network)
 
     # ----------------------------------------------------------------------------------- blocks
 
@@ -309,15 +310,15 @@ class _Parser:
 
     # ------------------------------------------------------------------------------- annotations
 
-    def _annotations(self) -> Annotations:
-        positions, notes, titles = {}, {}, {}
+    def _annotations(self, sidecar: Sidecar) -> Annotations:
+        positions, notes = {}, {}
         for name, node in self._nodes.items():
             if (place := _position(node.fields)) is not None:
                 positions[name] = place
             if note := _text_of(node.fields.get("HR_Desc")):
                 notes[name] = note
-            if (title := _text_of(node.fields.get("label"))) not in ("", name):
-                titles[name] = title
+        labels = {name: _text_of(node.fields.get("label")) for name, node in self._nodes.items()}
+        titles = titles_of(labels, sidecar)
         return Annotations(_text_of(self._net.get("HR_Desc")), positions, notes, titles)
 
 
