@@ -145,6 +145,40 @@ class DeterministicCPD(CanonicalCPD):
         cpd._set_steps(_minimal(steps))
         return cpd
 
+    @classmethod
+    def from_codes(
+        cls, variable: Discrete, codes: Codes, parents: Iterable[Discrete]
+    ) -> DeterministicCPD:
+        """Return the function that a table lists.
+
+        Parameters
+        ----------
+        variable : Discrete
+            The child.
+        codes : ndarray of int, shape (*parents' cardinalities)
+            The index of the child's state for each joint state of the parents.
+        parents : iterable of Discrete
+            At least one.
+
+        Raises
+        ------
+        CPDError
+            As the constructor does; or for an index of no state.
+
+        Examples
+        --------
+        >>> a = Discrete("a", ["no", "yes"])
+        >>> DeterministicCPD.from_codes(Discrete("not a", ["no", "yes"]), np.array([1, 0]), [a])
+        DeterministicCPD P(not a | a)
+          a    not a
+          no     yes
+          yes     no
+        """
+        cpd = cls.__new__(cls)
+        cpd._set_family(variable, parents)
+        cpd._set_steps(_steps_of(codes, [parent.cardinality for parent in cpd.parents]))
+        return cpd
+
     def _set_steps(self, steps: Sequence[Codes]) -> None:
         """Set the steps, from arrays that may come from a file."""
         if not self.parents:

@@ -56,6 +56,9 @@ FORMATS: dict[str, str] = {
     ".bayesgraph": "bayesgraph.io.native:FORMAT",
     **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
     **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
+    **dict.fromkeys((".net", ".net.gz", ".oobn"), "bayesgraph.io.net:FORMAT"),
+    **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.io.dne:FORMAT"),
+    **dict.fromkeys((".dsc", ".dsc.gz"), "bayesgraph.io.dsc:FORMAT"),
     **dict.fromkeys(
         (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
     ),
