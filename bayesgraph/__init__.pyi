@@ -109,6 +109,7 @@ from .inference.sensitivity import Sensitivity as Sensitivity
 from .inference.solver import select as select
 from .inference.weighting import WeightedSamples as WeightedSamples
 from .io import load as load
+from .io.loss_report import LossReport as LossReport
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
 from .learning import ArcConfidence as ArcConfidence
@@ -139,6 +140,7 @@ from .models import FactorGraph as FactorGraph
 from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
+from .models.annotations import Annotations as Annotations
 from .profiles import Axes as Axes
 from .profiles import Correspondence as Correspondence
 from .profiles import Crosstab as Crosstab

@@ -26,6 +26,7 @@ from bayesgraph.variables import Name, State
 if TYPE_CHECKING:
     from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
     from bayesgraph.explain import Explanation
+    from bayesgraph.io.loss_report import LossReport
     from bayesgraph.what_if import Flip, NearestRows, Tornado
 
 _P = ParamSpec("_P")
@@ -189,6 +190,7 @@ class ModelQuestions:
     marginalised = _forwarded(Model.marginalised)
     merged = _forwarded(Model.merged)
     expanded = _forwarded(Model.expanded)
+    annotated = _forwarded(Model.annotated)
 
     most_relevant = _forwarded(Model.most_relevant)
 
@@ -353,7 +355,7 @@ class ModelQuestions:
     render = _forwarded(Model.render)
     to_pgmpy = _forwarded(Model.to_pgmpy)
 
-    def save(self, path: PathLike, **options: Any) -> None:
+    def save(self, path: PathLike, **options: Any) -> LossReport:
         """Save to a file; ``bayesgraph.load`` returns the estimator from the native format.
 
         An estimator that can learn more rows, for example by `partial_fit`, can do so after
@@ -367,6 +369,11 @@ class ModelQuestions:
         **options
             Options of the format; see :func:`bayesgraph.io.save`.
 
+        Returns
+        -------
+        LossReport
+            What the file does not hold.
+
         Raises
         ------
         sklearn.exceptions.NotFittedError
@@ -379,7 +386,8 @@ class ModelQuestions:
             If there is no such directory.
         """
         check_fitted(self, "network_")
-        late_methods.call("save", self, path, **options)
+        report: LossReport = late_methods.call("save", self, path, **options)
+        return report
 
 
 # Queries that are not listed in the class (the list serves type checkers) are forwarded too.

@@ -12,10 +12,14 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bayesgraph.errors import DataTypeError, FileFormatError, quoted, suggestion
 from bayesgraph.io.files import PathLike, path_text
+from bayesgraph.io.loss_report import LossReport
+
+if TYPE_CHECKING:
+    from bayesgraph.io.capabilities import Capabilities
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,22 @@ class FileFormat:
     read : callable or None
         Called with ``(path, **options)``; None for a format that is only written.
     write : callable or None
-        Called with ``(model, path, **options)``; None for a format that is only read.
+        Called with ``(model, path, **options)``; returns what is lost. None for a format that is
+        only read.
     read_saved : callable or None
         Called with ``(path)``; reads fitted estimators faster than `read`, for answers only.
     holds_estimators : bool
         Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
+    holds : Capabilities or None
+        What the format can hold; None for the native format, which holds everything.
     """
 
     name: str
     read: Callable[..., Any] | None
-    write: Callable[..., None] | None
+    write: Callable[..., LossReport] | None
     read_saved: Callable[..., Any] | None = None
     holds_estimators: bool = False
+    holds: Capabilities | None = None
 
 
 # From suffix to "module:name" of the card.
@@ -119,7 +127,7 @@ def load_saved(path: PathLike) -> Any:
     return (card.read_saved or read)(path)
 
 
-def save(model: Any, path: PathLike, **options: Any) -> None:
+def save(model: Any, path: PathLike, **options: Any) -> LossReport:
     """Save a model or a fitted estimator to a file of the format that the suffix names.
 
     This is the method `save` of models and estimators. The file is replaced as a whole or not at
@@ -136,6 +144,11 @@ def save(model: Any, path: PathLike, **options: Any) -> None:
         Options of the format's writer, such as ``strict=False``; see
         :func:`bayesgraph.io.bif.write_bif` and :func:`bayesgraph.io.uai.write_uai`.
 
+    Returns
+    -------
+    LossReport
+        What other programs read in another form, and what is lost; false if there is nothing.
+
     Raises
     ------
     FileFormatError
@@ -151,7 +164,7 @@ def save(model: Any, path: PathLike, **options: Any) -> None:
     if card.write is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
     _check_options(f"writing {card.name}", card.write, 2, options)
-    card.write(
+    return card.write(
         model if card.holds_estimators else getattr(model, "network_", model), path, **options
     )
 

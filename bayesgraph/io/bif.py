@@ -7,7 +7,7 @@ field read it; the repository of bnlearn (https://www.bnlearn.com/bnrepository/)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -16,11 +16,13 @@ from bayesgraph.errors import FileFormatError, LossyExportError
 from bayesgraph.io import FileFormat
 from bayesgraph.io.bif_parser import parse
 from bayesgraph.io.budget import Budget, reading
+from bayesgraph.io.capabilities import Capabilities, TextSpelling
+from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.lossy import check_lossless, tables_of
+from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import Normalize
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete, plain
+from bayesgraph.variables import Variable
 
 # Pattern of text that other programs read without quotes. Keywords of the format are quoted too.
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
@@ -34,6 +36,12 @@ _KEYWORDS = {
     "table",
     "default",
 }
+TEXT = TextSpelling(
+    "text without double quotes and line breaks",
+    re.compile(r'[^"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+'),
+    wrong=re.compile(r'["\n\r\v\f\x1c-\x1e\x85\u2028\u2029]'),
+)
+HELD = Capabilities("BIF", names=TEXT, states=TEXT)
 
 
 def read_bif(
@@ -109,30 +117,39 @@ def parse_bif(
         return parse(text, budget=Budget("BIF text", len(text), limit), normalize=normalize)
 
 
-def write_bif(model: Any, path: PathLike, *, strict: bool = True, name: str = "unknown") -> None:
+def write_bif(
+    model: Any, path: PathLike, *, strict: bool = True, name: str = "unknown"
+) -> LossReport:
     """Write a discrete network as BIF, gzipped if the path ends in ``.gz``.
 
-    Numbers are written so that they read back as the same floats. The file is replaced as a whole
-    or not at all.
+    Numbers are written so that they read back as the same floats. Kinds of variables, scores of
+    arcs and annotations are in comments, from which `read_bif` restores them. The file is replaced
+    as a whole or not at all.
 
     Parameters
     ----------
     model : BayesianNetwork
     path : str or path
     strict : bool
-        Whether names and states that are not text are refused. If false, they are written as
-        ``str(state)``, with a warning that lists the changes.
+        Whether names and states are refused that are not text, or that have quotes or line breaks.
+        If false, similar words are written for them, and comments from which `read_bif` restores
+        them.
     name : str
         Name of the network in the file.
+
+    Returns
+    -------
+    LossReport
+        What other programs read in another form, and what is lost.
 
     Raises
     ------
     LossyExportError
-        If BIF cannot hold the model. The message lists all problems: continuous variables, names
-        and states that are not text (unless `strict` is false and they remain distinct), quotes and
-        line breaks.
+        If BIF cannot hold the model; the message lists all problems.
     """
-    write_text(path, format_bif(model, strict=strict, name=name))
+    text, report = _formatted(model, name, strict=strict)
+    write_text(path, text)
+    return report
 
 
 def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str:
@@ -156,108 +173,50 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
       table 0.8, 0.2;
     }
     """
-    if not isinstance(model, BayesianNetwork):
-        raise LossyExportError(
-            f"BIF holds Bayesian networks; got {model!r}. Of an average write one of its "
-            "`networks`, or fit with n_trees=0; the native format (.bayesgraph) holds all models."
-        )
-    tables, problems, changes = tables_of(model)
-    words = _Words([cpd.variable for cpd in tables], name, strict=strict)
-    check_lossless("BIF", problems + words.problems, words.changes + changes)
-    parts = [f"network {words.network} {{\n}}\n"]
-    parts.extend(words.declaration(cpd.variable) for cpd in tables)
+    return _formatted(model, name, strict=strict)[0]
+
+
+def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, LossReport]:
+    found = Export.of(model, HELD, strict=strict)
+    network = TEXT.exact(name, 0)
+    if network is None:
+        raise LossyExportError(f"BIF: names are {TEXT.held}; got {name!r:.80} as the network's.")
+    names = {v: _quoted(word) for v, word in found.words.names.items()}
+    states = {v: list(map(_quoted, words)) for v, words in found.words.states.items()}
+    tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
+    parts = [f"network {_quoted(network)} {{\n}}\n"]
+    parts += [_declaration(names[v], states[v]) for v in names]
     for cpd in tables:
-        parts.extend(_probability(cpd, words))
-    return "".join(parts)
+        parts.extend(_probability(cpd, names, states))
+    parts += [f"// {line}\n" for line in found.sidecar]
+    return "".join(parts), found.report
 
 
-class _Words:
-    """The names and states of a network as they are written in a BIF file, quoted if necessary.
-
-    Parameters
-    ----------
-    variables : list of Discrete
-    network : str
-        The network's name.
-    strict : bool
-        Whether names and states that are not text are problems; otherwise they are changes.
-
-    Attributes
-    ----------
-    problems, changes : list of str
-        Messages on names and states that BIF cannot hold, and on those that are written as other
-        text.
-    """
-
-    def __init__(self, variables: list[Discrete], network: str, *, strict: bool) -> None:
-        self.changes: list[str] = []
-        self.problems: list[str] = []
-        self._strict = strict
-        self.network = self._word(network, "the network's name")
-        self.names: dict[Discrete, str] = {}
-        self.states: dict[Discrete, list[str]] = {}
-        for variable in variables:
-            title = f"the name {variable.name!r}"
-            self.names[variable] = self._word(variable.name, title)
-            self.states[variable] = [
-                self._word(state, f"the state {state!r} of {variable.name!r}")
-                for state in variable.states
-            ]
-            self._check_distinct(self.states[variable], f"states of {variable.name!r}")
-        self._check_distinct(list(self.names.values()), "names")
-
-    def declaration(self, variable: Discrete) -> str:
-        """Return the block that declares a variable."""
-        states = ", ".join(self.states[variable])
-        return (
-            f"variable {self.names[variable]} {{\n"
-            f"  type discrete [ {variable.cardinality} ] {{ {states} }};\n}}\n"
-        )
-
-    def _word(self, value: object, title: str) -> str:
-        kind = type(plain(value))
-        text = str(value)
-        if kind is not str:
-            if self._strict:
-                self.problems.append(
-                    f"{title} is not text but {kind.__name__} (strict=False writes it as {text!r})"
-                )
-            else:
-                self.changes.append(f"{title} ({kind.__name__}) is written as {text!r}")
-        if (fault := _unquotable(text)) is not None:
-            self.problems.append(f"{title} has {fault}, which cannot be quoted")
-        bare = _BARE.fullmatch(text) and text.lower() not in _KEYWORDS
-        return text if bare else f'"{text}"'
-
-    def _check_distinct(self, words: list[str], title: str) -> None:
-        # In strict mode, different values with the same text are already listed as not being text.
-        if not self._strict and len(set(words)) < len(words):
-            same = sorted({word for word in words if words.count(word) > 1})
-            self.problems.append(f"different {title} have the same text {', '.join(same)}")
+def _quoted(word: str) -> str:
+    """Return a word as it stands in a file, in quotes unless other programs read it without."""
+    bare = _BARE.fullmatch(word) and word.lower() not in _KEYWORDS
+    return word if bare else f'"{word}"'
 
 
-def _unquotable(text: str) -> str | None:
-    if '"' in text:
-        return "a double quote"
-    if text.splitlines() not in ([text], []):
-        return "a line break"
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return "half a surrogate pair"
-    return None
+def _declaration(name: str, states: Sequence[str]) -> str:
+    """Return the block that declares a variable."""
+    return f"variable {name} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}\n"
 
 
-def _probability(cpd: TableCPD, words: _Words) -> Iterator[str]:
+def _probability(
+    cpd: TableCPD, names: Mapping[Variable, str], states: Mapping[Variable, Sequence[str]]
+) -> Iterator[str]:
     """Yield the text of the BIF block that has the table of a CPD, in pieces."""
-    head = words.names[cpd.variable]
+    head = names[cpd.variable]
     if not cpd.parents:
         yield f"probability ( {head} ) {{\n  table {_numbers(cpd.values.tolist())};\n}}\n"
         return
-    parents = ", ".join(words.names[parent] for parent in cpd.parents)
+    parents = ", ".join(names[parent] for parent in cpd.parents)
     yield f"probability ( {head} | {parents} ) {{\n"
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
-    configurations = product(*(words.states[parent] for parent in cpd.parents))
-    for states, row in zip(configurations, rows, strict=True):
-        yield f"  ({', '.join(states)}) {_numbers(row)};\n"
+    configurations = product(*(states[parent] for parent in cpd.parents))
+    for given, row in zip(configurations, rows, strict=True):
+        yield f"  ({', '.join(given)}) {_numbers(row)};\n"
     yield "}\n"
 
 
@@ -266,4 +225,4 @@ def _numbers(row: list[float]) -> str:
     return ", ".join(map(repr, row))
 
 
-FORMAT = FileFormat("BIF", read_bif, write_bif)
+FORMAT = FileFormat("BIF", read_bif, write_bif, holds=HELD)

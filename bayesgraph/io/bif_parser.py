@@ -24,6 +24,7 @@ from bayesgraph.io.row_sums import (
     network_of,
     sum_to_one,
 )
+from bayesgraph.io.sidecar import Sidecar, content_of
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name
 
@@ -107,6 +108,8 @@ class _Parser:
         self.source = budget.source
         self.text = text
         self._budget = budget
+        # Lines of the sidecar in comments.
+        self._lines: list[str] = []
         # From the states of each variable that is a parent to their codes.
         self._codes: dict[Name, dict[str, int]] = {}
         if "//" in text or "/*" in text:
@@ -126,6 +129,8 @@ class _Parser:
             raise self._error(
                 match.start(), "expected '*/' at the end of the comment; it does not end."
             )
+        if found.startswith("//") and (line := content_of(found[2:])) is not None:
+            self._lines.append(line)
         return _NOT_NEWLINE.sub(" ", found)
 
     def _after_blanks(self, at: int) -> int:
@@ -156,7 +161,8 @@ class _Parser:
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # The order of the CPDs is that of the declarations, which becomes that of the variables.
-        return network_of([cpds[name] for name in variables], rounded, self.source)
+        network = network_of([cpds[name] for name in variables], rounded, self.source)
+        return Sidecar.of(self._lines, self.source).restore(network)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}

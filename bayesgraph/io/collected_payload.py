@@ -16,9 +16,10 @@ from bayesgraph.io.classifier_payload import (
     decode_parameter,
     encode_estimator,
 )
-from bayesgraph.io.payloads import Kind, decode_variable, encode_variable
+from bayesgraph.io.payloads import Kind
 from bayesgraph.io.saved_classifier import decode_labels
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
+from bayesgraph.io.variable_payload import decode_variable, encode_variable
 from bayesgraph.variables import Discrete
 
 

@@ -19,13 +19,12 @@ from bayesgraph.io.payloads import (
     Kind,
     decode_arcs,
     decode_cpd,
-    decode_variable,
     decode_variables,
     encode_cpd,
-    encode_variable,
     positions,
     variable_at,
 )
+from bayesgraph.io.variable_payload import decode_variable, encode_variable
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.network import BayesianNetwork

@@ -23,6 +23,7 @@ from bayesgraph.io import FileFormat
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, read_archive, write_archive
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
+from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.payloads import Kind, RemovedKind
 
 # From kind to "module:name" of its payloads.Kind.
@@ -48,13 +49,18 @@ def _kind(name: str) -> Kind:
     return kind
 
 
-def write_native(model: Any, path: PathLike) -> None:
+def write_native(model: Any, path: PathLike) -> LossReport:
     """Write a model to a file, from which `read_native` returns an equal model.
 
     Parameters
     ----------
     model : model or fitted estimator
     path : str or path
+
+    Returns
+    -------
+    LossReport
+        An empty one: nothing is lost.
 
     Raises
     ------
@@ -68,7 +74,7 @@ def write_native(model: Any, path: PathLike) -> None:
     >>> import tempfile, bayesgraph as bg
     >>> net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("wet", [False, True]), [0.9, 0.1])])
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     net.save(f"{directory}/net.bayesgraph")
+    ...     report = net.save(f"{directory}/net.bayesgraph")
     ...     bg.load(f"{directory}/net.bayesgraph") == net
     True
     """
@@ -86,6 +92,7 @@ def write_native(model: Any, path: PathLike) -> None:
         raise LossyExportError(
             f"{model!r} has a name or a state of tuples nested too deep for a file."
         ) from error
+    return LossReport("the native format")
 
 
 def read_native(path: PathLike, *, limit: int | None = None) -> Any:

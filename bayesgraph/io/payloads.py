@@ -29,16 +29,14 @@ from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.families import FAMILIES
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
-from bayesgraph.io.json_values import Json, decode_value, encode_value
+from bayesgraph.io.variable_payload import decode_variable, encode_variable
+from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import (
-    Binned,
     Continuous,
     Count,
-    CountVector,
     Discrete,
-    Grouped,
     Name,
     Variable,
 )
@@ -85,56 +83,11 @@ STORED: dict[str, type[CPD]] = {
 # The arrays of a `ParameterPosterior`.
 _OF_POSTERIOR = ("rows", "strength", "centre", "covariance")
 
+# The annotations of single variables.
+_OF_VARIABLES = ("positions", "notes", "titles")
+
 # Names in files of families whose children 0.1.0 did not check to be counts.
 _COUNTED = ("poisson", "negative_binomial")
-
-
-# ------------------------------------------------------------------------------------- variables
-
-
-# From the tag of a variable to its class and the attribute that lists its values; subclasses first.
-_VARIABLES: dict[str, tuple[type[Any], str]] = {
-    "counts": (CountVector, "items"),
-    "count": (Count, ""),
-    "continuous": (Continuous, ""),
-    "binned": (Binned, "cuts"),
-    "grouped": (Grouped, "groups"),
-    "discrete": (Discrete, "states"),
-}
-
-
-def encode_variable(variable: Variable) -> dict[str, Any]:
-    """Return a variable as JSON.
-
-    Raises
-    ------
-    LossyExportError
-        If a name or a state is of a type that files do not hold.
-    """
-
-    def encoded(values: Iterable[Any]) -> list[Json]:
-        return [encode_value(value, values_name[:-1], variable) for value in values]
-
-    tag = next(tag for tag, (kind, _) in _VARIABLES.items() if isinstance(variable, kind))
-    values_name = _VARIABLES[tag][1]
-    item: dict[str, Any] = {tag: encode_value(variable.name, "name", variable)}
-    if isinstance(variable, Grouped):
-        item["groups"] = [encoded(group) for group in variable.groups]
-        return item | ({"others": True} if variable.others else {})
-    return item | ({values_name: encoded(getattr(variable, values_name))} if values_name else {})
-
-
-def decode_variable(item: Mapping[str, Any]) -> Variable:
-    """Return the variable that `encode_variable` encoded."""
-    tag = next((tag for tag in _VARIABLES if tag in item), "discrete")
-    kind, values_name = _VARIABLES[tag]
-    name = decode_value(item[tag])
-    if tag == "grouped":
-        groups = [[decode_value(value) for value in group] for group in item["groups"]]
-        return Grouped(name, groups, item.get("others") is True)
-    lists = [[decode_value(value) for value in item[values_name]]] if values_name else []
-    variable: Variable = kind(name, *lists)
-    return variable
 
 
 def decode_variables(item: Mapping[str, Any], cpds: Iterable[Any]) -> list[Variable]:
@@ -275,14 +228,36 @@ def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, An
         "arc_scores": arrays.add(
             "arc_scores", np.array([float(score) for score in model.arc_scores.values()])
         ),
+        **_encode_annotations(model.annotations, by_name),
     }
+
+
+def _encode_annotations(annotations: Annotations, at: Mapping[Name, int]) -> dict[str, Any]:
+    """Return annotations in which positions of variables stand for their names."""
+    if not annotations:
+        return {}
+    mappings = {key: getattr(annotations, key) for key in _OF_VARIABLES}
+    listed = {key: [[at[n], value] for n, value in m.items()] for key, m in mappings.items() if m}
+    return {"annotations": {"note": annotations.note, **listed}}
+
+
+def _decode_annotations(item: Any, variables: Sequence[Variable]) -> Annotations:
+    mappings = {
+        key: without_repeats((variable_at(variables, i).name, value) for i, value in item[key])
+        for key in _OF_VARIABLES
+        if key in item
+    }
+    return Annotations(item["note"], **mappings)
 
 
 def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
     variables = decode_variables(item, item["cpds"])
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
     scores = decode_arcs(item["scored_arcs"], item["arc_scores"], variables, arrays)
-    return BayesianNetwork(cpds, arc_scores=scores, order=variables)
+    annotations = None
+    if "annotations" in item:
+        annotations = _decode_annotations(item["annotations"], variables)
+    return BayesianNetwork(cpds, arc_scores=scores, order=variables, annotations=annotations)
 
 
 def decode_arcs(

@@ -31,8 +31,10 @@ from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io import FileFormat
 from bayesgraph.io.budget import BYTES_OF_STATE, MAX_AXES, Budget, reading
+from bayesgraph.io.capabilities import Capabilities, NumberSpelling
+from bayesgraph.io.exporting import Export, Losses, Words, no_table
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.lossy import check_lossless, no_table, tables_of
+from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import (
     Normalize,
     RoundedRows,
@@ -40,6 +42,7 @@ from bayesgraph.io.row_sums import (
     network_of,
     sum_to_one,
 )
+from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.io.uai_answers import (
     UAIResult,
     read_uai_evidence,
@@ -47,11 +50,12 @@ from bayesgraph.io.uai_answers import (
     write_uai_evidence,
     write_uai_result,
 )
-from bayesgraph.io.uai_numbers import Numbers, open_numbers
+from bayesgraph.io.uai_numbers import Numbers, open_numbers, sidecar_lines
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Discrete, Variable
 
+HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling())
 _KINDS = ("MARKOV", "BAYES")
 # A variable that is in no scope, and the factor of ones that it gets.
 _BYTES_OF_FREE = 2000
@@ -132,7 +136,7 @@ def parse_uai(
         return _parse(data, Budget("UAI text", len(data), limit), variables, normalize)
 
 
-def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
+def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
     """Write a discrete model as UAI, gzipped if the path ends in ``.gz``.
 
     A BayesianNetwork becomes ``BAYES``. A FactorGraph becomes ``MARKOV``, with the exponents
@@ -146,8 +150,13 @@ def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
     path : str or path
     strict : bool
         UAI holds neither names nor states. If true, names and states are refused unless they are
-        the defaults of `read_uai` (``"x0"``, ``"x1"``, ... and 0, 1, ...); if false, they are left
-        out with a warning. ``read_uai(path, variables=model.variables)`` restores them.
+        the defaults of `read_uai` (``"x0"``, ``"x1"``, ... and 0, 1, ...); if false, comments at
+        the end of the file have them, from which `read_uai` restores them.
+
+    Returns
+    -------
+    LossReport
+        What other programs read in another form, and what is lost.
 
     Raises
     ------
@@ -155,7 +164,9 @@ def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> None:
         If UAI cannot hold the model. The message lists all problems: continuous variables, numbers
         beyond the range of floats and (unless `strict` is false) names and states.
     """
-    write_text(path, format_uai(model, strict=strict))
+    text, report = _formatted(model, strict=strict)
+    write_text(path, text)
+    return report
 
 
 def format_uai(model: Any, *, strict: bool = True) -> str:
@@ -174,25 +185,28 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     2
     0.75 0.25
     """
-    if isinstance(model, BayesianNetwork):
-        cpds, problems, changes = tables_of(model)
-        kind, tables = "BAYES", [_Table([*cpd.parents, cpd.variable], cpd.values) for cpd in cpds]
-    elif isinstance(model, FactorGraph):
-        kind, (tables, problems, changes) = "MARKOV", _graph_tables(model)
-    else:
+    return _formatted(model, strict=strict)[0]
+
+
+def _formatted(model: Any, *, strict: bool) -> tuple[str, LossReport]:
+    if isinstance(model, FactorGraph):
+        losses = Losses(HELD.format, strict)
+        tables = _graph_tables(model, losses)
+        words = Words.of([v for v in model.variables if isinstance(v, Discrete)], HELD, losses)
+        return _text("MARKOV", words.names, tables, words.sidecar), losses.report()
+    if not isinstance(model, BayesianNetwork):
         raise LossyExportError(
             f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
             "write the to_factor_graph(), which agrees where all features are observed; of an "
             "average one of its `networks`, or fit with n_trees=0."
         )
-    variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
-    lost = _lost_words(variables)
-    if strict:
-        problems += [f"{item} (strict=False writes their numbers)" for item in lost]
-    else:
-        changes = lost + changes
-    check_lossless("UAI", problems, changes)
-    return "\n".join(_lines(kind, variables, tables)) + "\n"
+    found = Export.of(model, HELD, strict=strict)
+    tables = [
+        _Table([*cpd.parents, cpd.variable], cpd.values)
+        for cpd in found.cpds
+        if isinstance(cpd, TableCPD)
+    ]
+    return _text("BAYES", found.words.names, tables, found.sidecar), found.report
 
 
 # ----------------------------------------------------------------------------------- reading
@@ -215,6 +229,9 @@ def _parse(
     read.
     """
     rounded = RoundedRows(normalize=normalize)
+    # Variables that the caller gives have precedence over those of the file.
+    lines = sidecar_lines(data) if variables is None else []
+    sidecar = Sidecar.of(lines, budget.source)
     kind, numbers = open_numbers(data, budget.source, _KINDS)
     n = numbers.count("the number of variables", low=1)
     states: list[int] = numbers.counts(n, "numbers of states", low=1).tolist()
@@ -237,7 +254,10 @@ def _parse(
             if normalize is not True or not _unnormalised(tables, budget.source):
                 raise
         else:
-            return network_of([cpds[variable] for variable in known], rounded, budget.source)
+            network = network_of([cpds[variable] for variable in known], rounded, budget.source)
+            return sidecar.restore(network)
+    known = sidecar.restored(known)
+    named = _cut([known[i] for i in members], ends)
     # One call of the logarithm is fast for many small tables.
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(numbers.values)
@@ -437,44 +457,48 @@ def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
 # ----------------------------------------------------------------------------------- writing
 
 
-def _lines(kind: str, variables: list[Discrete], tables: list[_Table]) -> list[str]:
-    number = {variable: i for i, variable in enumerate(variables)}
+def _text(
+    kind: str, variables: Iterable[Variable], tables: list[_Table], sidecar: Iterable[str]
+) -> str:
+    discrete = [variable for variable in variables if isinstance(variable, Discrete)]
+    number = {variable: i for i, variable in enumerate(discrete)}
     lines = [
         kind,
-        str(len(variables)),
-        " ".join(str(variable.cardinality) for variable in variables),
+        str(len(discrete)),
+        " ".join(str(variable.cardinality) for variable in discrete),
         str(len(tables)),
         *(" ".join(map(str, [len(t.scope), *(number[v] for v in t.scope)])) for t in tables),
     ]
     for table in tables:
         lines += ["", str(table.values.size), *_rows(table.values)]
-    return lines
+    # At the end, where programs that know no comments have stopped reading.
+    return "\n".join([*lines, *(f"# {line}" for line in sidecar)]) + "\n"
 
 
-def _graph_tables(model: FactorGraph) -> tuple[list[_Table], list[str], list[str]]:
-    """Return a graph's tables raised to their exponents, and messages on problems and changes.
-
-    The messages are the arguments of `check_lossless`.
-    """
+def _graph_tables(model: FactorGraph, losses: Losses) -> list[_Table]:
+    """Return a graph's tables raised to their exponents; what cannot be held is noted."""
     tables: list[_Table] = []
-    problems = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
+    for variable in model.variables:
+        if not isinstance(variable, Discrete):
+            losses.refuse(no_table(variable))
     for term in model.terms:
         factor = term.table
         if factor is None:
             if all(isinstance(variable, Discrete) for variable in term.scope):
-                problems.append(f"{term.title} is not a table")
+                losses.refuse(f"{term.title} is not a table")
         elif factor.n_rows != 1:
-            problems.append(f"{factor!r} belongs to a batch of rows")
+            losses.refuse(f"{factor!r} belongs to a batch of rows")
         else:
             values = _numbers(factor.log_values[0])
             tables.append(_Table(list(factor.scope), values))
             if not _is_held(values, factor.log_values[0]):
-                problems.append(f"{factor!r} has values beyond the range of floats")
+                losses.refuse(f"{factor!r} has values beyond the range of floats")
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
-    changes = [f"the exponents of {powered} factors are applied to their tables"] if powered else []
+    if powered:
+        losses.change(f"the exponents of {powered} factors are applied to their tables")
     if model.domain != "nonnegative":
-        changes.append(f"the domain of the exponents, {model.domain!r}, is left out")
-    return tables, problems, changes
+        losses.change(f"the domain of the exponents, {model.domain!r}, is left out")
+    return tables
 
 
 def _numbers(log_values: Floats) -> Floats:
@@ -505,20 +529,6 @@ def _is_held(values: Floats, log_values: Floats) -> bool:
     return bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all())
 
 
-def _lost_words(variables: Sequence[Discrete]) -> list[str]:
-    """Return messages on names and states that are lost: all but the defaults of `read_uai`."""
-    names = [v.name for i, v in enumerate(variables) if v.name != f"x{i}"]
-    states = [
-        v.name
-        for v in variables
-        if any(type(state) is not int or state != code for code, state in enumerate(v.states))
-    ]
-    return [
-        *([f"the names {quoted(names)} are not x0, x1, ... in this order"] if names else []),
-        *([f"the states of {quoted(states)} are not 0, 1, ... in this order"] if states else []),
-    ]
-
-
 def _rows(values: Floats) -> Iterator[str]:
     """Yield the lines of a table in a file: the values along its last axis in each line."""
     for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
@@ -526,7 +536,7 @@ def _rows(values: Floats) -> Iterator[str]:
         yield " ".join(map(repr, row))
 
 
-FORMAT = FileFormat("UAI", read_uai, write_uai)
+FORMAT = FileFormat("UAI", read_uai, write_uai, holds=HELD)
 
 __all__ = [
     "UAIResult",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats, Ints
+from bayesgraph.io.sidecar import content_of
 
 _BLANKS = b" \t\r\n\f\v"
 _WORD = re.compile(rb"\S+")
@@ -21,6 +22,7 @@ _WORD = re.compile(rb"\S+")
 _NUMBER = re.compile(rb"[-+]?(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf)")
 # Characters of valid numbers; float() would also accept nan, infinity and 1_000.
 _CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
+_SIDECAR = re.compile(rb"^#( bayesgraph \{.*+)$", re.MULTILINE)
 _COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 # Beyond this, a float may stand for several integers.
 _EXACT = 2**53
@@ -190,6 +192,14 @@ def _are_integers(values: Floats, low: int, high: float) -> NDArray[np.bool_]:
 
 def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
+
+
+def sidecar_lines(data: bytes) -> list[str]:
+    """Return what comments of bayesgraph say; see `bayesgraph.io.sidecar`."""
+    if b"# bayesgraph {" not in data:
+        return []
+    comments = (_text(found[1]) for found in _SIDECAR.finditer(data))
+    return [content for comment in comments if (content := content_of(comment)) is not None]
 
 
 def open_numbers(

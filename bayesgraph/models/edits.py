@@ -11,6 +11,7 @@ from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Name, State
 
 if TYPE_CHECKING:
+    from bayesgraph.models.annotations import Annotations
     from bayesgraph.models.model import Model
 
 
@@ -179,6 +180,16 @@ class Edits:
             If there would be a cycle; the message names it.
         """
         raise self._cannot("merged")
+
+    def annotated(self, annotations: Annotations) -> Model:
+        """Return the network with other positions, titles and notes, instead of those it has.
+
+        Raises
+        ------
+        ModelError
+            If they name a variable that the network does not have.
+        """
+        raise self._cannot("annotated")
 
     def expanded(self) -> Model:
         """Return the network with tables in the place of canonical CPDs, such as noisy ors.

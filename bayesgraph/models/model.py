@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from bayesgraph.causal import CausalGraph, Effect
     from bayesgraph.cpds import CPD
     from bayesgraph.explain import Contributions, Explanation, TopItems
+    from bayesgraph.io.loss_report import LossReport
     from bayesgraph.uncertainty import CredibleIntervals, CredibleMarginals
     from bayesgraph.what_if import Flip, NearestRows, RelevantExplanation, Tornado
 
@@ -1665,12 +1666,14 @@ class Model(Edits, ABC):
         )
         return found
 
-    def save(self, /, path: PathLike, **options: Any) -> None:
+    def save(self, /, path: PathLike, **options: Any) -> LossReport:
         """Save to a file in the format given by the suffix; see :func:`bayesgraph.io.save`.
 
-        The native format, ``.bayesgraph``, keeps every name, state and number exactly.
+        The native format, ``.bayesgraph``, keeps every name, state and number exactly. The result
+        says what the file does not hold.
         """
-        late_methods.call("save", self, path, **options)
+        report: LossReport = late_methods.call("save", self, path, **options)
+        return report
 
     def to_dot(self, /, **options: Any) -> str:
         """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""

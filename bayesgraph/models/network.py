@@ -27,6 +27,7 @@ from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.solver import first_work
 from bayesgraph.models import editing
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
+from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.evidence import evidence_factors, impossible, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.findings import Finding
@@ -62,6 +63,8 @@ class BayesianNetwork(Model):
         Score of an arc in structure learning, in nats; shown in plots.
     order : iterable of Variable, optional
         The order of the variables, if it is not that of the CPDs.
+    annotations : Annotations, optional
+        Notes, titles and positions of nodes, which no answer depends on.
     history : EMHistory, optional
         History of the expectation maximisation that estimated the parameters; not stored in files.
 
@@ -104,8 +107,10 @@ class BayesianNetwork(Model):
         arc_scores: Mapping[tuple[Name, Name], float] | None = None,
         order: Iterable[Variable] | None = None,
         history: EMHistory | None = None,
+        annotations: Annotations | None = None,
     ) -> None:
         self.history = history
+        self.annotations = Annotations() if annotations is None else annotations
         self.blocks = tuple(cpds)
         if not self.blocks:
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
@@ -120,6 +125,7 @@ class BayesianNetwork(Model):
             raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
         if order is not None:
             self._set_order(tuple(order))
+        self.annotations.check(self._by_name)
         for cpd in self.blocks:
             self._check_parents(cpd)
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
@@ -653,6 +659,7 @@ class BayesianNetwork(Model):
                 (name.get(a, a), name.get(b, b)): score for (a, b), score in self.arc_scores.items()
             },
             order=[new.get(v, v) for v in self.variables],
+            annotations=self.annotations.renamed(name),
         )
 
     def with_states(
@@ -687,7 +694,18 @@ class BayesianNetwork(Model):
         if not isinstance(other, BayesianNetwork):
             raise ModelError(f"merged takes a BayesianNetwork; got {other!r:.80}.")
         blocks, order = editing.merged(self, other, prefer)
-        return self._of(blocks, order, {**other.arc_scores, **self.arc_scores})
+        scores = {**other.arc_scores, **self.arc_scores}
+        return self._of(blocks, order, scores, self.annotations.over(other.annotations))
+
+    def annotated(self, annotations: Annotations) -> BayesianNetwork:
+        """Return the network with other positions, titles and notes; see `Model.annotated`."""
+        return BayesianNetwork(
+            self.blocks,
+            arc_scores=self.arc_scores,
+            order=self.variables,
+            history=self.history,
+            annotations=annotations,
+        )
 
     def expanded(self) -> BayesianNetwork:
         """Return the network with tables for canonical CPDs; see `Model.expanded`."""
@@ -698,18 +716,21 @@ class BayesianNetwork(Model):
         blocks: Sequence[CPD],
         order: Sequence[Variable] | None = None,
         arc_scores: Mapping[tuple[Name, Name], float] | None = None,
+        annotations: Annotations | None = None,
     ) -> BayesianNetwork:
-        """Return a network of these CPDs, with the scores of the arcs that it has.
+        """Return a network of these CPDs, with the scores and annotations of what it has.
 
         The order of the variables is that of this network, unless it is given.
         """
         left = {child for block in blocks for child in block.children}
+        names = {variable.name for variable in left}
         arcs = {arc for block in blocks for arc in block.arcs()}
         scores = self.arc_scores if arc_scores is None else arc_scores
         return BayesianNetwork(
             blocks,
             arc_scores={arc: score for arc, score in scores.items() if arc in arcs},
             order=[v for v in self.variables if v in left] if order is None else order,
+            annotations=(self.annotations if annotations is None else annotations).of(names),
         )
 
     # ------------------------------------------------------------------------------ other verbs
