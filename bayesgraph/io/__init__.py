@@ -58,6 +58,9 @@ FORMATS: dict[str, str] = {
     **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
     **dict.fromkeys((".xdsl", ".xdsl.gz"), "bayesgraph.io.xdsl:FORMAT"),
     **dict.fromkeys((".rds", ".rda", ".rdata"), "bayesgraph.io.rds:FORMAT"),
+    **dict.fromkeys(
+        (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
+    ),
 }
 # The first member of native files, after its head.
 _NATIVE = b'header.json{"format":"bayesgraph"'

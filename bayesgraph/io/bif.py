@@ -180,7 +180,7 @@ def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, LossReport]
     found = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:
-        raise LossyExportError(f"BIF: names are {TEXT.held}; got {name!r:.80} as the network's.")
+        raise LossyExportError(f"The network's name in BIF is {TEXT.held}; got {name!r:.80}.")
     names = {v: _quoted(word) for v, word in found.words.names.items()}
     states = {v: list(map(_quoted, words)) for v, words in found.words.states.items()}
     tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]

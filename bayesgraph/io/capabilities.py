@@ -175,6 +175,8 @@ class Capabilities:
         Whether it holds scores of arcs.
     positions, notes, titles : bool
         Whether it holds those of :class:`bayesgraph.Annotations` exactly.
+    equal_states : bool
+        Whether it tells states apart that are equal in Python, such as True and 1.
     restores : bool
         Whether files have a place for the table from which bayesgraph restores what the format
         itself cannot hold.
@@ -195,6 +197,7 @@ class Capabilities:
     positions: bool = False
     notes: bool = False
     titles: bool = False
+    equal_states: bool = True
     restores: bool = True
     digits: int | None = None
 

@@ -20,6 +20,9 @@ from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
+# Variables whose states are listed each for themselves.
+_LISTED = 8
+
 
 @dataclass
 class Losses:
@@ -106,26 +109,71 @@ class Words:
         names = dict(zip(variables, found, strict=True))
         states: dict[Variable, Sequence[str]] = {}
         sidecar: list[str] = []
+        faults = _Faults(capabilities, losses)
         for variable, spelled in zip(variables, exact, strict=True):
             values = variable.states if isinstance(variable, Discrete) else ()
             known = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
             states[variable] = _filled(values, known, capabilities.states)
-            items = (
-                [] if spelled is not None else [_renamed(variable, names[variable], capabilities)]
-            )
+            if not capabilities.equal_states and len(set(values)) < len(values):
+                losses.refuse(f"equal states of {variable.name!r:.80}: {quoted(values)}")
+            if spelled is not None and None not in known and capabilities.is_plain(variable):
+                continue
+            line = _line(variable, names[variable], states[variable], capabilities)
+            sidecar += [] if line is None else [line]
+            if spelled is None:
+                faults.name(variable, names[variable], restored=line is not None)
             if None in known:
-                items.append(_restated(variable, known, states[variable], capabilities))
-            if items or not capabilities.is_plain(variable):
-                line = _line(variable, names[variable], states[variable], capabilities)
-                for item in items:
-                    (losses.lose if line is None else losses.restore)(*item)
-                if line is not None:
-                    sidecar.append(line)
-                elif not items:
-                    losses.change(
-                        f"{variable.name!r} becomes a variable of the texts of its states"
-                    )
+                wrong = [i for i, word in enumerate(known) if word is None]
+                faults.states(variable, wrong, states[variable], restored=line is not None)
+            elif line is None and spelled is not None:
+                losses.change(f"{variable.name!r:.80} is no longer known as intervals or groups")
+        faults.note()
         return cls(names, states, sidecar)
+
+
+class _Faults:
+    """Names and states that a format cannot spell: many of them become one item each."""
+
+    def __init__(self, capabilities: Capabilities, losses: Losses) -> None:
+        self._capabilities = capabilities
+        self._losses = losses
+        self._names: dict[bool, list[tuple[object, str]]] = {True: [], False: []}
+        self._states: dict[bool, list[tuple[Variable, list[object], list[str]]]] = {
+            True: [],
+            False: [],
+        }
+
+    def name(self, variable: Variable, word: str, *, restored: bool) -> None:
+        self._names[restored].append((variable.name, word))
+
+    def states(
+        self, variable: Variable, wrong: Sequence[int], words: Sequence[str], *, restored: bool
+    ) -> None:
+        assert isinstance(variable, Discrete)
+        values = [variable.states[i] for i in wrong]
+        self._states[restored].append((variable, values, [words[i] for i in wrong]))
+
+    def note(self) -> None:
+        """Note all of them in the losses."""
+        for restored, note in ((True, self._losses.restore), (False, self._losses.lose)):
+            if names := self._names[restored]:
+                fault = _fault("name", [value for value, _ in names])
+                held = self._capabilities.names.held
+                note(f"{fault} not {held}", quoted(word for _, word in names))
+            found, held = self._states[restored], self._capabilities.states.held
+            for variable, values, words in found[:_LISTED]:
+                fault = _fault("state", values, f" of {variable.name!r:.80}")
+                note(f"{fault} not {held}", quoted(words))
+            if left := found[_LISTED:]:
+                fault = f"states of {quoted(variable.name for variable, *_ in left)} are not {held}"
+                note(fault, "similar words")
+
+
+def _fault(what: str, values: Sequence[object], of: str = "") -> str:
+    kinds = dict.fromkeys(type(value).__name__ for value in values)
+    listed = quoted(values) + ("" if kinds.keys() == {"str"} else f" ({', '.join(kinds)})")
+    many = len(values) > 1
+    return f"the {what}{'s' * many} {listed}{of} {'are' if many else 'is'}"
 
 
 def _line(
@@ -148,30 +196,6 @@ def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spe
         taken.setdefault(word, 1)
         found.append(word)
     return found
-
-
-def _renamed(variable: Variable, word: str, capabilities: Capabilities) -> tuple[str, str]:
-    kind = type(variable.name).__name__
-    fault = f"the name {variable.name!r:.80} ({kind}) is not {capabilities.names.held}"
-    return fault, quoted([word])
-
-
-def _restated(
-    variable: Variable,
-    known: Sequence[str | None],
-    words: Sequence[str],
-    capabilities: Capabilities,
-) -> tuple[str, str]:
-    assert isinstance(variable, Discrete)
-    wrong = [i for i, word in enumerate(known) if word is None]
-    values = [variable.states[i] for i in wrong]
-    kinds = ", ".join(dict.fromkeys(type(value).__name__ for value in values))
-    are = "is" if len(wrong) == 1 else "are"
-    fault = (
-        f"the state{'s' * (are == 'are')} {quoted(values)} ({kinds}) of {variable.name!r:.80} "
-        f"{are} not {capabilities.states.held}"
-    )
-    return fault, quoted(words[i] for i in wrong)
 
 
 @dataclass(frozen=True)

@@ -23,29 +23,40 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
+from bayesgraph.cpds import GaussianCPD, TableCPD
 from bayesgraph.errors import (
     BayesGraphError,
     DataTypeError,
     LossyExportError,
-    LossyExportWarning,
     ModelError,
     quoted,
-    warn,
 )
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.lossy import as_table, no_table
+from bayesgraph.io.capabilities import AnySpelling, Capabilities
+from bayesgraph.io.exporting import Export, Losses, Words, no_table
 from bayesgraph.io.row_sums import RoundedRows
+from bayesgraph.io.sidecar import Sidecar, content_of
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.optional import optional_module
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Discrete, Name
 
 # Attributes of pgmpy's nodes and arcs that hold for `from_pgmpy` what pgmpy itself does not store.
 _VARIANCE = "variance"
 _SCORE = "score"
+# The same of a pgmpy network.
+_SIDECAR = "bayesgraph"
+
+HELD = Capabilities(
+    "pgmpy",
+    names=AnySpelling(),
+    states=AnySpelling(),
+    families=(TableCPD, GaussianCPD),
+    scores=True,
+    equal_states=False,
+)
 
 
 def _pgmpy(module: str) -> Any:
@@ -92,40 +103,13 @@ def to_pgmpy(model: Any) -> Any:
         raise DataTypeError(
             f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
         )
-    _check_states(model.variables)
-    tables = [table for table in map(as_table, model.cpds) if table is not None]
-    gaussians = [cpd for cpd in model.cpds if isinstance(cpd, GaussianCPD)]
-    if len(tables) == len(model.cpds):
-        return _to_discrete(model, tables)
-    if len(gaussians) == len(model.cpds):
-        return _to_linear_gaussian(model, gaussians)
-    raise _mixed(model.cpds)
-
-
-def _mixed(cpds: Iterable[CPD]) -> LossyExportError:
-    by_family: dict[str, list[Name]] = {}
-    for cpd in cpds:
-        by_family.setdefault(type(cpd).__name__, []).append(cpd.variable.name)
-    listed = "; ".join(f"{family}: {quoted(names)}" for family, names in by_family.items())
-    return LossyExportError(
-        f"pgmpy holds networks of tables and networks of linear Gaussians without discrete "
-        f"parents, not both together. This one has {listed}. Save it in the native format, or "
-        "discretise what is no table."
-    )
-
-
-def _check_states(variables: Iterable[Variable]) -> None:
-    """Raise an error for states that are equal in Python, such as True and 1, as pgmpy uses ==."""
-    equal = [
-        variable
-        for variable in variables
-        if isinstance(variable, Discrete) and len(set(variable.states)) < variable.cardinality
-    ]
-    if equal:
-        listed = "; ".join(f"{v.name!r} with {quoted(v.states)}" for v in equal)
-        raise LossyExportError(
-            f"pgmpy cannot tell states apart that are equal, such as True and 1: {listed}."
-        )
+    found = Export.of(model, HELD, strict=True)
+    tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
+    gaussians = [cpd for cpd in found.cpds if isinstance(cpd, GaussianCPD)]
+    result = _to_discrete(model, tables) if tables else _to_linear_gaussian(model, gaussians)
+    if found.sidecar:
+        result.graph[_SIDECAR] = list(found.sidecar)
+    return result
 
 
 def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
@@ -191,21 +175,18 @@ def _check_kept(converted: Any, values: Floats, source: str) -> None:
 
 
 def _to_markov_network(model: FactorGraph) -> Any:
-    _check_states(model.variables)
-    others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
-    others += [f"{term.title} is not a table" for term in model.terms if term.table is None]
-    if others:
-        raise LossyExportError(
-            f"pgmpy's factors are tables over discrete variables; in this factor graph "
-            f"{', '.join(others)}."
-        )
+    losses = Losses(HELD.format, strict=True)
+    Words.of(model.variables, HELD, losses)
+    for variable in model.variables:
+        if not isinstance(variable, Discrete):
+            losses.refuse(no_table(variable))
+    for term in model.terms:
+        if term.table is None:
+            losses.refuse(f"{term.title} is not a table")
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     if powered:
-        warn(
-            "pgmpy's factors have no exponents; they are now part of the tables. Factors with an "
-            f"exponent other than 1: {powered}.",
-            LossyExportWarning,
-        )
+        losses.change(f"the exponents of {powered} factors are applied to their tables")
+    losses.report()
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
     result.add_nodes_from(model.names)
@@ -287,9 +268,9 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
     models = _pgmpy("models")
     try:
         if isinstance(model, models.DiscreteBayesianNetwork):
-            return _from_discrete(model, normalize=normalize)
+            return _restored(_from_discrete(model, normalize=normalize), model)
         if isinstance(model, models.LinearGaussianBayesianNetwork):
-            return _from_linear_gaussian(model)
+            return _restored(_from_linear_gaussian(model), model)
         if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
             return _from_factors(model)
     except (BayesGraphError, Warning):
@@ -305,6 +286,13 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
         f"DiscreteMarkovNetwork or FactorGraph; got {type(model).__module__}."
         f"{type(model).__qualname__}."
     )
+
+
+def _restored(network: BayesianNetwork, model: Any) -> BayesianNetwork:
+    """Return a network with what `to_pgmpy` has written to the attributes of a pgmpy network."""
+    lines = [content_of(line) for line in model.graph.get(_SIDECAR, ())]
+    found = [line for line in lines if line is not None]
+    return Sidecar.of(found, "The pgmpy model", spell=repr).restore(network)
 
 
 def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:

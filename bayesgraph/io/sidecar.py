@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from bayesgraph.errors import BayesGraphWarning, FileFormatError, quoted, warn
@@ -85,6 +85,8 @@ class Sidecar:
     ----------
     source : str
         Path for messages.
+    spell : callable
+        Returns the word of a name or a state that was read.
     variables : dict from str to (list of str, Variable)
         From the word for a variable's name to the words for its states, and the variable.
     scores : list of (str, str, float)
@@ -93,13 +95,18 @@ class Sidecar:
     """
 
     source: str
-    variables: Mapping[str, tuple[list[str], Variable]] = field(default_factory=dict)
-    scores: Sequence[tuple[str, str, float]] = ()
-    annotations: Annotations = field(default_factory=Annotations)
+    spell: Callable[[object], str]
+    variables: Mapping[str, tuple[list[str], Variable]]
+    scores: Sequence[tuple[str, str, float]]
+    annotations: Annotations
 
     @classmethod
-    def of(cls, lines: Iterable[str], source: str) -> Sidecar:
+    def of(
+        cls, lines: Iterable[str], source: str, *, spell: Callable[[object], str] = str
+    ) -> Sidecar:
         """Return what some lines say, each without ``bayesgraph``: see `content_of`.
+
+        `spell` gives the word of a name or a state that was read.
 
         Raises
         ------
@@ -127,15 +134,15 @@ class Sidecar:
                     f"word 'bayesgraph'; got {line!r:.80} ({error}). Without this line the file is "
                     "read as other programs do."
                 ) from error
-        return cls(source, variables, scores, annotations)
+        return cls(source, spell, variables, scores, annotations)
 
     def variable(self, read: Variable) -> Variable:
         """Return the variable that was written for one that was read; itself if none fits."""
-        words, found = self.variables.get(str(read.name), ([], read))
+        words, found = self.variables.get(self.spell(read.name), ([], read))
         if not isinstance(read, Discrete):
             return found if type(found) is type(read) else read
         fits = isinstance(found, Discrete) and found.cardinality == read.cardinality
-        return found if fits and words == [str(state) for state in read.states] else read
+        return found if fits and words == list(map(self.spell, read.states)) else read
 
     def restored(self, read: Sequence[VariableT]) -> list[VariableT]:
         """Return the variables that were written for those that were read.
@@ -149,7 +156,9 @@ class Sidecar:
             If two variables would have one name.
         """
         found = [self._variable(variable) for variable in read]
-        fitting = {str(old.name) for old, new in zip(read, found, strict=True) if new is not old}
+        fitting = {
+            self.spell(old.name) for old, new in zip(read, found, strict=True) if new is not old
+        }
         changed = [word for word in self.variables if word not in fitting]
         if changed:
             warn(
@@ -167,10 +176,10 @@ class Sidecar:
         return found
 
     def _variable(self, read: VariableT) -> VariableT:
-        words, found = self.variables.get(str(read.name), ([], None))
+        words, found = self.variables.get(self.spell(read.name), ([], None))
         if isinstance(read, Discrete):
             fits = isinstance(found, Discrete) and found.cardinality == read.cardinality
-            fits = fits and words == [str(state) for state in read.states]
+            fits = fits and words == list(map(self.spell, read.states))
         else:
             fits = type(found) is type(read)
         return cast("VariableT", found) if fits else read
@@ -189,10 +198,17 @@ class Sidecar:
         pairs = list(zip(network.variables, variables, strict=True))
         new = {old: found for old, found in pairs if found is not old}
         names = {old.name: found.name for old, found in pairs}
-        arcs = {arc for block in network.blocks for arc in block.arcs()}
+        of_word: dict[Name, Name] = {self.spell(old.name): found.name for old, found in pairs}
+        blocks = [substituted(block, new) for block in network.blocks]
+        arcs = {arc for block in blocks for arc in block.arcs()}
+        scored = [(of_word.get(a), of_word.get(b), s) for a, b, s in self.scores]
+        own = self.annotations.of(of_word).renamed(of_word)
         return BayesianNetwork(
-            [substituted(block, new) for block in network.blocks],
-            arc_scores={(names[a], names[b]): s for a, b, s in self.scores if (a, b) in arcs},
+            blocks,
+            arc_scores={
+                **{(names[a], names[b]): s for (a, b), s in network.arc_scores.items()},
+                **{(a, b): score for a, b, score in scored if (a, b) in arcs},
+            },
             order=variables,
-            annotations=self.annotations.of(names).over(network.annotations).renamed(names),
+            annotations=own.over(network.annotations.renamed(names)),
         )

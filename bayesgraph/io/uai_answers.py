@@ -25,8 +25,8 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
 from bayesgraph.io.budget import reading
+from bayesgraph.io.exporting import no_table
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.lossy import no_table
 from bayesgraph.io.row_sums import Normalize, RoundedRows
 from bayesgraph.io.uai_numbers import Numbers, open_numbers
 from bayesgraph.models.model import Model

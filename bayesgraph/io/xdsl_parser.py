@@ -29,6 +29,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.budget import MAX_AXES, Budget
 from bayesgraph.io.guarded_xml import Element, read_xml
+from bayesgraph.io.number_text import floats_of
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
@@ -50,8 +51,6 @@ _ADVICE = {
 }
 # What pyAgrum calls itself: it writes tables in which the first parent varies fastest.
 _FIRST_FASTEST = "aGrUM"
-_CHARACTERS = b"0123456789+-.eE \t\r\n"
-_NUMBER = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+")
 # Identifiers are separated by blanks of ASCII; other blanks may be part of one.
 _ID = re.compile(r"[^ \t\r\n]++")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -173,16 +172,10 @@ class _Nodes:
         child = element.child(tag)
         if child is None:
             raise self._error(element.line, f"expected <{tag}> of {name!r}; there are none.")
-        words = child.text.split()
         try:
-            if child.text.encode("ascii").translate(None, _CHARACTERS):
-                raise ValueError("not the characters of numbers")
-            return np.fromiter(map(float, words), np.float64, len(words))
-        except ValueError:
-            bad = next((w for w in words if not _NUMBER.fullmatch(w)), child.text)
-            raise self._error(
-                child.line, f"expected numbers in <{tag}> of {name!r}; got {bad!r:.60}."
-            ) from None
+            return floats_of(child.text)
+        except ValueError as error:
+            raise self._error(child.line, f"<{tag}> of {name!r}: {error}.") from None
 
     def refuse(self, element: Element) -> None:
         """Take an element that is refused at the end, with all others."""
@@ -397,10 +390,10 @@ class _Layout:
 
 def _centre(text: str) -> tuple[float, float] | None:
     """Return the centre of a rectangle that is given as left, top, right and bottom."""
-    words = text.split()
-    if len(words) != 4 or not all(map(_NUMBER.fullmatch, words)):
+    try:
+        left, top, right, bottom = floats_of(text).tolist()
+    except ValueError:
         return None
-    left, top, right, bottom = map(float, words)
     x, y = (left + right) / 2, (top + bottom) / 2
     return (x, y) if math.isfinite(x) and math.isfinite(y) else None
 

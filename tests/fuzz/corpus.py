@@ -15,7 +15,6 @@ import pyarrow.parquet
 
 import bayesgraph as bg
 from bayesgraph.errors import BayesGraphError
-from bayesgraph.io.bif import format_bif
 from bayesgraph.io.uai import format_uai
 
 _OLD = Path(__file__).parents[1] / "io" / "files_0_1_0"
@@ -45,6 +44,18 @@ _UAI = """MARKOV
  1 0 1 0 1 0.5
 1
  3.0
+"""
+_XMLBIF = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> <!ATTLIST BIF VERSION CDATA #REQUIRED> ]>
+<!-- a comment -->
+<BIF VERSION="0.3"><NETWORK><NAME>n</NAME><PROPERTY>author = x</PROPERTY>
+<VARIABLE TYPE="nature"><NAME>a &amp; b</NAME><OUTCOME>x</OUTCOME><OUTCOME>&lt;y&#233;</OUTCOME>
+  <PROPERTY>position = (73, 165.5)</PROPERTY></VARIABLE>
+<VARIABLE><NAME> c </NAME><OUTCOME>0</OUTCOME><OUTCOME>1</OUTCOME><OUTCOME>2</OUTCOME></VARIABLE>
+<DEFINITION><FOR>a &amp; b</FOR><TABLE>0.25 <!-- x --> 0.75</TABLE></DEFINITION>
+<DEFINITION><FOR>c</FOR><GIVEN>a &amp; b</GIVEN><TABLE>.2 .3 .5
+  1e-1 <![CDATA[0.2 ]]> 0.7</TABLE></DEFINITION>
+</NETWORK></BIF>
 """
 _CSV = """id,size,colour,"a, b",when,ok
 1,0.5,red,x,2024-01-31,true
@@ -77,12 +88,36 @@ def models() -> tuple[object, ...]:
 
 
 def bif() -> list[bytes]:
-    """Return networks as BIF, one of them gzipped."""
-    tables = (golden_models.many_discrete(), golden_models.chain(), golden_models.intervals())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        texts = [format_bif(model, strict=False).encode() for model in tables]
-    return [_BIF.encode(), *texts, gzip.compress(_BIF.encode(), mtime=0)]
+    """Return networks as BIF."""
+    return written(".bif", _BIF)
+
+
+def written(suffix: str, *more: str) -> list[bytes]:
+    """Return networks as a format writes them, restored and annotated ones too, and other texts."""
+    notes = bg.Annotations("a note", {"a": (1.5, -2.0)}, {"a": "text"}, {"b": "title"})
+    a, b = bg.Discrete("a", [True, 1]), bg.Discrete("b", ['"x"', "y\nz", "y_z"])
+    tables = [bg.TableCPD(a, [0.25, 0.75]), bg.TableCPD(b, [[0.1, 0.2, 0.7], [1, 0, 0]], [a])]
+    odd = bg.BayesianNetwork(tables, arc_scores={("a", "b"): 0.5}, annotations=notes)
+    networks = (
+        odd,
+        golden_models.many_discrete(),
+        golden_models.chain(),
+        golden_models.intervals(),
+    )
+    found = [text.encode() for text in more]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"network{suffix}"
+        for network in networks:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                network.save(path, strict=False)
+            found.append(path.read_bytes())
+    return [*found, gzip.compress(found[0], mtime=0)]
+
+
+def xmlbif() -> list[bytes]:
+    """Return networks as XMLBIF."""
+    return written(".xmlbif", _XMLBIF)
 
 
 def uai() -> list[bytes]:

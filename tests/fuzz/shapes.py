@@ -93,6 +93,53 @@ _UAI: dict[str, Callable[[int], str]] = {
     "a fraction that is none": lambda n: "BAYES 1 2 1 1 0 2 ." + "1" * n + "x",
     "blanks": lambda n: "BAYES" + " " * n + "x",
 }
+_XML_A = (
+    "<BIF><NETWORK><VARIABLE><NAME>a</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>"
+    "<DEFINITION><FOR>a</FOR><TABLE>.5 .5</TABLE></DEFINITION></NETWORK></BIF>"
+)
+
+
+def _laughs(n: int) -> str:
+    entities = "".join(f'<!ENTITY e{i} "&e{i - 1};&e{i - 1};">' for i in range(1, n // 30))
+    return f'<!DOCTYPE BIF [<!ENTITY e0 "x">{entities}]><BIF>&e{n // 30 - 1};</BIF>'
+
+
+_XMLBIF: dict[str, Callable[[int], str]] = {
+    "entities": _laughs,
+    "elements": lambda n: "<BIF>" + "<a/>" * (n // 4) + "</BIF>",
+    "nested elements": lambda n: "<a>" * (n // 3),
+    "nested variables": lambda n: "<BIF>" + "<VARIABLE>" * (n // 10),
+    "attributes": lambda n: "<BIF " + " ".join(f'a{i}=""' for i in range(n // 10)) + "/>",
+    "an attribute": lambda n: f'<BIF VERSION="{"x" * n}"/>',
+    "defaults of attributes": lambda n: (
+        f'<!DOCTYPE a [<!ATTLIST a x CDATA "{"x" * (n // 2)}">]><BIF>{"<a/>" * (n // 8)}</BIF>'
+    ),
+    "groups of elements": lambda n: "<!DOCTYPE a [<!ELEMENT a " + "(" * n + ")]><a/>",
+    "comments": lambda n: _XML_A.replace("<NETWORK>", "<NETWORK>" + "<!---->" * (n // 7)),
+    "a comment of bayesgraph": lambda n: _XML_A.replace(
+        "<NETWORK>", "<NETWORK><!-- bayesgraph " + "{" * n + " -->"
+    ),
+    "an open comment": lambda n: "<BIF><!--" + "- " * (n // 2),
+    "an open tag": lambda n: "<BIF " + "a" * n,
+    "pieces of text": lambda n: _XML_A.replace(".5 .5", ".5<!-- -->" * (n // 10)),
+    "numbers": lambda n: _XML_A.replace(".5 .5", ".5 " * (n // 3)),
+    "digits": lambda n: _XML_A.replace(".5 .5", "." + "5" * n),
+    "points": lambda n: _XML_A.replace(".5 .5", "." * n),
+    "outcomes": lambda n: _XML_A.replace(
+        "<OUTCOME>x</OUTCOME>", "<OUTCOME>x</OUTCOME>" * (n // 20)
+    ),
+    "parents": lambda n: _XML_A.replace("<TABLE>", "<GIVEN>b</GIVEN>" * (n // 16) + "<TABLE>"),
+    "positions": lambda n: _XML_A.replace(
+        "</VARIABLE>", f"<PROPERTY>position = ({' ' * n}</PROPERTY></VARIABLE>"
+    ),
+    "variables without tables": lambda n: (
+        "<BIF>"
+        + "".join(
+            f"<VARIABLE><NAME>v{i}</NAME><OUTCOME>x</OUTCOME></VARIABLE>" for i in range(n // 60)
+        )
+        + "</BIF>"
+    ),
+}
 _CSV: dict[str, Callable[[int], str]] = {
     "columns": lambda n: ",".join(f"c{i}" for i in range(n // 9)) + "\n" + "1," * (n // 9) + "1",
     "equal columns": lambda n: "a," * (n // 4) + "a\n" + "1," * (n // 4) + "1\n",
@@ -148,6 +195,7 @@ _NATIVE: dict[str, Callable[[int], bytes]] = {
 
 SHAPES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     **{f"BIF: {name}": (".bif", lambda n, f=f: f(n).encode()) for name, f in _BIF.items()},
+    **{f"XMLBIF: {name}": (".xmlbif", lambda n, f=f: f(n).encode()) for name, f in _XMLBIF.items()},
     **{f"UAI: {name}": (".uai", lambda n, f=f: f(n).encode()) for name, f in _UAI.items()},
     **{f"CSV: {name}": (".csv", lambda n, f=f: f(n).encode()) for name, f in _CSV.items()},
     **{f"native: {name}": (".bayesgraph", f) for name, f in _NATIVE.items()},

@@ -167,6 +167,7 @@ def _read_with_options(path: Path) -> Any:
 
 TARGETS: dict[str, Target] = {
     "bif": Target(_damaged(corpus.bif), _file(".bif", bg.load), use_model),
+    "xmlbif": Target(_damaged(corpus.xmlbif), _file(".xmlbif", bg.load), use_model),
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
     "uai-evidence": Target(
         _damaged(corpus.evidence),

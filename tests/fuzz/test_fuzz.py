@@ -20,6 +20,7 @@ FREE, PER_BYTE, UNCHARGED = 64 << 20, 40, 8 << 20
 
 FILES = {
     ".bif": corpus.bif,
+    ".xmlbif": corpus.xmlbif,
     ".uai": corpus.uai,
     ".bayesgraph": corpus.native,
     ".csv": corpus.csv,

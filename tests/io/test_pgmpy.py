@@ -154,7 +154,7 @@ def test_factor_graphs_keep_their_factors(net: bg.BayesianNetwork) -> None:
 
 def test_exponents_become_part_of_the_tables(net: bg.BayesianNetwork) -> None:
     graph = bg.FactorGraph([net["a"], net["b"]], exponents=[None, 0.5])
-    with pytest.warns(LossyExportWarning, match="exponent other than 1: 1"):
+    with pytest.warns(LossyExportWarning, match="exponents of 1 factors are applied"):
         converted = graph.to_pgmpy()
     np.testing.assert_allclose(converted.factors[1].values, net["b"].values ** 0.5)
     theirs = VariableElimination(converted).query(["a"], evidence={"b": 2}, show_progress=False)
@@ -207,15 +207,15 @@ def test_factors_of_continuous_variables_are_refused() -> None:
 def test_mixed_networks_are_refused_by_name(net: bg.BayesianNetwork) -> None:
     x = bg.Continuous("x")
     mixed = bg.BayesianNetwork([*net.cpds, bg.GaussianCPD(x, [0, 1], [1, 1], [A])])
-    with pytest.raises(LossyExportError, match=r"TableCPD: .*'a', 'b'; GaussianCPD: 'x'"):
+    with pytest.raises(LossyExportError, match=r"discrete and continuous .*: 'x'"):
         mixed.to_pgmpy()
 
 
 def test_equal_states_are_refused() -> None:
     net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [True, 1, "1"]), [0.5, 0.25, 0.25])])
-    with pytest.raises(LossyExportError, match="'a' with True, 1, '1'"):
+    with pytest.raises(LossyExportError, match="equal states of 'a': True, 1, '1'"):
         net.to_pgmpy()
-    with pytest.raises(LossyExportError, match="'a' with True, 1, '1'"):
+    with pytest.raises(LossyExportError, match="equal states of 'a': True, 1, '1'"):
         net.to_factor_graph().to_pgmpy()
 
 

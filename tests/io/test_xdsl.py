@@ -248,7 +248,11 @@ REFUSED = {
     ),
     "no table": ("probabilities", "numbers", "expected <probabilities> of 'Sun'"),
     "few numbers": ("0.2 0.3 0.5<", "0.2 0.8<", r"expected 3 probabilities of 'Sun'; got 2"),
-    "a word": ("0.2 0.3 0.5<", "0.2 x 0.5<", r"line 10: expected numbers in .*of 'Sun'; got 'x'"),
+    "a word": (
+        "0.2 0.3 0.5<",
+        "0.2 x 0.5<",
+        r"line 10: <probabilities> of 'Sun': expected a number; got 'x'",
+    ),
     "a number of Python": ("0.2 0.3 0.5<", "0.2 3_0 0.5<", "got '3_0'"),
     "not a number": ("0.2 0.3 0.5<", "nan 0.3 0.5<", "got 'nan'"),
     "a negative number": ("0.2 0.3 0.5<", "-0.2 0.7 0.5<", "Sun"),
