@@ -38,7 +38,7 @@ _STYLE = (
 )
 _FARTHEST = 1e9
 _IDENTIFIER = TextSpelling(
-    "an identifier of letters, digits and underscores that starts with a letter",
+    "identifiers: letters, digits and underscores, a letter first",
     re.compile(r"[^\W\d_]\w*+"),
     wrong=re.compile(r"\W"),
 )
