@@ -71,6 +71,7 @@ EXTRAS = {
     "pygraphviz",
     "matplotlib",
     "pyagrum",
+    "rdata",
     "river",
 }
 
