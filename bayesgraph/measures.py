@@ -23,7 +23,7 @@ def calibration_error(
 ) -> float:
     """Return the expected calibration error of the most probable class.
 
-    It is the mean over bins of |accuracy - mean probability|, weighted by the number of rows
+    It is the mean over bins of ``|accuracy - mean probability|``, weighted by the number of rows
     (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017). Bins have about equally many rows, which
     reduces the variance; rows of equal probability share a bin. By chance alone the error is
     positive, the more so with few rows or many bins: compare models on the same rows.

@@ -6,11 +6,18 @@ A block begins with ```python; further words on that line are libraries that it 
 
 import importlib.util
 import re
+import warnings
 from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("**/*.md"))
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+# Pages with the same tasks there and here; of those, one runs by default.
+COMPARISONS = [path for path in PAGES if path.stem.startswith("coming-from-")]
+RUN = [
+    pytest.param(path, marks=pytest.mark.slow) if path in COMPARISONS[1:] else path
+    for path in PAGES
+]
 _BLOCK = re.compile(r"^```python(?P<needs>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,12 +32,15 @@ def run(path):
         if not lacking:
             # Tracebacks name the line of the page.
             before = "\n" * text.count("\n", 0, block.start("code"))
-            exec(compile(before + block["code"], str(path), "exec"), namespace)
+            with warnings.catch_warnings():
+                if block["needs"]:  # what other libraries warn of is theirs
+                    warnings.simplefilter("ignore")
+                exec(compile(before + block["code"], str(path), "exec"), namespace)
     return missing
 
 
 @pytest.mark.usefixtures("figures_are_not_drawn")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     missing = run(path)
@@ -49,6 +59,15 @@ def test_links_lead_somewhere(path):
             assert target[1:] in anchors
         elif "://" not in target:
             assert (path.parent / target.partition("#")[0]).exists(), target
+
+
+def test_pages_for_other_libraries_have_the_same_tasks():
+    tasks = [
+        re.findall(r"^## (.*)$", p.read_text(encoding="utf-8"), re.MULTILINE) for p in COMPARISONS
+    ]
+    assert len(COMPARISONS) == 6
+    assert all(found == tasks[0] for found in tasks)
+    assert len(tasks[0]) == 20
 
 
 def test_a_block_that_fails_names_its_line(tmp_path):

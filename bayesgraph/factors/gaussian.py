@@ -26,7 +26,7 @@ from bayesgraph.variables import Continuous, Discrete
 
 
 class GaussianFactor:
-    """A conditional Gaussian factor exp(g - |A x - b|^2 / 2) for each row of evidence.
+    """A conditional Gaussian factor ``exp(g - |A x - b|^2 / 2)`` for each row of evidence.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class GaussianFactor:
         """Return the factor after a variable has been integrated (or maximised) out.
 
         A reflection turns the variable's column of A into a single nonzero entry r. Only the row of
-        r then involves the variable; its integral is sqrt(2 pi) / |r|. The other rows remain.
+        r then involves the variable; its integral is ``sqrt(2 pi) / |r|``. The other rows remain.
         """
         at, rest = self._position(variable)
         log_entry, _, _, loadings, targets = _reflected(self.loadings, self.targets, at)
