@@ -25,6 +25,7 @@ LAYERS = [
         "errors",
         "late_methods",
         "optional",
+        "palette",
         "parallel",
         "special",
     },
