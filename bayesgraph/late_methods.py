@@ -59,6 +59,7 @@ _FUNCTIONS = {
     "correspondence_figure": "bayesgraph.plots.maps:correspondence_figure",
     "axes_figure": "bayesgraph.plots.maps:axes_figure",
     "shapes_figure": "bayesgraph.plots.shapes:shapes_figure",
+    "to_html": "bayesgraph.explorer.page:to_html",
     "to_svg": "bayesgraph.plots.rendering:to_svg",
     "tree_to_dot": "bayesgraph.plots.trees:tree_to_dot",
     "render_tree": "bayesgraph.plots.trees:render_tree",

@@ -42,7 +42,7 @@ LAYERS = [
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
-    {"io", "plots"},
+    {"explorer", "io", "plots"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

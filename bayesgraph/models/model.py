@@ -1684,6 +1684,14 @@ class Model(Edits, ABC):
         """Draw the graph to an SVG, PNG or PDF file; options as for `to_dot`."""
         late_methods.call("render", self, path, **options)
 
+    def to_html(self, path: PathLike | None = None, **options: Any) -> str:
+        """Return the model as one offline page that answers questions exactly, and write it.
+
+        Options are `evidence`, `target`, `title`, `view`, `limit` and others; see
+        :func:`bayesgraph.explorer.page.to_html`.
+        """
+        return str(late_methods.call("to_html", self, path, **options))
+
     def to_pgmpy(self) -> Any:
         """Return the model as a pgmpy object with the same names, states and parameters."""
         return late_methods.call("to_pgmpy", self)

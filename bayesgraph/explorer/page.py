@@ -1,0 +1,349 @@
+"""One HTML file of a snapshot, the front end and the model itself.
+
+The file has a head in plain JSON, and blocks: the snapshot, its numbers, the archive (what
+`bayesgraph.load` reads) and the kernel, each compressed by zlib and written in base64. Stretches of
+the archive that are among the numbers are not stored twice. The content security policy of the file
+allows its own scripts and style, named by their hashes, and no request at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from bayesgraph import __version__
+from bayesgraph.errors import FileFormatError
+from bayesgraph.explorer.snapshot import FORMAT as SNAPSHOT_FORMAT
+from bayesgraph.explorer.snapshot import LIMIT, Snapshot, take_snapshot
+from bayesgraph.factors.algebra import Floats
+from bayesgraph.io import FileFormat
+from bayesgraph.io.budget import Budget, reading
+from bayesgraph.io.files import PathLike, path_text, read_bytes, write_text
+from bayesgraph.io.native import SAVED, decoded, native_bytes
+from bayesgraph.models.model import Model
+from bayesgraph.typing import EvidenceLike, TableLike
+from bayesgraph.variables import Name
+
+_FRONT = resources.files("bayesgraph.explorer") / "front"
+_ENTRY = "app.js"
+_IMPORT = re.compile(r'^import\s[^;]*?from "\./([\w.]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
+_BLOCK_COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)
+_LINE_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+# Stretches of the archive shorter than this are not looked for among the numbers.
+_SHARED_FROM = 64
+
+# ---------------------------------------------------------------------------------------- writing
+
+
+def to_html(
+    model: Any,
+    path: PathLike | None = None,
+    *,
+    evidence: EvidenceLike = None,
+    target: Name | None = None,
+    title: str | None = None,
+    view: str = "auto",
+    data: TableLike | None = None,
+    embed_rows: bool = False,
+    limit: float = LIMIT,
+) -> str:
+    """Return a model as one HTML page that shows it and answers questions about it exactly.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+    path : str or path, optional
+        File to write; its suffix should be ``.html``, so that `bayesgraph.load` reads it.
+    evidence : mapping from name to value, optional
+        The findings to begin with, as in `query`.
+    target : name, optional
+        The variable asked for first; by default that of an estimator.
+    title : str, optional
+    view : {"auto", "network", "classifier"}
+        With "auto" that of a classifier for estimators, else that of a network.
+    data : table, optional
+        Rows to click through.
+    embed_rows : bool
+        Whether the rows of `data` are written into the file.
+    limit : float
+        Entries of all tables of the clique tree, up to which the model is accepted.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the page could not answer exactly; the message names what, and the way that works.
+    MemoryLimitError
+        If the clique tree has more entries than the limit.
+    LossyExportError
+        If the model has a name, a state or a part that files do not hold.
+    UnknownVariableError, UnknownStateError, EvidenceError
+        For a target or evidence that does not fit the model.
+    """
+    shown = model if isinstance(model, Model) else model.network_
+    if shown is not model:
+        target = model.target_.name if target is None else target
+        title = title or type(model).__name__
+        view = "classifier" if view == "auto" else view
+    snapshot = take_snapshot(
+        shown, evidence=evidence, target=target, title=title, view=view, limit=limit
+    )
+    text = page(snapshot, native_bytes(model))
+    if path is not None:
+        write_text(path, text)
+    return text
+
+
+def write_html(model: Any, path: PathLike, **options: Any) -> None:
+    """Write a model to a page; options are those of `to_html`."""
+    to_html(model, path, **options)
+
+
+def page(snapshot: Snapshot, archive: bytes) -> str:
+    """Return the page of a snapshot; `archive` is the model in the native format."""
+    numbers, coding = _coded(snapshot.numbers)
+    pieces, rest = _shared(archive, snapshot.numbers)
+    in_head = ("title", "initial")
+    content = {k: v for k, v in snapshot.content.items() if k not in in_head} | {"coding": coding}
+    head = {
+        "format": SNAPSHOT_FORMAT,
+        "made_by": f"bayesgraph {__version__}",
+        "blocks": ["snapshot", "numbers"],
+        "archive": {"bytes": len(archive), "pieces": pieces, "coding": coding},
+        **{key: snapshot.content[key] for key in in_head},
+    }
+    blocks = {
+        "snapshot": _json(content).encode(),
+        "numbers": numbers,
+        "archive": rest,
+        "kernel": (_FRONT / "kernel.wasm").read_bytes(),
+    }
+    script, style = front()
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hash(script)} 'wasm-unsafe-eval' blob:",
+            f"style-src {_hash(style)}",
+            "worker-src blob:",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    title = html.escape(str(snapshot.content["title"]))
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title>",
+            f"<style>{style}</style>",
+            '<div id="app"></div>',
+            "<noscript>This page computes in the browser: it needs JavaScript.</noscript>",
+            f'<script type="application/json" id="bayesgraph">{_json(head)}</script>',
+            *(
+                f'<script type="text/plain" id="bayesgraph-{name}">{_packed(block)}</script>'
+                for name, block in blocks.items()
+            ),
+            f'<script type="module" id="bayesgraph-front">{script}</script>',
+            "</html>\n",
+        ]
+    )
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    """Return JSON that can stand in a script element, whatever its texts are."""
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _packed(block: bytes) -> str:
+    return base64.b64encode(zlib.compress(block, 9)).decode("ascii")
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+def _coded(numbers: Floats) -> tuple[bytes, dict[str, int]]:
+    """Return the numbers as bytes, and how they are written: the shorter of two ways.
+
+    Either all of them, or the different ones and the index of each.
+    """
+    plain = numbers.astype("<f8").tobytes()
+    bits, index = np.unique(numbers.view(np.int64), return_inverse=True)
+    width = next(w for w in (1, 2, 4) if len(bits) <= 256**w)
+    listed = bits.astype("<i8").tobytes() + index.astype(f"<u{width}").tobytes()
+    if len(zlib.compress(listed, 9)) < len(zlib.compress(plain, 9)):
+        return listed, {"n": numbers.size, "distinct": len(bits), "width": width}
+    return plain, {"n": numbers.size, "distinct": 0, "width": 8}
+
+
+def _shared(archive: bytes, numbers: Floats) -> tuple[list[list[int]], bytes]:
+    """Return the archive in pieces: [where the numbers begin or -1, bytes], and what is left."""
+    shared = numbers.astype("<f8").tobytes()
+    at = archive.find(shared) if len(shared) >= _SHARED_FROM else -1
+    if at < 0:
+        return [[-1, len(archive)]], archive
+    end = at + len(shared)
+    pieces = [[-1, at], [0, len(shared)], [-1, len(archive) - end]]
+    return pieces, archive[:at] + archive[end:]
+
+
+@functools.cache
+def front() -> tuple[str, str]:
+    """Return the script and the style of all pages: the modules of the front end, joined."""
+    order: list[str] = []
+    texts: dict[str, str] = {}
+
+    def visit(name: str) -> None:
+        if name not in texts:
+            texts[name] = (_FRONT / name).read_text("utf-8")
+            for needed in _IMPORT.findall(texts[name]):
+                visit(needed)
+            order.append(name)
+
+    visit(_ENTRY)
+    script = "".join(_bare(texts[name]) for name in order)
+    style = _STYLE_COMMENT.sub("", (_FRONT / "look.css").read_text("utf-8"))
+    return script, _INDENT.sub("", style)
+
+
+def _bare(module: str) -> str:
+    """Return a module without imports, the word export, comments and indentation."""
+    text = _BLOCK_COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", module)))
+    return _INDENT.sub("", _LINE_COMMENT.sub("", text))
+
+
+# ---------------------------------------------------------------------------------------- reading
+
+
+def read_html(path: PathLike, *, limit: int | None = None) -> Any:
+    """Read the model in a page that `to_html` wrote.
+
+    Nothing in the file is executed: it is safe to read a file that came from elsewhere.
+
+    Parameters
+    ----------
+    path : str or path
+    limit : int, optional
+        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
+
+    Returns
+    -------
+    model or estimator
+        The model that was written.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the file is no page of bayesgraph, truncated, altered, newer, or beyond the limit.
+    """
+    return _read(path, limit, {})
+
+
+def read_saved_html(path: PathLike) -> Any:
+    """Read a page as `read_html` does, but a classifier without its estimator."""
+    return _read(path, None, SAVED)
+
+
+def _read(path: PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
+    source = path_text(path)
+    with reading(source, "a page"):
+        data = read_bytes(path)
+        budget = Budget(source, len(data), limit)
+        return decoded(_archive(data, budget), budget, decoders)
+
+
+def _archive(data: bytes, budget: Budget) -> bytes:
+    """Return the bytes of the archive in a page."""
+    head = json.loads(_block(data, b'type="application/json" id="bayesgraph"', budget))
+    version = head["format"]
+    if type(version) is not int or version > SNAPSHOT_FORMAT:
+        raise FileFormatError(
+            f"{budget.source} was written by a newer bayesgraph (version {version!r:.20} of the "
+            f"page; this one reads up to {SNAPSHOT_FORMAT}); upgrade bayesgraph."
+        )
+    about = head["archive"]
+    coding, pieces, size = about["coding"], about["pieces"], about["bytes"]
+    _check_sizes(coding, pieces, size)
+    budget.take(size, "the model in the page")
+    rest = _inflated(data, "archive", size, budget)
+    shared = b""
+    if any(at >= 0 for at, _ in pieces):
+        shared = _numbers(data, coding, budget)
+    found, at = [], 0
+    for begin, length in pieces:
+        if begin >= 0:
+            found.append(shared[begin : begin + length])
+        else:
+            found.append(rest[at : at + length])
+            at += length
+    archive = b"".join(found)
+    if len(archive) != size:
+        raise FileFormatError(f"{budget.source} is truncated or was altered. Get the file again.")
+    return archive
+
+
+def _check_sizes(coding: Any, pieces: Any, size: Any) -> None:
+    stated = [coding["n"], coding["distinct"], coding["width"], size]
+    stated += [number for begin, length in pieces for number in (begin + 1, length)]
+    if not all(type(number) is int and number >= 0 for number in stated):
+        raise ValueError("a size in its head is none")
+    if coding["width"] not in (1, 2, 4, 8) or sum(length for _, length in pieces) != size:
+        raise ValueError("the sizes in its head do not agree")
+
+
+def _numbers(data: bytes, coding: Mapping[str, int], budget: Budget) -> bytes:
+    """Return the numbers of a page as bytes."""
+    n, distinct, width = coding["n"], coding["distinct"], coding["width"]
+    budget.take(8 * n, "the numbers of the page")
+    if not distinct:
+        return _inflated(data, "numbers", 8 * n, budget)
+    block = _inflated(data, "numbers", 8 * distinct + width * n, budget)
+    values = np.frombuffer(block, "<i8", distinct)
+    numbers: bytes = values[np.frombuffer(block, f"<u{width}", n, 8 * distinct)].tobytes()
+    return numbers
+
+
+def _block(data: bytes, attributes: bytes, budget: Budget) -> bytes:
+    """Return the text of one of the page's elements."""
+    begin = data.find(b"<script " + attributes + b">")
+    end = data.find(b"</script>", begin)
+    if begin < 0 or end < 0:
+        raise FileFormatError(
+            f"{budget.source} is no page of bayesgraph, or was altered; get the file again."
+        )
+    return data[data.index(b">", begin) + 1 : end]
+
+
+def _inflated(data: bytes, name: str, size: int, budget: Budget) -> bytes:
+    """Return the bytes of a block, of which there are `size` at most."""
+    packed = base64.b64decode(
+        _block(data, f'type="text/plain" id="bayesgraph-{name}"'.encode(), budget)
+    )
+    budget.take(size, f"the block {name!r} of the page")
+    block = zlib.decompressobj().decompress(packed, size + 1)
+    if len(block) > size:
+        raise ValueError(f"the block {name!r} inflates to more than {size:,} bytes")
+    return block
+
+
+FORMAT = FileFormat("an HTML page", read_html, write_html, read_saved_html, holds_estimators=True)
