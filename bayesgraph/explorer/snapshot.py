@@ -6,7 +6,7 @@ it (``front/model.js``) and refuses newer versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -190,14 +190,14 @@ def _arcs(model: Model) -> list[list[Any]]:
 # ------------------------------------------------------------------------------- tables and trees
 
 
-def tables_part(tables: Tables, nodes: Mapping[int, int], numbers: Numbers, limit: float) -> Json:
+def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: float) -> Json:
     """Return tables with their clique tree, as ``front/engine.js`` takes them.
 
     Parameters
     ----------
     tables : Tables
-    nodes : mapping from int to int
-        For a variable of the model its index among those of the tables.
+    nodes : iterable of int
+        For each variable of the model its index among those of the tables, -1 if it has none.
     numbers : Numbers
     limit : float
 
@@ -222,7 +222,7 @@ def tables_part(tables: Tables, nodes: Mapping[int, int], numbers: Numbers, limi
     home[tree.factors] = tree.home
     part = {
         "cards": tables.cards.tolist(),
-        "node": [nodes.get(i, -1) for i in range(len(nodes))],
+        "node": list(nodes),
         "scopes": _lists(tables.start, tables.item),
         "child": arrays.child.tolist(),
         "at": (arrays.base + at).tolist(),
@@ -253,14 +253,21 @@ def _widest(tables: Tables, tree: Any) -> list[Name]:
 # ------------------------------------------------------------------------------------------ models
 
 
+# Questions that a page answers about every model, and about networks all of whose variables show.
+_ALWAYS = ("answer", "information")
+_OF_TABLES = ("mostProbable", "conflict", "sensitivity")
+
+
 def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
     answering = model.unfolded or model
     compiled = answering.compiled
     if compiled is None:
         raise _not_tables(model)
-    nodes = {i: i for i in range(len(model.variables))}
-    part = tables_part(compiled.tables, nodes, numbers, limit)
-    return {"kind": "network", "engine": part}
+    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
+    # Auxiliary variables of canonical distributions would have to be summed out first.
+    is_whole = len(answering.variables) == len(model.variables)
+    verbs = [*_ALWAYS, *(_OF_TABLES if is_whole else ())]
+    return {"kind": "network", "verbs": verbs, "engine": part}
 
 
 def _not_tables(model: BayesianNetwork) -> UnsupportedModelError:
@@ -279,8 +286,9 @@ def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
             f"A page answers exactly for factors that are tables; those over {quoted(names)} are "
             "none. Ask the model in Python."
         )
-    nodes = {i: i for i in range(len(model.variables))}
-    return {"kind": "factor graph", "engine": tables_part(compiled.tables, nodes, numbers, limit)}
+    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
+    verbs = [*_ALWAYS, "mostProbable", "conflict"]
+    return {"kind": "factor graph", "verbs": verbs, "engine": part}
 
 
 # What a page takes of each kind of model; a model of a kind that is not here is refused.
