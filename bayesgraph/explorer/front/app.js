@@ -56,7 +56,7 @@ class App {
   }
 
   async begin() {
-    document.documentElement.style.setProperty("--share", `${percent(0.888).length + 0.5}ch`);
+    document.documentElement.style.setProperty("--share", `${percent(0.888).length + 1.5}ch`);
     this.origin = await this.backend.answer({}, this.state.target);
     this.base = this.origin;
     this.build();
@@ -316,7 +316,7 @@ class App {
   }
 
   searchBox() {
-    const { model } = this, list = h("ul", { className: "found", role: "listbox", id: "found", hidden: true });
+    const { model } = this, list = h("ul", { className: "matches", role: "listbox", id: "matches", hidden: true });
     const choose = (v) => {
       list.hidden = true;
       input.value = "";
@@ -338,7 +338,7 @@ class App {
       } }, named(model.names[v]))), text && !found.length && h("li", { className: "quiet" }, WORDS.nothing_found));
     };
     const input = h("input", {
-      type: "search", placeholder: WORDS.search_key, "aria-label": WORDS.search, "aria-controls": "found",
+      type: "search", placeholder: WORDS.search_key, "aria-label": WORDS.search, "aria-controls": "matches",
       on: { input: look, focus: look },
     });
     const box = h("div", { className: "search", on: {

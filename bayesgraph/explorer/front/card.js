@@ -1,6 +1,6 @@
 // A variable as the reader meets it: a bar for each state, or a density with a handle.
 
-import { fill, h, named, quotable, set, svg } from "./dom.js";
+import { fill, h, named, own, quotable, set, svg } from "./dom.js";
 import { decimals, exactly, number, percent } from "./format.js";
 import { excluded, likelihoods, observed, weighed } from "./state.js";
 import { WORDS } from "./words.js";
@@ -71,8 +71,9 @@ class StateRow {
     this.k = k;
     const state = this.app.model.variables[this.v].states[k];
     this.button.dataset.k = k;
-    this.label.textContent = state;
-    this.label.title = state;
+    const label = own(state, { className: "label", title: state });
+    this.label.replaceWith(label);
+    this.label = label;
   }
 
   show(k, p, before, finding) {

@@ -1,6 +1,6 @@
 // Pictures of answers: waterfalls, lists with bars, heat tables.
 
-import { h, named } from "./dom.js";
+import { h, named, own } from "./dom.js";
 import { exactly, percent, percentTick, signed } from "./format.js";
 import { WORDS } from "./words.js";
 
@@ -98,7 +98,7 @@ export function heatTable(header, rows) {
   return h("div", { className: "scroll" }, h("table", { className: "heat" },
     h("thead", {}, h("tr", {}, header.map(({ text, given }) => h("th", { scope: "col", className: given ? "given" : "" }, text)))),
     h("tbody", {}, rows.map(({ given, p }) => h("tr", {},
-      given.map((text) => h("th", { scope: "row" }, h("bdi", {}, text))),
+      given.map((text) => h("th", { scope: "row" }, own(text))),
       p.map((x) => h("td", {
         title: typeof x === "number" ? exactly(x) : null,
         style: typeof x === "number" ? { "--p": x } : {},

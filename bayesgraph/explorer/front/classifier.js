@@ -1,7 +1,7 @@
 // The classifier: findings on the left, the answer and why in the middle, what to ask next on the right.
 
 import { Density, press } from "./card.js";
-import { button, fill, h, named, quotable, set } from "./dom.js";
+import { button, fill, h, named, own, quotable, set } from "./dom.js";
 import { count, exactly, number, percent } from "./format.js";
 import { Panel, drawnWhy, panelsOf } from "./inspector.js";
 import { openMenu } from "./menu.js";
@@ -17,7 +17,7 @@ export class Classifier {
     this.features = model.variables.map((_, v) => v).filter((v) => v !== target)
       .map((v) => (model.variables[v].kind === "discrete" ? new Segments(app, v) : new Slider(app, v)));
     this.legend = h("ul", { className: "legend" }, model.variables[target].states.slice(0, MOST_CLASSES).map((state, c) => (
-      h("li", {}, h("i", { className: `swatch class-${app.tone(target, c)}` }), h("bdi", {}, state)))));
+      h("li", {}, h("i", { className: `swatch class-${app.tone(target, c)}` }), own(state)))));
     const left = h("section", { className: "features", "aria-label": WORDS.features_title },
       h("p", { className: "quiet" }, WORDS.class_share(quotable(model.names[target]))), this.legend,
       this.features.map((feature) => feature.element));
@@ -70,10 +70,10 @@ class Segments {
             openMenu({ x: event.clientX, y: event.clientY }, app.menuOf(v, k));
           },
         },
-      }, h("span", { className: "segment-text" }, h("bdi", {}, state), share), h("span", { className: "track" }, shares, now));
+      }, h("span", { className: "segment-text" }, own(state), share), h("span", { className: "track" }, shares, now));
       return { element, shares, now, share };
     });
-    const { status, element } = headed(app, v, h("div", { className: "segments" }, this.parts.map((part) => part.element)));
+    const { status, element } = headed(app, v, h("div", { className: "segments", data: { n: states.length } }, this.parts.map((part) => part.element)));
     this.status = status;
     this.element = element;
     this.drawn = false;
@@ -149,12 +149,12 @@ class Posterior {
     const order = Array.from(p.keys()).sort((a, b) => p[b] - p[a]), [first] = order;
     const k = Object.keys(findings).filter((u) => Number(u) !== v).length, n = app.model.variables.length - 1;
     set(this.note, "textContent", k ? WORDS.classifier_note(k, n) : WORDS.no_features);
-    fill(this.best, h("i", { className: `swatch class-${app.tone(v, first)}` }), h("bdi", {}, states[first]), " ",
+    fill(this.best, h("i", { className: `swatch class-${app.tone(v, first)}` }), own(states[first]), " ",
       h("span", { className: "figure" }, percent(p[first])));
     this.parts.forEach((part, c) => { part.style.width = `${100 * p[c]}%`; });
     fill(this.list, order.slice(0, MOST_CLASSES).map((c) => h("li", { title: `${exactly(p[c])}\n${WORDS.before(exactly(before[c]))}` },
-      h("i", { className: `swatch class-${app.tone(v, c)}` }), h("bdi", {}, states[c]), h("b", {}, percent(p[c])),
-      h("span", { className: "quiet" }, WORDS.before(percent(before[c]))))));
+      h("i", { className: `swatch class-${app.tone(v, c)}` }), own(states[c]), h("b", {}, percent(p[c])),
+      Math.abs(p[c] - before[c]) > 1e-9 && h("span", { className: "quiet" }, WORDS.before(percent(before[c]))))));
   }
 }
 
@@ -196,8 +196,8 @@ class Rows {
       h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)), features.map((v) => h("th", { scope: "col" }, named(this.app.model.names[v]))))),
       h("tbody", {}, shown.map((row) => h("tr", { className: row === this.current ? "on" : "", on: { click: () => this.choose(row) } },
         h("td", {}, button(count(row), () => {}, { className: "link" })),
-        truth && h("td", {}, h("bdi", {}, states[truth[row]] ?? "?")),
-        h("td", {}, h("bdi", {}, states[predicted[row]]), this.isWrong(row) && h("strong", { className: "wrong" }, ` ${WORDS.wrong}`)),
+        truth && h("td", {}, own(states[truth[row]] ?? "?")),
+        h("td", {}, own(states[predicted[row]]), this.isWrong(row) && h("strong", { className: "wrong" }, ` ${WORDS.wrong}`)),
         share && h("td", { className: "figure" }, share[row] === null ? "" : percent(share[row])),
         features.map((v) => h("td", {}, this.cell(v, columns[v][row])))))))),
     h("p", { className: "tools" },
@@ -209,7 +209,7 @@ class Rows {
   cell(v, value) {
     const { kind, states } = this.app.model.variables[v];
     if (value === null) return "";
-    return kind === "discrete" ? h("bdi", {}, states[value]) : number(value);
+    return kind === "discrete" ? own(states[value]) : number(value);
   }
 
   choose(row) {

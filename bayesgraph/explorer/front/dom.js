@@ -1,6 +1,6 @@
 // Makes elements. Whatever comes from a model reaches the page as a text node, never as markup.
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG = "http://www.w3.org/2000/svg", LONGEST_BROKEN = 200;
 
 /**
  * Return an element.
@@ -45,9 +45,15 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** Return a name of the model, whose direction of writing stays its own. */
-export function named(text, given = {}) {
-  return h("bdi", { className: "name", title: text, ...given }, text);
+/** Return a text of the model, whose direction of writing stays its own and which may break at marks. */
+export function own(text, given = {}) {
+  const parts = text.length > LONGEST_BROKEN ? [text] : text.split(/(?<=[_\-./,;:=])/);
+  return h("bdi", given, parts.flatMap((part, k) => (k ? [document.createElement("wbr"), part] : [part])));
+}
+
+/** Return the name of a variable. */
+export function named(text) {
+  return own(text, { className: "name", title: text });
 }
 
 /** Return a name for a sentence that is a plain string: short, its direction kept to itself. */

@@ -2,7 +2,7 @@
 
 import { barList, heatTable, pairs, waterfall } from "./charts.js";
 import { States, findingKind } from "./card.js";
-import { button, fill, h, named, quotable } from "./dom.js";
+import { button, fill, h, named, own, quotable } from "./dom.js";
 import { bits, exactly, number, oneIn, percent, signed } from "./format.js";
 import { WORDS } from "./words.js";
 
@@ -72,8 +72,8 @@ export function oddsState(app, { answer, target }) {
 /** Return a finding as children of an element: "= yes", "≠ no", likelihoods, "= 63". */
 export function findingText(variable, finding) {
   const { states, range } = variable;
-  if (finding.state !== undefined) return ["= ", h("bdi", {}, states[finding.state])];
-  if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", h("bdi", {}, states[k])])];
+  if (finding.state !== undefined) return ["= ", own(states[finding.state])];
+  if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
   if (finding.weights) return `${WORDS.likelihoods} ${finding.weights.map((x) => number(x)).join(" : ")}`;
   return `= ${number(finding.value, range ? range[1] - range[0] : NaN)}`;
 }
@@ -155,8 +155,8 @@ const MOVED = {
         const span = 4 * before.sd;
         return [named(name), WORDS.change(number(before.mean, span), number(now.mean, span)), go];
       }
-      const far = now.p.map((p, k) => Math.abs(p - before.p[k])), k = far.indexOf(Math.max(...far));
-      return [[named(name), " = ", h("bdi", {}, states[k])], WORDS.change(percent(before.p[k]), percent(now.p[k])), go];
+      const gain = now.p.map((p, k) => p - before.p[k]), k = gain.indexOf(Math.max(...gain));
+      return [[named(name), " = ", own(states[k])], WORDS.change(percent(before.p[k]), percent(now.p[k])), go];
     }));
   },
 };
@@ -227,7 +227,7 @@ const FLIP = {
       return [named(variable.name), [before ? findingText(variable, before) : WORDS.not_observed, " → ", findingText(variable, finding)],
         () => app.inspect(Number(v))];
     });
-    return [pairs(rows), h("p", {}, `${WORDS.then} `, h("bdi", {}, states[found.to]), ` ${percent(found.probability)} `,
+    return [pairs(rows), h("p", {}, `${WORDS.then} `, own(states[found.to]), ` ${percent(found.probability)} `,
       button(WORDS.try_it, () => app.state.findAll({ ...findings, ...found.changes }), { className: "press" })),
     found.proved ? null : h("p", { className: "quiet" }, WORDS.not_proved)];
   },
@@ -246,7 +246,7 @@ const REST = {
     return [isDensity ? null : h("p", { className: "quiet" }, WORDS.most_probable_note(percent(Math.min(1, share)))),
       h("div", { className: "long" }, pairs(free.map(([v, value]) => {
         const { name, states, kind } = app.model.variables[v];
-        return [named(name), kind === "discrete" ? h("bdi", {}, states[value]) : number(value), () => app.inspect(v)];
+        return [named(name), kind === "discrete" ? own(states[value]) : number(value), () => app.inspect(v)];
       })))];
   },
 };
@@ -262,8 +262,8 @@ const SENSITIVITY = {
     return [h("p", { className: "quiet" }, WORDS.sensitivity_note),
       pairs(found.slice(0, MOST_LISTED).map(({ variable, parents, state, derivative, value }) => {
         const { name, states } = app.model.variables[variable];
-        const given = app.model.parents[variable].map((u, k) => [k ? ", " : " | ", named(app.model.names[u]), " = ", h("bdi", {}, app.model.variables[u].states[parents[k]])]);
-        return [[named(name), " = ", h("bdi", {}, states[state]), given], signed(derivative), () => app.inspect(variable), percent(value)];
+        const given = app.model.parents[variable].map((u, k) => [k ? ", " : " | ", named(app.model.names[u]), " = ", own(app.model.variables[u].states[parents[k]])]);
+        return [[named(name), " = ", own(states[state]), given], signed(derivative), () => app.inspect(variable), percent(value)];
       }))];
   },
 };
@@ -311,7 +311,7 @@ async function distribution(app, v) {
   }
   n -= shown;
   const header = [...above.map((u) => ({ text: named(variables[u].name), given: true })),
-    ...(kind === "discrete" ? states.map((text) => ({ text: h("bdi", {}, text) })) : [{ text: "" }])];
+    ...(kind === "discrete" ? states.map((text) => ({ text: own(text) })) : [{ text: "" }])];
   return [heatTable(header, rows), n > 0 && h("p", { className: "quiet" }, WORDS.rows_left_out(n)),
     h("p", { className: "quiet" }, WORDS.distribution_note)];
 }

@@ -2,9 +2,9 @@
 // The method is that of Sugiyama, Tagawa and Toda (1981): ranks, orders by barycentres, places by
 // least squares. Positions from Graphviz, where the file has them, give ranks and orders.
 
-const BESIDE = 22, BELOW = 46, ROUNDS = 10, SAME_RANK = 4;
+const BESIDE = 22, BELOW = 36, ROUNDS = 10, SAME_RANK = 4;
 // Width of an arc that passes a row, and what it weighs to be straight.
-const LANE = 14, LANE_WEIGHT = 4;
+const LANE = 12, LANE_WEIGHT = 4;
 
 /**
  * Return the centre of each card, the points of each arc, and the size of the whole.
@@ -58,7 +58,7 @@ function ranksOfArcs(sizes, arcs) {
   for (let v = 0; v < n; v++) {
     if (isRoot[v] && below[v].length) rank[v] = Math.min(...below[v].map((w) => rank[w])) - 1;
   }
-  return cutRows(rank, Math.max(5, Math.ceil(1.3 * Math.sqrt(n))));
+  return cutRows(rank, Math.max(4, Math.ceil(Math.sqrt(0.85 * n))));
 }
 
 function cutRows(rank, most) {

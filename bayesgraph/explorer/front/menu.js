@@ -62,8 +62,7 @@ export function createNotices() {
     const close = () => fill(element);
     const buttons = actions.map(([text, action]) => button(text, () => { close(); action(); }, { className: "press" }));
     fill(element, h("div", { className: "notice" }, h("div", {}, children),
-      h("div", { className: "actions" }, buttons,
-        button("✕", close, { className: "clear", "aria-label": WORDS.close }))));
+      h("div", { className: "actions" }, buttons), button("✕", close, { className: "clear", "aria-label": WORDS.close })));
     if (seconds) timer = setTimeout(close, 1000 * seconds);
   };
   return { element, notify, clear: () => fill(element) };

@@ -39,7 +39,7 @@ export class Network {
 
   /** Lay out again when the page first has room for it; later sizes leave the reader's view alone. */
   sized() {
-    if (!this.element.clientWidth) return;
+    if (!this.element.clientWidth || !this.app.scene) return;
     if (!this.drawn) this.arrange();
     if (!this.wasSized) this.fit(true);
     this.wasSized = true;
@@ -62,7 +62,7 @@ export class Network {
     fill(this.stage, this.arcs, [...this.cards.values()].map((card) => card.element));
     const beyond = (v) => [...model.parents[v], ...model.children[v]].filter((u) => !this.cards.has(u)).length;
     for (const [v, card] of this.cards) card.showBeyond(beyond(v));
-    if (app.scene) this.showCards(app.scene);
+    this.showCards(app.scene);
     this.place(shown, isAll ? model.positions : null);
     this.showBar(shown, isAll);
     this.current ??= shown[0];
@@ -79,9 +79,13 @@ export class Network {
     const inside = framed === undefined ? shown : shown.filter((v) => v !== framed);
     const number_ = new Map(inside.map((v, k) => [v, k]));
     const sizes = inside.map((v) => {
-      const { offsetWidth: width, offsetHeight: height } = this.cards.get(v).element;
+      const { element } = this.cards.get(v);
+      element.style.width = "";
+      const { offsetWidth: width, offsetHeight: height } = element;
       return { width, height };
     });
+    // Findings in bold type would else move the edges of cards.
+    inside.forEach((v, k) => { this.cards.get(v).element.style.width = `${sizes[k].width + 1}px`; });
     const kept = arcs.filter(([a]) => a !== framed);
     const found = layered(sizes, kept.map(([a, b]) => [number_.get(a), number_.get(b)]),
       hints && framed === undefined ? hints : null);
@@ -89,17 +93,17 @@ export class Network {
     const centres = new Map(inside.map((v, k) => [v, found.centres[k]]));
     const widest = Math.max(...kept.map(([, , score]) => score ?? 0), 1e-300);
     const lines = kept.map(([a, b, score], k) => this.arc(found.routes[k], a, b, score, widest));
-    if (framed !== undefined) lines.unshift(...this.frame(framed, centres));
+    const shift = framed === undefined ? [0, 0] : this.frame(framed, centres, lines);
     for (const [v, [x, y]] of centres) {
       const { element } = this.cards.get(v);
       element.style.transform = `translate(${Math.round(x - element.offsetWidth / 2)}px, ${Math.round(y - element.offsetHeight / 2)}px)`;
     }
-    fill(this.arcs, this.marker(), lines);
+    fill(this.arcs, this.marker(), svg("g", { transform: `translate(${shift})` }, ...lines));
     this.centres = centres;
   }
 
   marker() {
-    return svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    return svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, orient: "auto", markerUnits: "userSpaceOnUse" },
       svg("path", { d: "M0 .8 7.5 4 0 7.2z" })));
   }
 
@@ -109,20 +113,20 @@ export class Network {
     return svg("path", { class: "arc", d: curve(points), "stroke-width": width, "marker-end": "url(#head)", "data-a": a, "data-b": b }, ...title);
   }
 
-  /** Put the parent of all others above a frame around them. */
-  frame(v, centres) {
+  /** Put the parent of all others above a frame around them; return how far those move. */
+  frame(v, centres, lines) {
     const { element } = this.cards.get(v), [width, height] = this.extent, tall = element.offsetHeight;
     const top = tall + FRAME_GAP;
     for (const [u, [x, y]] of centres) centres.set(u, [x + FRAME_MARGIN, y + top + FRAME_MARGIN]);
     this.extent = [width + 2 * FRAME_MARGIN, height + top + 2 * FRAME_MARGIN];
     const middle = this.extent[0] / 2;
     centres.set(v, [middle, tall / 2]);
-    this.arcs.style.setProperty("--shift", `${FRAME_MARGIN}px, ${top + FRAME_MARGIN}px`);
-    return [
+    lines.unshift(
       svg("rect", { class: "frame", x: -FRAME_MARGIN, y: -FRAME_MARGIN, width: this.extent[0], height: height + 2 * FRAME_MARGIN, rx: 12 }),
       svg("path", { class: "arc", d: `M${width / 2} ${-FRAME_MARGIN - FRAME_GAP}V${-FRAME_MARGIN}`, "stroke-width": 1.4, "marker-end": "url(#head)" },
         svg("title", {}, WORDS.all_others)),
-    ];
+    );
+    return [FRAME_MARGIN, top + FRAME_MARGIN];
   }
 
   showBar(shown, isAll) {
@@ -145,6 +149,7 @@ export class Network {
   }
 
   show(scene) {
+    if (!this.drawn) this.sized();
     if (!this.drawn) return;
     this.showCards(scene);
     const { selected } = this.app.state;
@@ -159,13 +164,13 @@ export class Network {
   move() {
     const [x, y] = this.shift;
     this.stage.style.transform = `translate(${x}px, ${y}px) scale(${this.scale})`;
-    this.stage.classList.toggle("far", this.scale < 0.5);
+    this.stage.classList.toggle("far", this.scale < 0.6);
   }
 
   /** Show all; on narrow pages (`isFirst`) rather a part that can be read. */
   fit(isFirst = false) {
     const { clientWidth: w, clientHeight: tall } = this.element, [width, height] = this.extent;
-    const whole = Math.min(1.15, (w - 2 * MARGIN) / width, (tall - 3 * MARGIN) / height);
+    const whole = Math.min(1.3, (w - 2 * MARGIN) / width, (tall - 3 * MARGIN) / height);
     const isNarrow = isFirst && w < 700 && whole < READABLE;
     this.scale = Math.max(SMALLEST, isNarrow ? READABLE : whole);
     this.shift = [(w - this.scale * width) / 2, isNarrow ? MARGIN : (tall - this.scale * height) / 2];

@@ -1,6 +1,6 @@
 // All variables as a table with form controls: the way through the page without its pictures.
 
-import { button, fill, h, named, quotable, set } from "./dom.js";
+import { button, fill, h, named, own, quotable, set } from "./dom.js";
 import { bits, number, percent } from "./format.js";
 import { movement } from "./inspector.js";
 import { likelihoods, weighed } from "./state.js";
@@ -75,8 +75,8 @@ class TableRow {
     this.v = v;
     this.variable = app.model.variables[v];
     this.belief = h("td", { className: "belief" });
-    this.moved = h("td", { className: "figure" });
-    this.bits = hasBits ? h("td", { className: "figure" }) : null;
+    this.moved = h("td", { className: "figure", data: { label: WORDS.column.moved } });
+    this.bits = hasBits ? h("td", { className: "figure", data: { label: WORDS.column.bits } }) : null;
     const name = named(this.variable.name);
     this.mark = h("span", { className: "quiet" });
     this.element = h("tr", { data: { v } },
@@ -95,7 +95,7 @@ class TableRow {
         const input = h("input", { type: "radio", name: `variable-${v}`, value: k, on: { change: () => choose(k) } });
         return { input, label: h("label", {}, input, " ", text) };
       };
-      this.choices = [choice(-1, WORDS.not_observed), ...states.map((state, k) => choice(k, h("bdi", {}, state)))];
+      this.choices = [choice(-1, WORDS.not_observed), ...states.map((state, k) => choice(k, own(state)))];
       control = this.choices.map(({ label }) => label);
     } else {
       this.list = h("select", { "aria-label": quotable(variable.name), on: { change: () => choose(Number(this.list.value)) } },
@@ -121,7 +121,7 @@ class TableRow {
     }));
     this.showWeights();
     if (place.children.length === 1) {
-      place.append(h("div", { className: "weight-list" }, states.map((state, k) => h("label", {}, h("bdi", {}, state), " ", this.weights[k]))));
+      place.append(h("div", { className: "weight-list" }, states.map((state, k) => h("label", {}, own(state), " ", this.weights[k]))));
     }
   }
 
@@ -172,7 +172,7 @@ class TableRow {
     }
     const order = Array.from(now.p.keys());
     if (order.length > MOST_RADIOS) order.sort((a, b) => now.p[b] - now.p[a]).length = 3;
-    fill(this.belief, order.map((k) => h("span", { className: "belief-line" }, h("bdi", {}, states[k]),
+    fill(this.belief, order.map((k) => h("span", { className: "belief-line" }, own(states[k]),
       h("span", { className: "track", "aria-hidden": "true" }, h("i", { className: "bar", style: { transform: `scaleX(${now.p[k]})` } })),
       h("span", { className: "share" }, percent(now.p[k])))));
   }

@@ -111,8 +111,8 @@ export const WORDS = {
   selected: "Selected",
   computing: "computing …",
 
-  classifier_note: (k, all) => `Exact: ${k} of ${n(all, "feature", "features")} observed, the others summed out.`,
-  no_features: "Nothing observed yet: this is the share of each class before any finding.",
+  classifier_note: (k, all) => `Exact: ${k} of ${counted(all, "feature", "features")} observed, the others summed out.`,
+  no_features: "Nothing observed yet: the share of each class before any finding. Click a state, or drag a handle.",
   features_title: "Findings",
   class_share: (name) => `Shapes show how the cases spread, each class of ${name} in its own colour and pattern.`,
   rows: "Rows",

@@ -53,9 +53,9 @@ class Questions {
   /** Start the worker, or a new one in the place of one that takes too long. */
   restart() {
     this.worker?.terminate();
-    this.worker = new Worker(this.address, { type: "module" });
+    this.worker = new Worker(this.address);
     this.worker.onmessage = ({ data }) => this.heard(data);
-    this.worker.onerror = (event) => this.asked?.reject(new Error(event.message));
+    this.worker.onerror = (event) => this.asked?.reject(new Error(event.message || "worker"));
     return new Promise((resolve, reject) => {
       this.send({ lane: "start", verb: "start", given: this.given, resolve, reject });
     });
