@@ -27,6 +27,7 @@ LAYERS = [
         "late_binding",
         "late_methods",
         "optional",
+        "palette",
         "parallel",
         "special",
     },
