@@ -41,8 +41,8 @@ from bayesgraph.variables import Binned, Continuous, CountVector, Discrete, Name
 _MOST_CELLS = 100_000
 # Nodes of the trees of one variable, numbers of a vector of counts, and members of an ensemble.
 _MOST_NODES, _MOST_COUNTS, _MOST_MEMBERS = 200_000, 500_000, 64
-# Entries of a table that replaces trees whose parents are no roots of their own.
-_LARGEST_TABLE = 65_536
+# Entries of a table that replaces trees, and trees whose parents are no roots of their own.
+_SMALL_TABLE, _LARGEST_TABLE = 512, 65_536
 
 Json: TypeAlias = dict[str, Any]
 
@@ -172,14 +172,18 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
     """Return the table of a discrete child, parents first; None if a local part serves."""
     if not isinstance(cpd.variable, Discrete):
         return None
-    if isinstance(cpd, RootSummingCPD) and _has_own_roots(cpd, writer):
-        return None
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
-    if factor is None and isinstance(cpd, RootSummingCPD) and not cpd.continuous_parents:
+    if isinstance(cpd, RootSummingCPD):
+        walked = _has_own_roots(cpd, writer)
+        most = _SMALL_TABLE if walked else _LARGEST_TABLE
         size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
-        potential = cpd.potential(Evidence(1, {})) if size <= _LARGEST_TABLE else None
-        factor = potential if isinstance(potential, Factor) else None
+        if not cpd.continuous_parents and size <= most:
+            potential = cpd.potential(Evidence(1, {}))
+            assert isinstance(potential, Factor)  # all variables are discrete
+            factor = potential
+        elif walked:
+            return None
     if factor is None:
         raise _unknown(cpd, "is neither a table nor trees over roots without other children")
     logs = factor.aligned([v for v in axes if isinstance(v, Discrete)])[0]

@@ -10,8 +10,7 @@
  * @property {(v: number) => ArrayLike<number>|null} shares  Of the items of a vector of counts.
  *
  * `run(case)` gives a Run, or null for an impossible case; `logScores(case, target)` gives
- * log P(target = state, case) for each state, perhaps up to a constant, whatever the case says of
- * the target; `joint` tells whether the model is one distribution of all its variables.
+ * log P(target = state, case) for each state, perhaps up to a constant; `joint` tells whether the model is one distribution of all its variables.
  */
 import { Engine } from "./engine.js";
 import { gaussianComponent } from "./gaussian.js";
@@ -139,8 +138,8 @@ export class MixedNetwork {
   }
 
   logScores(given, target) {
-    return Array.from({ length: this.cards[target] }, (_, state) =>
-      this.logMass(caseWith(given, [[target, { state }]])));
+    return logsOf(given.get(target), this.cards[target]).map((own, state) =>
+      own + this.logMass(caseWith(given, [[target, { state }]])));
   }
 
   /** @returns {Run|null} */
@@ -262,11 +261,9 @@ export class WeightedModel {
   }
 
   logScores(given, target) {
-    if (target !== this.target) {
-      const found = this.run(caseWith(given, [[target, null]]));
-      return Array.from(found ? found.belief(target) : new Array(this.cards[target]).fill(0), Math.log);
-    }
-    let scores = this.prior;
+    if (target !== this.target) return logBelief(this, given, target);
+    const own = logsOf(given.get(target), this.cards[target]);
+    let scores = this.prior.map((x, c) => x + own[c]);
     for (const v of given.keys()) {
       const added = v === target ? null : this.tempered(given, v);
       if (added) scores = scores.map((x, c) => x + added[c]);
@@ -278,8 +275,7 @@ export class WeightedModel {
   turned(given) {
     const { target } = this;
     if (given.get(target)?.state !== undefined) return { given, scores: null };
-    const features = caseWith(given, [[target, null]]), own = logsOf(given.get(target), this.cards[target]);
-    const scores = this.logScores(features, target).map((x, c) => x + own[c]);
+    const features = caseWith(given, [[target, null]]), scores = this.logScores(given, target);
     const before = this.network.logScores(features, target);
     const logs = scores.map((x, c) => (before[c] === -Infinity ? before[c] : x - before[c]));
     return { given: caseWith(features, [[target, { logs }]]), scores };
@@ -417,9 +413,46 @@ export class AverageModel {
   }
 
   logScores(given, target) {
-    const found = this.run(caseWith(given, [[target, null]]));
-    return Array.from(found ? found.belief(target) : new Array(this.cards[target]).fill(0), Math.log);
+    return logBelief(this, given, target);
   }
+
+  /**
+   * One number in each interval between all cut points of the members, and the probability of each;
+   * null if no member has all cut points, undefined if the variable is no number in intervals.
+   */
+  cells(v, given) {
+    const having = this.members.map((_, k) => k).filter((k) => this.members[k].own[v] >= 0);
+    const cutsOf = (k) => (this.members[k].maps[v]?.codes ? null : this.members[k].maps[v]?.cuts);
+    if (!having.every(cutsOf)) return undefined;
+    const cuts = [...new Set(having.flatMap(cutsOf))].sort((a, b) => a - b);
+    const whole = having.find((k) => cutsOf(k).length === cuts.length);
+    if (whole === undefined) return null;
+    const last = cuts.at(-1), values = [...cuts, cuts.length ? last + Math.max(1, Math.abs(last)) : 0];
+    const beliefs = new Map(having.map((k) => {
+      const { model, own } = this.members[k], run = model.run(this.translated(this.members[k], given));
+      return [k, (run || model.run(new Map())).belief(own[v])];
+    }));
+    const fine = beliefs.get(whole), shares = values.map(() => 0);
+    for (const k of having) {
+      // Within a longer interval numbers are distributed as in the member that has all cut points.
+      const belief = beliefs.get(k), place = values.map((x) => cutsOf(k).filter((cut) => cut < x).length);
+      const mass = Array.from(belief, () => 0), width = mass.slice();
+      place.forEach((at, c) => {
+        mass[at] += fine[c];
+        width[at]++;
+      });
+      place.forEach((at, c) => {
+        shares[c] += this.weights[k] * belief[at] * (mass[at] > 0 ? fine[c] / mass[at] : 1 / width[at]);
+      });
+    }
+    const total = sumOf(shares);
+    return { values, shares: shares.map((p) => p / total) };
+  }
+}
+
+function logBelief(model, given, target) {
+  const run = model.run(given);
+  return Array.from(run ? run.belief(target) : new Array(model.cards[target]).fill(0), Math.log);
 }
 
 function itemsOf(items, counts) {

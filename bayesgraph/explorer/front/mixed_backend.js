@@ -31,7 +31,8 @@ export class MixedBackend {
     this.flips = Object.fromEntries(Object.entries(snapshot.flips).map(([v, given]) => (
       [v, given.costs ? { costs: numbers.subarray(given.costs.at, given.costs.at + given.costs.n) } : given])));
     this.verbs = new Set(["answer", "information", "contributions", "flip"]);
-    if (this.model.mostProbable && snapshot.kind !== "factor graph") this.verbs.add("mostProbable");
+    const walks = this.model.locals?.some((local) => local.parents);
+    if (this.model.mostProbable && snapshot.kind !== "factor graph" && !walks) this.verbs.add("mostProbable");
   }
 
   read(findings) {
@@ -80,8 +81,9 @@ export class MixedBackend {
   }
 
   async contributions(findings, target, state) {
-    if (this.model.tempered && target !== this.model.target) return null;
-    return contributionsOf(this.model, this.read(findings), this.snapshot.order, target, state);
+    const given = this.read(findings);
+    if (given.get(target)?.state !== undefined || (this.model.tempered && target !== this.model.target)) return null;
+    return contributionsOf(this.model, given, this.snapshot.order, target, state);
   }
 
   async flip(findings, target) {
