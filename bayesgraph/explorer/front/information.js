@@ -22,7 +22,7 @@ const KRONROD = [
 const GAUSS = [0.1294849661688697, 0.27970539148927664, 0.3818300505051189, 0.4179591836734694];
 /** Ends of panels of a component, in standard deviations, and panels beyond all components. */
 const ENDS = [-10, -4, -1.5, 0, 1.5, 4, 10], OUTSIDE = 24, MOST_JUMPS = 200;
-const MOST_HALVINGS = 30, ENOUGH = 1e-13, TAIL = 1e-13, MOST_COUNTS = 65536;
+const MOST_HALVINGS = 48, ENOUGH = 1e-13, TAIL = 1e-13, MOST_COUNTS = 65536;
 
 /** Share of an answer, given P(x | e) P(t | e, x) and P(t | e). */
 function gained(joint, before) {
