@@ -55,8 +55,8 @@ class Numbers(Protocol):
         ...
 
 
-# From tables, the index of each variable among those of the tables (-1 for others), to their part.
-TablesPart: TypeAlias = Callable[[Tables, Mapping[int, int]], Json]
+# From tables, and for each variable its index among theirs (-1 if it has none), to their part.
+TablesPart: TypeAlias = Callable[[Tables, Sequence[int]], Json]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _with_tables(
     seen = {v for scope, _ in found for v in scope}
     found += [((v,), np.ones(v.cardinality)) for v in discrete if v not in seen]
     scopes = Scopes(discrete, [scope for scope, _ in found])
-    nodes = dict.fromkeys(writer.number.values(), -1)
+    nodes = [-1] * len(writer.number)
     for i, v in enumerate(discrete):
         if v.name in writer.number:
             nodes[writer.number[v.name]] = i
@@ -558,13 +558,26 @@ def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -
 
 
 def model_part(model: Model, numbers: Numbers, tables: TablesPart) -> Json | None:
-    """Return the part of a model beyond tables; None for a model of another kind."""
+    """Return the part of a model beyond tables, with the verbs that the page answers.
+
+    The result is None for a model of another kind.
+    """
+    verbs = ["answer", "information", "contributions", "flip"]
+    part: Json | None = None
     if isinstance(model, BayesianNetwork):
-        return {"kind": "network"} | network_part(model, model.number, numbers, tables)
-    if isinstance(model, WeightedNetwork):
-        return weighted_part(model, numbers, tables)
-    if isinstance(model, NetworkMixture):
-        return mixture_part(model, numbers, tables)
-    if isinstance(model, PosteriorAverage):
-        return average_part(model, numbers, tables)
-    return items_graph_part(model, numbers, tables) if isinstance(model, FactorGraph) else None
+        part = {"kind": "network"} | network_part(model, model.number, numbers, tables)
+    elif isinstance(model, WeightedNetwork):
+        part = weighted_part(model, numbers, tables)
+    elif isinstance(model, NetworkMixture):
+        part = mixture_part(model, numbers, tables)
+    elif isinstance(model, PosteriorAverage):
+        part = average_part(model, numbers, tables)
+    elif isinstance(model, FactorGraph):
+        part = items_graph_part(model, numbers, tables)
+    if part is not None:
+        # Walks through trees sum their roots out, and have no most probable states of them.
+        walks = any(own["type"] == "trees" for own in part.get("locals", ()))
+        if "locals" in part and part["kind"] != "factor graph" and not walks:
+            verbs.append("mostProbable")
+        part["verbs"] = verbs
+    return part

@@ -1,9 +1,10 @@
 """One HTML file of a snapshot, the front end and the model itself.
 
 The file has a head in plain JSON, and blocks: the snapshot, its numbers, the archive (what
-`bayesgraph.load` reads) and the kernel, each compressed by zlib and written in base64. Stretches of
-the archive that are among the numbers are not stored twice. The content security policy of the file
-allows its own scripts and style, named by their hashes, and no request at all.
+`bayesgraph.load` reads), the kernel, the style and the script, each compressed by zlib and written
+in base64. Stretches of the archive that are among the numbers are not stored twice. The content
+security policy of the file allows its own scripts and style, named by their hashes, and no request
+at all.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes, write_text
 from bayesgraph.io.native import SAVED, decoded, native_bytes
 from bayesgraph.models.model import Model
+from bayesgraph.palette import DARK, LIGHT, style_properties
 from bayesgraph.typing import EvidenceLike, TableLike
 from bayesgraph.variables import Name
 
@@ -124,17 +126,19 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
         "archive": {"bytes": len(archive), "pieces": pieces, "coding": coding},
         **{key: snapshot.content[key] for key in in_head},
     }
+    script, style = front()
     blocks = {
         "snapshot": _json(content).encode(),
         "numbers": numbers,
         "archive": rest,
         "kernel": (_FRONT / "kernel.wasm").read_bytes(),
+        "look": style.encode(),
+        "script": script.encode(),
     }
-    script, style = front()
     policy = "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(script)} 'wasm-unsafe-eval' blob:",
+            f"script-src {_hash(_loader())} {_hash(script)} 'wasm-unsafe-eval' blob:",
             f"style-src {_hash(style)}",
             "worker-src blob:",
             "img-src data:",
@@ -151,7 +155,6 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{title}</title>",
-            f"<style>{style}</style>",
             '<div id="app"></div>',
             "<noscript>This page computes in the browser: it needs JavaScript.</noscript>",
             f'<script type="application/json" id="bayesgraph">{_json(head)}</script>',
@@ -159,7 +162,7 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
                 f'<script type="text/plain" id="bayesgraph-{name}">{_packed(block)}</script>'
                 for name, block in blocks.items()
             ),
-            f'<script type="module" id="bayesgraph-front">{script}</script>',
+            f'<script type="module" id="bayesgraph-loader">{_loader()}</script>',
             "</html>\n",
         ]
     )
@@ -206,6 +209,12 @@ def _shared(archive: bytes, numbers: Floats) -> tuple[list[list[int]], bytes]:
 
 
 @functools.cache
+def _loader() -> str:
+    """Return the script that unpacks the others; the policy names the hashes of what it adds."""
+    return _bare((_FRONT / "loader.js").read_text("utf-8"))
+
+
+@functools.cache
 def front() -> tuple[str, str]:
     """Return the script and the style of all pages: the modules of the front end, joined."""
     order: list[str] = []
@@ -221,7 +230,18 @@ def front() -> tuple[str, str]:
     visit(_ENTRY)
     script = "".join(_bare(texts[name]) for name in order)
     style = _STYLE_COMMENT.sub("", (_FRONT / "look.css").read_text("utf-8"))
-    return script, _INDENT.sub("", style)
+    return script, _colours() + _INDENT.sub("", style)
+
+
+def _colours() -> str:
+    """Return the style sheet of the palette: by day, by night, and always by day on paper."""
+    day, night = style_properties(LIGHT), style_properties(DARK)
+    return (
+        f":root {{ {day} }}\n"
+        "@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {night} }} }}\n"
+        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {night} }} }}\n"
+    )
 
 
 def _bare(module: str) -> str:

@@ -6,7 +6,7 @@ it (``front/model.js``) and refuses newer versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -209,14 +209,14 @@ def _arcs(model: Model) -> list[list[Any]]:
 # ------------------------------------------------------------------------------- tables and trees
 
 
-def tables_part(tables: Tables, nodes: Mapping[int, int], numbers: Numbers, limit: float) -> Json:
+def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: float) -> Json:
     """Return tables with their clique tree, as ``front/engine.js`` takes them.
 
     Parameters
     ----------
     tables : Tables
-    nodes : mapping from int to int
-        For a variable of the model its index among those of the tables.
+    nodes : iterable of int
+        For each variable of the model its index among those of the tables, -1 if it has none.
     numbers : Numbers
     limit : float
 
@@ -241,7 +241,7 @@ def tables_part(tables: Tables, nodes: Mapping[int, int], numbers: Numbers, limi
     home[tree.factors] = tree.home
     part = {
         "cards": tables.cards.tolist(),
-        "node": [nodes.get(i, -1) for i in range(len(nodes))],
+        "node": list(nodes),
         "scopes": _lists(tables.start, tables.item),
         "child": arrays.child.tolist(),
         "at": (arrays.base + at).tolist(),
@@ -272,14 +272,22 @@ def _widest(tables: Tables, tree: Any) -> list[Name]:
 # ------------------------------------------------------------------------------------------ models
 
 
+# Questions that a page answers about every model, and about networks all of whose variables show.
+_ALWAYS = ("answer", "information")
+_OF_TABLES = ("mostProbable", "conflict", "sensitivity")
+_EXPLAINED = ("contributions", "flip")
+
+
 def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
     answering = model.unfolded or model
     compiled = answering.compiled
     if compiled is None:
         return _mixed(model, numbers, limit)
-    nodes = {i: i for i in range(len(model.variables))}
-    part = tables_part(compiled.tables, nodes, numbers, limit)
-    return {"kind": "network", "engine": part}
+    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
+    # Auxiliary variables of canonical distributions would have to be summed out first.
+    is_whole = len(answering.variables) == len(model.variables)
+    verbs = [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES if is_whole else ())]
+    return {"kind": "network", "verbs": verbs, "engine": part}
 
 
 def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
@@ -292,7 +300,7 @@ def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     return part
 
 
-def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Mapping[int, int]) -> Json:
+def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Sequence[int]) -> Json:
     return tables_part(tables, nodes, numbers, limit)
 
 
@@ -300,8 +308,9 @@ def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
     compiled = model.compiled
     if compiled is None:
         return _mixed(model, numbers, limit)
-    nodes = {i: i for i in range(len(model.variables))}
-    return {"kind": "factor graph", "engine": tables_part(compiled.tables, nodes, numbers, limit)}
+    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
+    verbs = [*_ALWAYS, "mostProbable", "conflict"]
+    return {"kind": "factor graph", "verbs": verbs, "engine": part}
 
 
 # What a page takes of each kind of model; a model of a kind that is not here is refused.

@@ -10,11 +10,8 @@ import numpy as np
 from bayesgraph.cpds.description import texts
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.palette import COLOURS, FRAME, GRID, INK
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    GRID,
-    INK,
     Figure,
     heading,
     new_figure,

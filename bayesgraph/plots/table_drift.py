@@ -7,11 +7,8 @@ import math
 from bayesgraph.compare import TableDrift
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
+from bayesgraph.palette import COLOURS, FRAME, GRID, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    GRID,
-    MUTED,
     Figure,
     heading,
     new_figure,

@@ -1,7 +1,10 @@
 // The one door to inference: what the views ask, and a worker carries.
 
 import { Engine, startKernel } from "./engine.js";
+import { Explanations } from "./explanations.js";
+import { MixedNetwork } from "./mixed.js";
 import { MixedBackend } from "./mixed_backend.js";
+import { conflict, information, slopes } from "./questions.js";
 
 /**
  * A finding: {state}, {not: states}, {weights: one for each state} or {value: number}.
@@ -17,17 +20,19 @@ import { MixedBackend } from "./mixed_backend.js";
  */
 export async function createBackend(snapshot, numbers, { wasm = true, kernel = null } = {}) {
   const start = () => (wasm && kernel?.length ? startKernel(kernel) : null);
-  if (snapshot.locals || snapshot.members || snapshot.weighted) return new MixedBackend(snapshot, numbers, start);
-
-  return new TableBackend(snapshot, new Engine(snapshot.engine, numbers, start()));
+  if (snapshot.locals || snapshot.members) return new MixedBackend(snapshot, numbers, start);
+  const engine = new Engine(snapshot.engine, numbers, start()), { node } = snapshot.engine;
+  const model = new MixedNetwork({ node, locals: [] }, numbers, engine);
+  return new TableBackend(snapshot, engine, new Explanations(snapshot, numbers, model));
 }
 
 /** Answers questions about networks and factor graphs of tables. */
 export class TableBackend {
-  constructor(snapshot, engine) {
+  constructor(snapshot, engine, explanations) {
     this.snapshot = snapshot;
     this.engine = engine;
-    this.verbs = new Set(["answer"]);
+    this.explanations = explanations;
+    this.verbs = new Set(snapshot.verbs);
     this.logTotal = 0;
     if (snapshot.kind === "factor graph") {
       this.logTotal = engine.logMass({ hard: new Map(), soft: new Map() });
@@ -70,4 +75,55 @@ export class TableBackend {
     }
     return Object.keys(left).map(Number);
   }
+
+  async mostProbable(findings) {
+    const { states, log } = this.engine.mostProbable(this.read(findings));
+    const { node } = this.snapshot.engine;
+    return { states: states && node.map((v) => states[v]), logProbability: log - this.logTotal };
+  }
+
+  async information(findings, target) {
+    const { node } = this.snapshot.engine, bits = information(this.engine, this.read(findings), node[target]);
+    return { bits: node.map((v) => (bits ? bits[v] : null)) };
+  }
+
+  async contributions(findings, target, state) {
+    return this.explanations.contributions(findings, target, state);
+  }
+
+  async flip(findings, target) {
+    return this.explanations.flip(findings, target);
+  }
+
+  async conflict(findings) {
+    return conflict(this.engine, this.read(findings));
+  }
+
+  /** Entries of tables, those with the largest derivatives first; `most` of them. */
+  async sensitivity(findings, target, state, most = 100) {
+    const { node, scopes } = this.snapshot.engine, { cards } = this.engine.tree;
+    const given = this.read(findings);
+    if (given.hard.has(node[target])) return [];
+    const found = slopes(this.engine, given, node[target], state) ?? [], all = [];
+    found.forEach((table, f) => {
+      table.derivatives.forEach((derivative, entry) => all.push({ f, entry, derivative }));
+    });
+    all.sort((a, b) => Math.abs(b.derivative) - Math.abs(a.derivative));
+    return all.slice(0, most).map(({ f, entry, derivative }) => {
+      const states = statesAt(entry, scopes[f], cards), variable = node.indexOf(scopes[f].at(-1));
+      const value = found[f].values[entry];
+      return { variable, parents: states.slice(0, -1), state: states.at(-1), derivative, value };
+    });
+  }
+}
+
+/** The states that an entry of a table is for. */
+function statesAt(entry, scope, cards) {
+  const states = [];
+  let left = entry;
+  for (let k = scope.length - 1; k >= 0; k--) {
+    states.unshift(left % cards[scope[k]]);
+    left = Math.floor(left / cards[scope[k]]);
+  }
+  return states;
 }

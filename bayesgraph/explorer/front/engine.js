@@ -10,9 +10,8 @@ const PROGRAMS = 32, REPLAN_FROM = 2e6, PAGE = 65536, SCRATCH = 1024;
 export function startKernel(bytes) {
   try {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 65536 });
-    const abort = () => { throw new Error("The kernel stopped."); };
     const module = new WebAssembly.Module(bytes);
-    const { run: call } = new WebAssembly.Instance(module, { env: { memory, abort } }).exports;
+    const { run: call } = new WebAssembly.Instance(module, { env: { memory, log: Math.log } }).exports;
     return { memory, call };
   } catch {
     return null;
@@ -43,7 +42,7 @@ const aligned = (bytes) => (bytes + 15) & ~15;
 export class Engine {
   /**
    * @param {{cards: number[], scopes: number[][], child: number[], at: number[], sizes: number[],
-   *   tree: object, logScale: number}} parts
+   *   tree: object, logScale: number, logs?: number}} parts
    * @param {Float64Array} numbers
    * @param {{memory: WebAssembly.Memory, call: Function} | null} kernel
    */
@@ -53,6 +52,7 @@ export class Engine {
     this.base = Int32Array.from(parts.at);
     this.sizes = scopes.map((scope) => scope.reduce((n, v) => n * cards[v], 1));
     this.logScale = parts.logScale;
+    this.logsAt = parts.logs;
     this.numbers = numbers;
     this.kernel = kernel;
     this.programs = new Map();
@@ -181,6 +181,27 @@ export class Engine {
     return outside;
   }
 
+  /** Whether products may be too small for numbers, by the bounds that `enter` wrote. */
+  isSmall() {
+    return this.minima.some((bound) => bound < SMALLEST_LOG2);
+  }
+
+  /** Logarithms of the entries of all tables. */
+  logValues() {
+    this.logs ??= this.logTables();
+    return this.logs;
+  }
+
+  logTables() {
+    const logs = this.tables.map(Math.log);
+    if (this.logsAt !== undefined) {
+      // Entries that are too small for numbers have their logarithms in the file.
+      const n = this.sizes.reduce((a, b) => a + b, 0);
+      logs.set(this.numbers.subarray(this.logsAt, this.logsAt + n), this.base[0]);
+    }
+    return logs;
+  }
+
   logOf(at) {
     return this.logs ? this.logs[at] : Math.log(this.tables[at]);
   }
@@ -192,13 +213,13 @@ export class Engine {
     const outside = this.enter(program, findings, !plain);
     if (!(outside > -Infinity)) return -Infinity;
     let mass = NaN;
-    if (plain && this.minima.every((bound) => bound >= SMALLEST_LOG2)) {
+    if (plain && !this.isSmall()) {
       mass = this.kernel ? this.called(program) : this.interpreted(program, SUMS);
     }
     if (Number.isNaN(mass)) {
       if (plain) this.enter(program, findings, true);
       plain = false;
-      this.logs ??= this.tables.map(Math.log);
+      this.logValues();
       mass = this.interpreted(program, algebra === MAXIMA ? MAXIMA : LOG_SUMS);
     }
     this.logarithmic = !plain;

@@ -60,15 +60,15 @@ export function logsOf(finding, n) {
 /** A product of tables, of leaves, Gaussian components and trees. */
 export class MixedNetwork {
   /**
-   * @param {{engine: object, locals: object[]}} parts
+   * @param {{node: number[], locals: object[]}} parts  `node` has the engine's variable of each.
    * @param {Float64Array} numbers
-   * @param {() => object|null} kernel  Starts a kernel.
+   * @param {Engine} engine
    */
-  constructor(parts, numbers, kernel) {
+  constructor(parts, numbers, engine) {
     this.joint = true;
-    this.engine = new Engine(parts.engine, numbers, kernel());
-    this.node = parts.engine.node;
-    this.cards = this.node.map((v) => (v < 0 ? 0 : parts.engine.cards[v]));
+    this.engine = engine;
+    this.node = parts.node;
+    this.cards = this.node.map((v) => (v < 0 ? 0 : engine.tree.cards[v]));
     this.locals = parts.locals.map((given) => {
       const size = given.scope.reduce((n, v) => n * this.cards[v], 1);
       const steps = given.scope.map((_, k) =>
@@ -213,6 +213,15 @@ export class MixedNetwork {
   }
 }
 
+/** The network of a part of the snapshot; its engine holds only its own numbers. */
+function networkOf(part, numbers, kernel) {
+  const { at, sizes, logs, ...rest } = part.engine, begin = Math.min(...at);
+  const total = rest.scopes.reduce((n, scope) => n + scope.reduce((size, v) => size * rest.cards[v], 1), 0);
+  const own = numbers.subarray(begin, begin + total);
+  const engine = new Engine({ ...rest, at: at.map((x) => x - begin) }, own, kernel());
+  return new MixedNetwork({ node: rest.node, locals: part.locals }, numbers, engine);
+}
+
 /** The cells of a local part that agree with the states of its parents, ascending. */
 function cellsOf({ scope, steps }, hard, cards) {
   let found = [0];
@@ -232,7 +241,7 @@ function cellsOf({ scope, steps }, hard, cards) {
 export class WeightedModel {
   constructor(parts, numbers, kernel) {
     this.joint = false;
-    this.network = new MixedNetwork(parts, numbers, kernel);
+    this.network = networkOf(parts, numbers, kernel);
     this.cards = this.network.cards;
     const { target, prior, bias, exponents, parents } = parts.weighted;
     Object.assign(this, { target, parents, exponents: exponents.map((e) => e && resolved(e, numbers)) });
@@ -324,7 +333,7 @@ function meanOfRuns(runs, shares, log) {
 export class MixtureModel {
   constructor(parts, numbers, kernel) {
     this.joint = true;
-    this.members = parts.members.map((own) => new MixedNetwork(own, numbers, kernel));
+    this.members = parts.members.map((own) => networkOf(own, numbers, kernel));
     this.logWeights = parts.weights.map(Math.log);
     this.cards = this.members[0].cards;
   }
@@ -342,7 +351,11 @@ export class MixtureModel {
   }
 }
 
-const MODELS = { weighted: WeightedModel, mixture: MixtureModel };
+const MODELS = {
+  weighted: (parts, numbers, kernel) => new WeightedModel(parts, numbers, kernel),
+  mixture: (parts, numbers, kernel) => new MixtureModel(parts, numbers, kernel),
+};
+const modelOf = (parts, numbers, kernel) => (MODELS[parts.kind] || networkOf)(parts, numbers, kernel);
 
 /** A mean of posteriors with fixed weights, of models that may differ in variables and states. */
 export class AverageModel {
@@ -358,7 +371,7 @@ export class AverageModel {
     this.ratios = parts.ratios;
     this.members = parts.members.map((member) => ({
       ...member,
-      model: new (MODELS[member.kind] || MixedNetwork)(member, numbers, kernel),
+      model: modelOf(member, numbers, kernel),
     }));
     this.cards = parts.cards;
   }
@@ -462,6 +475,5 @@ function itemsOf(items, counts) {
 }
 
 export function mixedModel(snapshot, numbers, kernel) {
-  const kind = { ...MODELS, average: AverageModel }[snapshot.kind] || MixedNetwork;
-  return new kind(snapshot, numbers, kernel);
+  return snapshot.kind === "average" ? new AverageModel(snapshot, numbers, kernel) : modelOf(snapshot, numbers, kernel);
 }
