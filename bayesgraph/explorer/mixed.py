@@ -547,8 +547,8 @@ def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -
             known.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
         elif isinstance(term.source, ItemsCPD):
             cpd = term.source
-            base = {"child": model.number[cpd.variable.name], "factor": -1}
-            base["scope"] = writer.places(cpd.discrete_parents)
+            scope = writer.places(cpd.discrete_parents)
+            base = {"child": model.number[cpd.variable.name], "scope": scope, "factor": -1}
             parts.append(base | _items(cpd, writer, term.exponent))
         else:
             return None
