@@ -6,7 +6,7 @@ and refuses versions newer than its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -273,6 +273,7 @@ def _widest(tables: Tables, tree: Any) -> list[Name]:
 # Questions that a page answers about every model, and about networks all of whose variables show.
 _ALWAYS = ("answer", "information")
 _OF_TABLES = ("mostProbable", "conflict", "sensitivity")
+_EXPLAINED = ("contributions", "flip")
 
 
 def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
@@ -283,7 +284,7 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
     part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
     # Auxiliary variables of canonical distributions would have to be summed out first.
     is_whole = len(answering.variables) == len(model.variables)
-    verbs = [*_ALWAYS, *(_OF_TABLES if is_whole else ())]
+    verbs = [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES if is_whole else ())]
     return {"kind": "network", "verbs": verbs, "engine": part}
 
 
@@ -297,9 +298,8 @@ def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     return part
 
 
-def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Mapping[int, int]) -> Json:
-    places = [nodes.get(i, -1) for i in range(len(nodes))]
-    return tables_part(tables, places, numbers, limit)
+def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Sequence[int]) -> Json:
+    return tables_part(tables, nodes, numbers, limit)
 
 
 def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
