@@ -97,7 +97,7 @@ export function movements({ answer, base, findings }) {
 
 // --------------------------------------------------------------------------------------- panels
 
-const TARGET = {
+const TARGET_PANEL = {
   key: "target",
   title: WORDS.target,
   draw(app, { target, ...scene }) {
@@ -109,7 +109,7 @@ const TARGET = {
   },
 };
 
-const FINDINGS = {
+const FINDINGS_PANEL = {
   key: "findings",
   title: WORDS.findings,
   draw(app, { findings }) {
@@ -125,7 +125,7 @@ const FINDINGS = {
   },
 };
 
-const TOGETHER = {
+const TOGETHER_PANEL = {
   key: "together",
   title: WORDS.together,
   needs: hasFindings,
@@ -143,7 +143,7 @@ const TOGETHER = {
   },
 };
 
-const MOVED = {
+const MOVED_PANEL = {
   key: "moved",
   title: WORDS.moved,
   needs: (scene) => hasFindings(scene) || scene.isPinned,
@@ -161,7 +161,7 @@ const MOVED = {
   },
 };
 
-const ASK_NEXT = {
+const ASK_NEXT_PANEL = {
   key: "ask",
   title: WORDS.ask_next,
   verb: "information",
@@ -205,7 +205,7 @@ export async function drawnWhy(app, scene) {
     waterfall({ ...found, terms }, tone)];
 }
 
-const WHY = {
+const WHY_PANEL = {
   key: "why",
   title: WORDS.why,
   verb: "contributions",
@@ -213,7 +213,7 @@ const WHY = {
   draw: drawnWhy,
 };
 
-const FLIP = {
+const FLIP_PANEL = {
   key: "flip",
   title: WORDS.flip_title,
   verb: "flip",
@@ -233,7 +233,7 @@ const FLIP = {
   },
 };
 
-const REST = {
+const REST_PANEL = {
   key: "rest",
   title: WORDS.most_probable,
   verb: "mostProbable",
@@ -251,7 +251,7 @@ const REST = {
   },
 };
 
-const SENSITIVITY = {
+const SENSITIVITY_PANEL = {
   key: "sensitivity",
   title: WORDS.sensitivity,
   verb: "sensitivity",
@@ -268,7 +268,7 @@ const SENSITIVITY = {
   },
 };
 
-const SELECTED = {
+const SELECTED_PANEL = {
   key: "selected",
   title: WORDS.selected,
   needs: (_, app) => app.state.selected !== null,
@@ -316,7 +316,18 @@ async function distribution(app, v) {
     h("p", { className: "quiet" }, WORDS.distribution_note)];
 }
 
-const PANELS = { TARGET, FINDINGS, TOGETHER, MOVED, ASK_NEXT, WHY, FLIP, REST, SENSITIVITY, SELECTED };
+const PANELS = {
+  TARGET: TARGET_PANEL,
+  FINDINGS: FINDINGS_PANEL,
+  TOGETHER: TOGETHER_PANEL,
+  MOVED: MOVED_PANEL,
+  ASK_NEXT: ASK_NEXT_PANEL,
+  WHY: WHY_PANEL,
+  FLIP: FLIP_PANEL,
+  REST: REST_PANEL,
+  SENSITIVITY: SENSITIVITY_PANEL,
+  SELECTED: SELECTED_PANEL,
+};
 
 /** Make panels, but none that the backend cannot answer. */
 export function panelsOf(app, keys) {
