@@ -82,14 +82,14 @@ function axis(scale, labels = false) {
 function barOf({ label, from, to, value, tone }, scale, isTerm) {
   const [left, right] = [scale(Math.min(from, to)), scale(Math.max(from, to))];
   const text = isTerm ? signed(value) : percent(1 / (1 + Math.exp(-to)));
-  const isEnd = right < 84;
+  const side = right < 84 ? "" : left > 18 ? "before" : "within";
   return h("div", { className: `step ${isTerm ? "" : "sum"}` },
     h("div", { className: "step-name" }, label),
     h("div", { className: "span" },
       h("i", { className: `step-bar ${tone}`, title: exactly(isTerm ? value : to), style: { left: `${left}%`, width: `${Math.max(right - left, 0.4)}%` } }),
       h("span", {
-        className: isEnd ? "step-text" : "step-text before",
-        style: isEnd ? { left: `${right}%` } : { right: `${100 - left}%` },
+        className: `step-text ${side}`,
+        style: side === "" ? { left: `${right}%` } : { right: `${100 - (side === "before" ? left : right)}%` },
       }, text)));
 }
 

@@ -71,12 +71,20 @@ export function oddsState(app, { answer, target }) {
 
 /** Return a finding as children of an element: "= yes", "≠ no", likelihoods, "= 63". */
 export function findingText(variable, finding) {
-  const { states, range } = variable;
+  const { states } = variable;
   if (finding.state !== undefined) return ["= ", own(states[finding.state])];
   if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
   if (finding.weights) return `${WORDS.likelihoods} ${finding.weights.map((x) => number(x)).join(" : ")}`;
-  return `= ${number(finding.value, range ? range[1] - range[0] : NaN)}`;
+  return `= ${number(finding.value, spanOf(variable))}`;
 }
+
+/** Return what was found as a value, without a sign before it. */
+function valueText(variable, finding) {
+  if (finding.state !== undefined) return own(variable.states[finding.state]);
+  return finding.value === undefined ? findingText(variable, finding) : number(finding.value, spanOf(variable));
+}
+
+const spanOf = ({ range }) => (range ? range[1] - range[0] : NaN);
 
 /** How far a posterior moved, from 0 to 1: total variation, or the distance of Hellinger. */
 export function movement(now, before) {
@@ -128,7 +136,7 @@ const FINDINGS_PANEL = {
 const TOGETHER_PANEL = {
   key: "together",
   title: WORDS.together,
-  needs: hasFindings,
+  needs: (scene) => hasFindings(scene) && Number.isFinite(scene.answer.logEvidence),
   async draw(app, { findings, answer }) {
     const isDensity = Object.keys(findings).some((v) => app.model.variables[v].kind === "continuous");
     const { logEvidence } = answer, shown = logEvidence > Math.log(0.1) ? oneIn(logEvidence) : WORDS.one_in(oneIn(logEvidence));
@@ -224,7 +232,7 @@ const FLIP_PANEL = {
     const { states } = app.model.variables[target];
     const rows = Object.entries(found.changes).map(([v, finding]) => {
       const variable = app.model.variables[v], before = findings[v];
-      return [named(variable.name), [before ? findingText(variable, before) : WORDS.not_observed, " → ", findingText(variable, finding)],
+      return [named(variable.name), [before ? valueText(variable, before) : WORDS.not_observed, " → ", valueText(variable, finding)],
         () => app.inspect(Number(v))];
     });
     return [pairs(rows), h("p", {}, `${WORDS.then} `, own(states[found.to]), ` ${percent(found.probability)} `,
