@@ -11,7 +11,9 @@ KINDS = ("none", "hard", "negative", "soft", "mixed")
 def evidence_sets(model, seed=0):
     """Return evidence of each of the KINDS that is possible, drawn from a row of the model."""
     random = np.random.default_rng(seed)
-    row = {name: column[0] for name, column in model.sample(1, random_state=seed, frame="dict").items()}
+    row = {
+        name: column[0] for name, column in model.sample(1, random_state=seed, frame="dict").items()
+    }
     discrete = [v for v in model.variables if isinstance(v, bg.Discrete)]
     chosen = [discrete[i] for i in random.permutation(len(discrete))]
     hard = {v.name: row[v.name] for v in chosen[: max(1, min(4, len(chosen) // 2))]}
@@ -86,9 +88,7 @@ def sensitivity_error(model, page, evidence, target):
     state = model.variable(target).states[-1]
     expected = model.sensitivity(target, state, evidence).covaried
     code = model.variable(target).cardinality - 1
-    entries = page.ask(
-        "sensitivity", findings(model, evidence), model.number[target], code, 10**9
-    )
+    entries = page.ask("sensitivity", findings(model, evidence), model.number[target], code, 10**9)
     found = {name: np.zeros(table.shape) for name, table in expected.items()}
     for entry in entries:
         name = model.variables[entry["variable"]].name

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import bayesgraph
+from bayesgraph import late_methods, what_if
 
 ROOT = Path(bayesgraph.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -23,6 +24,7 @@ LAYERS = [
         "compilation",
         "display",
         "errors",
+        "late_binding",
         "late_methods",
         "optional",
         "palette",
@@ -212,7 +214,7 @@ def test_no_import_inside_a_function():
 
 
 # `compilation` loads the compiler when something is compiled, `optional` what an extra provides,
-# `late_methods` the function of a method, `io` its codecs.
+# `late_methods` the functions of higher layers, `io` its codecs.
 REGISTRIES = {
     *(
         "compilation/dispatch.py",
@@ -262,9 +264,18 @@ def test_what_registries_name_exists_and_only_late_methods_names_what_is_above()
             named = home.split(":")[0].split(".")[1]
             if not exists(home):
                 wrong.append(f"{where(path, line)} names {home}, which does not exist")
-            elif room(path) != "late_methods" and LEVEL[named] > LEVEL[room(path)]:
+            elif LEVEL[named] > LEVEL[room(path)]:
                 wrong.append(f"{where(path, line)} names {home}, a layer above")
+    late = late_methods.homes()
+    assert len(late) > 20
+    wrong += [name for name, module in late.items() if not exists(f"{module}:{name}")]
     assert not wrong, told(wrong)
+
+
+def test_late_methods_are_looked_up_by_the_names_of_their_functions():
+    assert late_methods.flip is what_if.flip
+    with pytest.raises(AttributeError, match="higher layer is named 'flop'"):
+        _ = late_methods.flop
 
 
 def test_no_print_and_no_bare_except():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from bayesgraph.asking.answers import has_cells, joint_rows, posterior_rows
 from bayesgraph.asking.numbers import worth_of_number
-from bayesgraph.asking.terms import Terms
+from bayesgraph.asking.terms import Options, Terms
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.encoding.model_rows import evidence_rows
 from bayesgraph.errors import ImpossibleEvidenceWarning, UnsupportedModelError, warn
@@ -74,9 +74,20 @@ class NextQuestions(Displayed):
 
 
 def next_question_rows(
-    model: Model, target: Name, table: TableLike, **options: Any
+    model: Model, target: Name, table: TableLike, **options: Unpack[Options]
 ) -> NextQuestions:
-    """Return the questions that can be asked next of each row; see `Model.next_question_rows`."""
+    """Return the variables to ask for next, for each row of a table.
+
+    Parameters
+    ----------
+    target : name
+        A discrete variable; its column is ignored.
+    table : pandas, polars or pyarrow table, or mapping from name to column
+        As for `query_rows`. What is missing in a row may be asked for.
+    **options
+        ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
+        `next_question`.
+    """
     terms = Terms.of(model, target, **options)
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it

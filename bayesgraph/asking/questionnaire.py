@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from bayesgraph.asking.ranking import NextQuestion, ranked
-from bayesgraph.asking.terms import Terms, checked_number
+from bayesgraph.asking.terms import Options, Terms, checked_number
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.inference.results import Posterior
@@ -228,9 +228,25 @@ def questionnaire(
     threshold: float | None = None,
     budget: float | None = None,
     ahead: int = 1,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Questionnaire:
-    """Return a session of questions; see `Model.questionnaire`."""
+    """Return a session of questions about a target, which ends when enough is known.
+
+    ``session.question`` is the next question, None at the end, and ``session.answered(value)``
+    the session after the answer. ``session.run(ask)`` asks a function to the end.
+
+    Parameters
+    ----------
+    target, evidence, ahead
+        As for `next_question`.
+    threshold : float, optional
+        The session ends when a state of the target has this probability.
+    budget : float, optional
+        Maximum sum of the prices of all questions; of their number if there are no prices.
+    **options
+        ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
+        `next_question`. The session ends when no question is worth its price.
+    """
     terms = Terms.of(model, target, **options)
     given = {model.variable(name).name: value for name, value in as_mapping(evidence).items()}
     limit = None if threshold is None else checked_number("threshold=", threshold)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -204,11 +204,71 @@ def next_question(
     target: Name,
     evidence: EvidenceLike = None,
     *,
+    costs: Mapping[Name, float] | None = None,
+    among: Iterable[Name] | None = None,
+    by: str | None = None,
+    losses: Any = None,
+    abstain: float | None = None,
+    least: float | None = None,
     ahead: int = 1,
-    **options: Any,
 ) -> NextQuestion:
-    """Return the questions that can be asked next, ranked; see `Model.next_question`."""
-    return ranked(model, Terms.of(model, target, **options), evidence, ahead)
+    """Return the variables to ask for next, ranked by what their answers are worth.
+
+    Information is the expected relative entropy of the posterior after the answer and the one
+    before, the mutual information in a joint distribution; gain is the expected gain of the
+    decision about the target. See :mod:`bayesgraph.asking.worth`.
+
+    Parameters
+    ----------
+    target : name
+        A discrete variable.
+    evidence : mapping from name to value, optional
+        As in `query`.
+    costs : mapping from name to price, optional
+        Prices of the variables that may be asked for; what is worth most per price comes first.
+        Without prices each costs 1.
+    among : iterable of names, optional
+        The variables that may be asked for: by default those that have a price, or all.
+        Variables that are observed are left out.
+    by : {"information", "accuracy", "utility"}, optional
+        What ranks: the information in nats, the gain of accuracy, or what is saved of `losses`.
+        By default the last if there are losses or a price of abstaining, else the first.
+    losses : array_like or mapping, optional
+        Costs of decisions, as the argument `costs` of the classifiers' method `decide`.
+    abstain : float, optional
+        Cost of abstaining, as for `decide`.
+    least : float, optional
+        Worth per price above which a question is worth asking: by default 1 if losses and
+        prices are given, which are then in one unit, else 0.
+    ahead : {1, 2}
+        With 2, the worth of a question includes the best second question after each answer,
+        which takes a ranking for each; nine quantiles stand for the answers of a number.
+
+    Returns
+    -------
+    NextQuestion
+        A mapping from name to its worth, best first, with the attribute `best`.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError, DataError
+        For unknown names or states, or invalid arguments.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    UnsupportedModelError
+        If a variable that is named has no answers to try; others are listed in `refused`.
+    """
+    terms = Terms.of(
+        model,
+        target,
+        costs=costs,
+        among=among,
+        by=by,
+        losses=losses,
+        abstain=abstain,
+        least=least,
+    )
+    return ranked(model, terms, evidence, ahead)
 
 
 def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -> NextQuestion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,17 @@ from bayesgraph.variables import Discrete, Name
 MEASURES = ("information", "accuracy", "utility")
 # Worths below this are rounding errors.
 NOTHING = 1e-12
+
+
+class Options(TypedDict, total=False):
+    """Options of the terms, as the parameters of `next_question`."""
+
+    costs: Mapping[Name, float] | None
+    among: Iterable[Name] | None
+    by: str | None
+    losses: Any
+    abstain: float | None
+    least: float | None
 
 
 @dataclass(frozen=True, eq=False)

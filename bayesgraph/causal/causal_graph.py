@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 
@@ -17,6 +17,9 @@ from bayesgraph.causal.separation import Independence
 from bayesgraph.errors import GraphError, quoted, unknown_variable
 from bayesgraph.graph import build_dag, d_separated, directed_graph
 from bayesgraph.variables import Name
+
+if TYPE_CHECKING:
+    from bayesgraph.models.model import Model
 
 Names: TypeAlias = "Name | Collection[Name]"
 Pair: TypeAlias = tuple[Name, Name]
@@ -396,9 +399,20 @@ class CausalGraph:
         return identification.observed_arcs(self)
 
 
-def causal_graph(graph: Any, latent: Collection[Name] = ()) -> CausalGraph:
-    """Return the causal graph of a model; see `CausalGraph.of`."""
-    return CausalGraph.of(graph, latent)
+def causal_graph(model: Model, latent: Collection[Name] = ()) -> CausalGraph:
+    """Return the causal graph over the variables that are not latent.
+
+    It gives adjustment sets, instruments, estimands and implied independencies; see
+    :class:`bayesgraph.CausalGraph`.
+
+    Raises
+    ------
+    UnknownVariableError
+        For an unknown name; the message suggests the nearest one.
+    GraphError
+        If the model has no directed acyclic graph.
+    """
+    return CausalGraph.of(model, latent)
 
 
 def _reached(dag: nx.DiGraph, start: Any, observed: set[Name]) -> list[Name]:

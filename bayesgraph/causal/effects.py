@@ -110,7 +110,30 @@ def effect(
     control: Any = None,
     state: State | None = None,
 ) -> Effect:
-    """Return the effect of setting a variable in a model; see `Model.effect`."""
+    """Return the effect of setting a variable on another: the difference of two interventions.
+
+    Parameters
+    ----------
+    treatment : name
+        A discrete or continuous variable.
+    outcome : name
+        A continuous variable, whose means are compared, or a discrete one, of which the
+        probabilities of a state are.
+    given : mapping from name to value, optional
+        Evidence after the intervention, for the effect among such cases.
+    treated, control : state or number, optional
+        The two values of the treatment: by default the second and the first of two states, or 1
+        and 0, which is the effect of one unit if all is linear.
+    state : state, optional
+        State of a discrete outcome; by default the second of two.
+
+    Raises
+    ------
+    EvidenceError
+        If the values or the state are needed and not given, or do not fit the variable.
+    UnsupportedModelError
+        For models without interventions; see `do`.
+    """
     cause, target = model.variable(treatment), model.variable(outcome)
     values = _compared(cause, treated, control)
     chosen = _state_of(target, state)

@@ -90,12 +90,11 @@ class PDAG:
 
     def to_dot(self, **options: Any) -> str:
         """Return the graph in the DOT language; see `bayesgraph.io.graph_dot.graph_to_dot`."""
-        text: str = late_methods.call("graph_to_dot", self, **options)
-        return text
+        return late_methods.graph_to_dot(self, **options)
 
     def render(self, path: Any, **options: Any) -> None:
         """Draw the graph to an SVG, PNG, PDF or DOT file; options are those of `to_dot`."""
-        late_methods.call("render_text", lambda: self.to_dot(**options), path)
+        late_methods.render_text(lambda: self.to_dot(**options), path)
 
     def __repr__(self) -> str:
         found = [f"{a} -> {b}" for a, b in self.arcs] + [f"{a} - {b}" for a, b in self.edges]

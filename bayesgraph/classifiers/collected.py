@@ -71,7 +71,7 @@ class CollectedStatistics:
         for number, item in enumerate(given, start=1):
             is_path = isinstance(item, (str, os.PathLike))
             name = f"part {number}" + (f" ({os.fspath(item)})" if is_path else "")
-            part = _part(late_methods.call("load", item) if is_path else item, name)
+            part = _part(late_methods.load(item) if is_path else item, name)
             if total is None:
                 total, first = part, name
             else:
@@ -97,7 +97,7 @@ class CollectedStatistics:
 
     def save(self, path: PathLike) -> None:
         """Save to a file in the native format, ``.bayesgraph``, which `bayesgraph.load` reads."""
-        late_methods.call("save", self, path)
+        late_methods.save(self, path)
 
     def __repr__(self) -> str:
         n, n_rows = len(self.features), self.n_rows

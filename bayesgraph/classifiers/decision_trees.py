@@ -175,13 +175,11 @@ class _GrownTree(Smoothed):
 
     def tree_to_dot(self, **options: Any) -> str:
         """Return the tree, not the network, in DOT; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(
-            late_methods.call("tree_to_dot", self.tree_, numbers=self._leaf_numbers, **options)
-        )
+        return str(late_methods.tree_to_dot(self.tree_, numbers=self._leaf_numbers, **options))
 
     def render_tree(self, path: Any, **options: Any) -> None:
         """Draw the tree, not the network, to an SVG, PNG or PDF file; see `tree_to_dot`."""
-        late_methods.call("render_tree", self.tree_, path, numbers=self._leaf_numbers, **options)
+        late_methods.render_tree(self.tree_, path, numbers=self._leaf_numbers, **options)
 
     @property
     def tree_(self) -> TreeCPD:

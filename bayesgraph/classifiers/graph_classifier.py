@@ -182,7 +182,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         ['"id","class"', '1,"yes"', '2,"no"']
         >>> folder.cleanup()
         """
-        return late_methods.call("predict_dataset", self, data, target, what=what, keep=keep)
+        return late_methods.predict_dataset(self, data, target, what=what, keep=keep)
 
     def decide(
         self,
@@ -286,7 +286,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
                [0, 1, 1]])
         """
         check_fitted(self, "network_")
-        self.calibration_ = late_methods.call("conformalize", self, X, y, cv=cv, by_class=by_class)
+        self.calibration_ = late_methods.conformalize(self, X, y, cv=cv, by_class=by_class)
         return self
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
@@ -317,8 +317,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         check_fitted(self, "network_")
         check_coverage(coverage)
         known = vars(self).get("calibration_")
-        sets: NDArray[np.bool_] = late_methods.call("prediction_sets", self, known, X, coverage)
-        return sets
+        return late_methods.prediction_sets(self, known, X, coverage)
 
     def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
         """Return the log odds of a class against another class, in nats, for each row.

@@ -2,56 +2,117 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
+from functools import cached_property, wraps
+from types import MethodType
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
-from bayesgraph.errors import DataError, UnsupportedModelError
+from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
 from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples
-from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.models.model import QUESTIONS, Model
-from bayesgraph.typing import (
-    EvidenceLike,
-    Intervention,
-    PathLike,
-    RandomState,
-    TableLike,
-    Targets,
-)
-from bayesgraph.variables import Name, State
-
-if TYPE_CHECKING:
-    from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
-    from bayesgraph.explain import Explanation
-    from bayesgraph.what_if import Flip, NearestRows, Tornado
+from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
+from bayesgraph.variables import Name
 
 _P = ParamSpec("_P")
-_R = TypeVar("_R")
+_R_co = TypeVar("_R_co", covariant=True)
+_MethodT = TypeVar("_MethodT", bound=Callable[..., Any])
 _DRAWINGS = ("to_dot", "to_graphviz", "render")
 
 
-def _forwarded(
-    method: Callable[Concatenate[Model, _P], _R],
-) -> Callable[Concatenate[ModelQuestions, _P], _R]:
-    """Return an estimator method that calls `method`, a method of models, on the fitted network.
+class _OfOne(Protocol[_P, _R_co]):
+    def __call__(
+        self, target: Name | None = None, *args: _P.args, **kwargs: _P.kwargs
+    ) -> _R_co: ...
 
-    It has the signature and the docstring of `method`. Methods that draw the graph highlight the
-    target of the estimator.
+
+class _OfSeveral(Protocol[_P, _R_co]):
+    def __call__(
+        self, targets: Targets | None = None, *args: _P.args, **kwargs: _P.kwargs
+    ) -> _R_co: ...
+
+
+class _Forwarded:
+    """A method of models as a method of estimators, which the fitted network answers.
+
+    It has the signature and the docstring of the method of models, and is made when it is first
+    looked up, because that imports what answers. Methods that draw the graph highlight the target
+    of the estimator.
+
+    Parameters
+    ----------
+    kind : type, optional
+        Type of query that the estimator must not refuse.
     """
-    name = method.__name__
 
-    @wraps(method)
-    def forward(self: ModelQuestions, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        model = self._answering(QUESTIONS[name][0]) if name in QUESTIONS else self._fitted_model
-        if name in _DRAWINGS:
-            kwargs.setdefault("target", self.target_.name)
-        answer: _R = getattr(model, name)(*args, **kwargs)
-        return answer
+    def __init__(self, kind: type[Any] | None = None) -> None:
+        self._kind = kind
 
-    return forward
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._name = name
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        return self._method if estimator is None else MethodType(self._method, estimator)
+
+    @cached_property
+    def _method(self) -> Callable[..., Any]:
+        name = self._name
+        kind = QUESTIONS[name][0] if name in QUESTIONS else self._kind
+
+        @wraps(getattr(Model, name))
+        def forward(estimator: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
+            if name in _DRAWINGS:
+                kwargs.setdefault("target", estimator.target_.name)
+            return getattr(estimator._answering(kind), name)(*args, **kwargs)
+
+        return forward
+
+
+class _AboutClass(_Forwarded):
+    """A method of models whose first argument is a variable, by default the estimator's target."""
+
+    @cached_property
+    def _method(self) -> Callable[..., Any]:
+        method = getattr(Model, self._name)
+        signature = inspect.signature(method)
+        _, first, *_ = signature.parameters.values()
+
+        @wraps(method)
+        def forward(estimator: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
+            model = estimator._answering(self._kind)
+            chosen, *others = args or (kwargs.pop(first.name, None),)
+            target = estimator.target_.name if chosen is None else chosen
+            bound = signature.bind(model, target, *others, **kwargs)
+            bound.arguments["evidence"] = estimator._given(bound.arguments.get("evidence"))
+            return getattr(model, self._name)(*bound.args[1:], **bound.kwargs)
+
+        optional = signature.parameters | {first.name: first.replace(default=None)}
+        forward.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*optional.values()]
+        )
+        return forward
+
+
+def _forwarded(_: Callable[[], _MethodT]) -> _MethodT:
+    """Return an estimator method that calls a method of models on the fitted network."""
+    return cast(_MethodT, _Forwarded())
+
+
+def _of_class(
+    _: Callable[[], Callable[Concatenate[Model, Name, _P], _R_co]], kind: type[Any]
+) -> _OfOne[_P, _R_co]:
+    """Return an estimator method whose `target` is the class by default."""
+    return cast(_OfOne[_P, _R_co], _AboutClass(kind))
+
+
+def _of_classes(
+    _: Callable[[], Callable[Concatenate[Model, Targets, _P], _R_co]], kind: type[Any]
+) -> _OfSeveral[_P, _R_co]:
+    """Return an estimator method whose `targets` are the class by default."""
+    return cast(_OfSeveral[_P, _R_co], _AboutClass(kind))
 
 
 class ModelQuestions:
@@ -74,12 +135,12 @@ class ModelQuestions:
         model: Model = self.network_
         return model
 
-    def _answering(self, question: type[Any]) -> Model:
+    def _answering(self, question: type[Any] | None) -> Model:
         """Return the fitted model, after checking that the estimator answers a type of query.
 
         Parameters
         ----------
-        question : type
+        question : type or None
             Type of query, a class of `bayesgraph.inference.contract` such as Joint.
 
         Raises
@@ -140,106 +201,37 @@ class ModelQuestions:
         chosen = self.target_.name if targets is None else targets
         return model.query(chosen, self._given(evidence), **options)
 
-    def credible_intervals(
-        self,
-        targets: Targets | None = None,
-        evidence: EvidenceLike = None,
-        *,
-        do: Intervention = None,
-        coverage: float = 0.9,
-        method: Literal["draws", "delta"] = "draws",
-        draws: int = 1000,
-        min_rows: float | None = None,
-        random_state: RandomState = 0,
-        memory_limit: float | None = None,
-    ) -> Any:
-        """Return credible intervals of the class or of other variables given the evidence.
-
-        See `BayesianNetwork.credible_intervals`. For those of all variables ask `network_`.
-        """
-        return self._answering(Joint).credible_intervals(
-            self.target_.name if targets is None else targets,
-            self._given(evidence),
-            do=do,
-            coverage=coverage,
-            method=method,
-            draws=draws,
-            min_rows=min_rows,
-            random_state=random_state,
-            memory_limit=memory_limit,
-        )
-
-    marginals = _forwarded(Model.marginals)
-    most_probable = _forwarded(Model.most_probable)
-    k_most_probable = _forwarded(Model.k_most_probable)
-    marginal_map = _forwarded(Model.marginal_map)
-    query_rows = _forwarded(Model.query_rows)
-    log_probability = _forwarded(Model.log_probability)
-    sensitivity = _forwarded(Model.sensitivity)
-    conflict = _forwarded(Model.conflict)
-    do = _forwarded(Model.do)
-    effect = _forwarded(Model.effect)
-    causal_graph = _forwarded(Model.causal_graph)
-    with_cpd = _forwarded(Model.with_cpd)
-    without = _forwarded(Model.without)
-    with_arc = _forwarded(Model.with_arc)
-    renamed = _forwarded(Model.renamed)
-    with_states = _forwarded(Model.with_states)
-    conditioned = _forwarded(Model.conditioned)
-    marginalised = _forwarded(Model.marginalised)
-    merged = _forwarded(Model.merged)
-    expanded = _forwarded(Model.expanded)
-
-    most_relevant = _forwarded(Model.most_relevant)
-
-    def flip(
-        self,
-        target: Name | None = None,
-        evidence: EvidenceLike = None,
-        to: State | None = None,
-        **options: Any,
-    ) -> Flip:
-        """Return the smallest change of findings that turns the answer; see `BayesianNetwork.flip`.
-
-        By default the target is the class: ``clf.flip(evidence={"age": 63})``.
-        """
-        chosen = self.target_.name if target is None else target
-        return self._answering(Joint).flip(chosen, self._given(evidence), to, **options)
-
-    def nearest_rows(
-        self,
-        target: Name | None = None,
-        evidence: EvidenceLike = None,
-        table: TableLike | None = None,
-        to: State | None = None,
-        **options: Any,
-    ) -> NearestRows:
-        """Return the nearest rows with another answer; see `BayesianNetwork.nearest_rows`.
-
-        By default the target is the class.
-        """
-        if table is None:
-            raise DataError("table= is needed: the rows among which to look.")
-        chosen = self.target_.name if target is None else target
-        model = self._answering(Joint)
-        return model.nearest_rows(chosen, self._given(evidence), table, to, **options)
-
-    def tornado(
-        self,
-        target: Name | None = None,
-        state: State | None = None,
-        evidence: EvidenceLike = None,
-        **options: Any,
-    ) -> Tornado:
-        """Return how far a probability moves; see `BayesianNetwork.tornado`.
-
-        By default the target is the class, and the state its most probable one.
-        """
-        model = self._answering(Joint)
-        chosen, given = self.target_.name if target is None else target, self._given(evidence)
-        if state is None:
-            state = model.query(chosen, given).argmax
-        return model.tornado(chosen, state, given, **options)
+    marginals = _forwarded(lambda: Model.marginals)
+    most_probable = _forwarded(lambda: Model.most_probable)
+    k_most_probable = _forwarded(lambda: Model.k_most_probable)
+    marginal_map = _forwarded(lambda: Model.marginal_map)
+    query_rows = _forwarded(lambda: Model.query_rows)
+    log_probability = _forwarded(lambda: Model.log_probability)
+    sensitivity = _forwarded(lambda: Model.sensitivity)
+    conflict = _forwarded(lambda: Model.conflict)
+    do = _forwarded(lambda: Model.do)
+    effect = _forwarded(lambda: Model.effect)
+    causal_graph = _forwarded(lambda: Model.causal_graph)
+    with_cpd = _forwarded(lambda: Model.with_cpd)
+    without = _forwarded(lambda: Model.without)
+    with_arc = _forwarded(lambda: Model.with_arc)
+    renamed = _forwarded(lambda: Model.renamed)
+    with_states = _forwarded(lambda: Model.with_states)
+    conditioned = _forwarded(lambda: Model.conditioned)
+    marginalised = _forwarded(lambda: Model.marginalised)
+    merged = _forwarded(lambda: Model.merged)
+    expanded = _forwarded(lambda: Model.expanded)
+    most_relevant = _forwarded(lambda: Model.most_relevant)
+    next_question_rows = _forwarded(lambda: Model.next_question_rows)
+    flip = _of_class(lambda: Model.flip, Joint)
+    nearest_rows = _of_class(lambda: Model.nearest_rows, Joint)
+    tornado = _of_class(lambda: Model.tornado, Joint)
+    # These ask for the posteriors of all variables that may be asked for, or left out.
+    next_question = _of_class(lambda: Model.next_question, All)
+    questionnaire = _of_class(lambda: Model.questionnaire, All)
+    explanation = _of_class(lambda: Model.explanation, All)
+    credible_intervals = _of_classes(lambda: Model.credible_intervals, Joint)
+    weighted_samples = _of_classes(lambda: Model.weighted_samples, Samples)
 
     def sample(
         self,
@@ -265,66 +257,6 @@ class ModelQuestions:
             memory_limit=memory_limit,
         )
 
-    def weighted_samples(
-        self,
-        targets: Targets | None = None,
-        evidence: EvidenceLike = None,
-        *,
-        do: Intervention = None,
-        n: int = 100_000,
-        standard_error: float | None = None,
-        random_state: RandomState = None,
-    ) -> WeightedSamples:
-        """Draw weighted samples of the target or of other variables given the evidence.
-
-        See `BayesianNetwork.weighted_samples`.
-        """
-        model = self._answering(Samples)
-        chosen = self.target_.name if targets is None else targets
-        return model.weighted_samples(
-            chosen, evidence, do=do, n=n, standard_error=standard_error, random_state=random_state
-        )
-
-    def next_question(
-        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
-    ) -> NextQuestion:
-        """Return the variables to ask for next; see :meth:`BayesianNetwork.next_question`.
-
-        By default the target is the class: ``clf.next_question(evidence={"age": 63})``.
-        """
-        model = self._answering(All)  # of the posteriors of all that may be asked for
-        chosen = self.target_.name if target is None else target
-        return model.next_question(chosen, evidence, **options)
-
-    def next_question_rows(self, target: Name, table: TableLike, **options: Any) -> NextQuestions:
-        """Return the variables to ask for next, for each row of a table.
-
-        See :meth:`BayesianNetwork.next_question_rows`.
-        """
-        return self._answering(All).next_question_rows(target, table, **options)
-
-    def questionnaire(
-        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
-    ) -> Questionnaire:
-        """Return a session of questions, by default about the class.
-
-        See :meth:`BayesianNetwork.questionnaire`.
-        """
-        model = self._answering(All)  # of the posteriors of all that may be asked for
-        chosen = self.target_.name if target is None else target
-        return model.questionnaire(chosen, evidence, **options)
-
-    def explanation(
-        self, target: Name | None = None, evidence: EvidenceLike = None, **options: Any
-    ) -> Explanation:
-        """Return why a posterior is as it is, in sentences; by default that of the class.
-
-        See :meth:`BayesianNetwork.explanation`.
-        """
-        model = self._answering(All)  # findings are left out one by one
-        chosen = self.target_.name if target is None else target
-        return model.explanation(chosen, evidence, **options)
-
     def plan(
         self,
         targets: Targets | None = None,
@@ -348,10 +280,10 @@ class ModelQuestions:
 
     # -------------------------------------------------------------------- pictures and files
 
-    to_dot = _forwarded(Model.to_dot)
-    to_graphviz = _forwarded(Model.to_graphviz)
-    render = _forwarded(Model.render)
-    to_pgmpy = _forwarded(Model.to_pgmpy)
+    to_dot = _forwarded(lambda: Model.to_dot)
+    to_graphviz = _forwarded(lambda: Model.to_graphviz)
+    render = _forwarded(lambda: Model.render)
+    to_pgmpy = _forwarded(lambda: Model.to_pgmpy)
 
     def save(self, path: PathLike, **options: Any) -> None:
         """Save to a file; ``bayesgraph.load`` returns the estimator from the native format.
@@ -379,7 +311,7 @@ class ModelQuestions:
             If there is no such directory.
         """
         check_fitted(self, "network_")
-        late_methods.call("save", self, path, **options)
+        late_methods.save(self, path, **options)
 
     def to_html(self, path: PathLike | None = None, **options: Any) -> str:
         """Return the estimator as one offline page that answers questions exactly, and write it.
@@ -388,10 +320,12 @@ class ModelQuestions:
         estimator.
         """
         check_fitted(self, "network_")
-        return str(late_methods.call("to_html", self, path, **options))
+        return late_methods.to_html(self, path, **options)
 
 
 # Queries that are not listed in the class (the list serves type checkers) are forwarded too.
 for _name in QUESTIONS:
-    if not hasattr(ModelQuestions, _name):
-        setattr(ModelQuestions, _name, _forwarded(getattr(Model, _name)))
+    if _name not in vars(ModelQuestions):
+        _added = _Forwarded()
+        _added.__set_name__(ModelQuestions, _name)
+        setattr(ModelQuestions, _name, _added)

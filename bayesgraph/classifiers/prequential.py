@@ -27,6 +27,7 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.table import as_frame, length
 from bayesgraph.errors import DataError, DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.late_binding import late_method
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Name, is_missing, plain
 
@@ -94,9 +95,7 @@ class PrequentialResult(Displayed):
     def _display(self) -> DisplayTable:
         return _table({self.name: self})
 
-    def plot(self, **options: Any) -> Any:
-        """Draw the curve; see :func:`bayesgraph.plots.prequential_figure`."""
-        return late_methods.call("prequential_figure", self, **options)
+    plot = late_method(lambda: late_methods.prequential_figure)
 
 
 class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
@@ -109,9 +108,7 @@ class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
     def _display(self) -> DisplayTable:
         return _table(self)
 
-    def plot(self, **options: Any) -> Any:
-        """Draw the curves; see :func:`bayesgraph.plots.prequential_figure`."""
-        return late_methods.call("prequential_figure", self, **options)
+    plot = late_method(lambda: late_methods.prequential_figure)
 
 
 def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:

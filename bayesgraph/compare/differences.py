@@ -103,7 +103,7 @@ class Diff:
             raise FileFormatError(
                 f"{str(path)!r}: a page is saved to a file that ends in {quoted(_PAGES)}."
             )
-        late_methods.call("write_text", path, getattr(self, _PAGES[suffix])())
+        late_methods.write_text(path, getattr(self, _PAGES[suffix])())
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -26,6 +26,7 @@ from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import BayesGraphError, DataError, DataTypeError, UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.independence import independence_test
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.mixture import Ensemble
 from bayesgraph.models.model import Model
@@ -104,9 +105,7 @@ class TableDrift(Displayed):
         """Names of the children whose distribution given their parents moved."""
         return tuple(family.name for family in self.families if family.moved)
 
-    def plot(self, **options: Any) -> Any:
-        """Return a figure; see :func:`bayesgraph.plots.table_drift_figure`."""
-        return late_methods.call("table_drift_figure", self, **options)
+    plot = late_method(lambda: late_methods.table_drift_figure)
 
     def _display(self) -> DisplayTable:
         shown = self.families[:_MAXIMUM_LINES]

@@ -20,18 +20,16 @@ if TYPE_CHECKING:
 
 
 def log_likelihood(model: Model, table: TableLike) -> Floats:
-    """Return the log likelihood of each row of a table under a model, shape (n_rows,).
+    """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
-    The entry of a row of probability zero is minus infinity.
+    Missing values are marginalised. Columns that are not variables of the model are ignored. It
+    is an error if the name of an ignored column almost equals that of a variable without a
+    column (`Xray` for `xray`), or if all columns are ignored. Columns named like items of a
+    vector of counts (words) form the vector.
 
-    Raises
-    ------
-    DataError
-        If the table has none of the model's variables.
-    UnknownVariableError
-        For a column whose name is spelt almost like that of a variable without a column.
-    UnknownStateError
-        For a value that is not a state.
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, or mapping from name to column
     """
     known = table_for(model, columns_of(table), None)
     return model.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
@@ -40,16 +38,20 @@ def log_likelihood(model: Model, table: TableLike) -> Floats:
 def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
     """Return the posterior of a discrete variable for each row of a table.
 
-    Raises
-    ------
-    EvidenceError
-        For a continuous target.
-    DataError
-        If the table has none of the model's variables.
-    UnknownVariableError
-        For a column whose name is spelt almost like that of a variable without a column.
-    UnknownStateError
-        For a value that is not a state.
+    Parameters
+    ----------
+    target : name
+    table : pandas, polars or pyarrow table, or mapping from name to column
+        Any value may be missing. The target's column and columns that are not variables of the
+        model are ignored. It is an error if the name of an ignored column almost equals that of
+        a variable without a column (`Xray` for `xray`), or if all columns are ignored. Columns
+        named like items of a vector of counts (words) form the vector.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, n_states)
+        Probabilities in the order of the target's states. Rows of probability zero under the
+        model get the prior, with one warning that counts them.
     """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):

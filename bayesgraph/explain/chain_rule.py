@@ -54,12 +54,42 @@ _NOTHING: _Set = frozenset()
 def contributions(
     model: Model,
     target: Name,
-    evidence: EvidenceLike,
+    evidence: EvidenceLike = None,
     *,
     positive: State | None = None,
     negative: State | None = None,
 ) -> Contributions:
-    """Return the log odds of a state as a sum over findings; see `Model.contributions`."""
+    """Return the log odds of a discrete variable as a sum of one term for each finding.
+
+    Parameters
+    ----------
+    target : name
+        A discrete variable.
+    evidence : mapping from name to value, optional
+        Values, not likelihoods; None and NaN mean not observed. A factor graph takes a value
+        for every variable but the target.
+    positive : state, optional
+        The state in the numerator of the odds; by default the second of two states.
+    negative : state, optional
+        The state in the denominator; by default all other states together. The terms then
+        depend on the order of the findings, because each finding changes the relative
+        probabilities of the other states.
+
+    Returns
+    -------
+    Contributions
+        A mapping from finding to its term, in nats; for a factor graph, from factor (raised to
+        its exponent) to its term.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError, DataError
+        For unknown names or states, or invalid evidence; the message says what is near it.
+    ImpossibleEvidenceError
+        If the evidence has probability zero under both numerator and denominator.
+    UnsupportedModelError
+        For an average of posteriors, which has no joint distribution.
+    """
     if not isinstance(model, Product):
         raise UnsupportedModelError(
             f"{type(model).__name__} does not answer contributions: it has no joint distribution "

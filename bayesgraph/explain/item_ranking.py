@@ -62,7 +62,27 @@ class TopItems(Mapping[State, Mapping[Name, float]]):
 
 
 def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
-    """Return the items that raise the log odds of each class most; see `Model.top_items`."""
+    """Return the items whose single occurrence raises the log odds of each class most.
+
+    The log odds compare a class with all others together. For a naive Bayes the change is the
+    log of P(item | class) / P(item | not class), the weight of evidence of Good (1950).
+
+    Parameters
+    ----------
+    target : name
+        The class variable, which is the only parent of the vector.
+    n : int
+        Number of items for each class.
+    feature : name, optional
+        Name of the vector of counts, if there are several.
+
+    Raises
+    ------
+    DataError
+        For `n` below 1, or several vectors and no `feature`.
+    UnsupportedModelError
+        If there is no vector of counts whose only parent is the class.
+    """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is not.")

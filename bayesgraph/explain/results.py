@@ -13,6 +13,7 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import unknown_variable
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.late_binding import late_method
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Discrete, Name, State
 
@@ -178,9 +179,7 @@ class Contributions(Displayed, Mapping[Name, float]):
         frame: pd.DataFrame = pandas.DataFrame(self.to_columns())
         return frame
 
-    def plot(self, **options: Any) -> Any:
-        """Return a figure; see :func:`bayesgraph.plots.contributions_figure`."""
-        return late_methods.call("contributions_figure", self, **options)
+    plot = late_method(lambda: late_methods.contributions_figure)
 
     def _display(self) -> DisplayTable:
         terms = self.sorted_terms()

@@ -28,6 +28,7 @@ from bayesgraph.errors import DataError, UnsupportedModelError, quoted, unknown_
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.mixture import Ensemble
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -107,9 +108,7 @@ class Shapes(Displayed, Mapping[Any, Shape]):
     def __len__(self) -> int:
         return len(self.terms)
 
-    def plot(self, **options: Any) -> Any:
-        """Return a figure; see :func:`bayesgraph.plots.shapes_figure`."""
-        return late_methods.call("shapes_figure", self, **options)
+    plot = late_method(lambda: late_methods.shapes_figure)
 
     def _display(self) -> DisplayTable:
         shown = self.terms[:_MAX_LINES]

@@ -111,7 +111,36 @@ def explanation(
     finding: Name | None = None,
     state: State | None = None,
 ) -> Explanation:
-    """Return why a posterior is as it is, in sentences; see `Model.explanation`."""
+    """Return why a posterior is as it is, in sentences that can be read aloud.
+
+    A sentence on each finding says how strongly it speaks for or against the state, what would
+    be believed without it, and along which path of the network it reaches the target, or which
+    other findings leave it nothing to say.
+
+    Parameters
+    ----------
+    target : name
+        A discrete or continuous variable.
+    evidence : mapping from name to value, optional
+        As in `query`.
+    finding : name, optional
+        The one variable to tell about: a finding, or a variable that is not observed, for whose
+        values the sentence says what would be believed.
+    state : state, optional
+        The state of a discrete target; by default the most probable one.
+
+    Returns
+    -------
+    Explanation
+        It prints as text; `bearings` has the numbers.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError
+        For unknown names or states, or invalid evidence.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    """
     variable = model.variable(target)
     known = _known(model, evidence)
     answer = model.query(variable.name, known)

@@ -14,16 +14,15 @@ import functools
 import hashlib
 import html
 import json
-import re
 import zlib
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from bayesgraph import __version__
 from bayesgraph.errors import FileFormatError
+from bayesgraph.explorer.bundle import FRONT, bare_module, front
 from bayesgraph.explorer.snapshot import FORMAT as SNAPSHOT_FORMAT
 from bayesgraph.explorer.snapshot import LIMIT, Snapshot, take_snapshot
 from bayesgraph.factors.algebra import Floats
@@ -32,18 +31,9 @@ from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes, write_text
 from bayesgraph.io.native import SAVED, decoded, native_bytes
 from bayesgraph.models.model import Model
-from bayesgraph.palette import DARK, LIGHT, style_properties
 from bayesgraph.typing import EvidenceLike, TableLike
 from bayesgraph.variables import Name
 
-_FRONT = resources.files("bayesgraph.explorer") / "front"
-_ENTRY = "app.js"
-_IMPORT = re.compile(r'^import\s[^;]*?from "\./([\w.]+)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
-_BLOCK_COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)
-_LINE_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
-_INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
-_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # Stretches of the archive shorter than this are not looked for among the numbers.
 _SHARED_FROM = 64
 
@@ -131,7 +121,7 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
         "snapshot": _json(content).encode(),
         "numbers": numbers,
         "archive": rest,
-        "kernel": (_FRONT / "kernel.wasm").read_bytes(),
+        "kernel": (FRONT / "kernel.wasm").read_bytes(),
         "look": style.encode(),
         "script": script.encode(),
     }
@@ -211,43 +201,7 @@ def _shared(archive: bytes, numbers: Floats) -> tuple[list[list[int]], bytes]:
 @functools.cache
 def _loader() -> str:
     """Return the script that unpacks the others; the policy names the hashes of what it adds."""
-    return _bare((_FRONT / "loader.js").read_text("utf-8"))
-
-
-@functools.cache
-def front() -> tuple[str, str]:
-    """Return the script and the style of all pages: the modules of the front end, joined."""
-    order: list[str] = []
-    texts: dict[str, str] = {}
-
-    def visit(name: str) -> None:
-        if name not in texts:
-            texts[name] = (_FRONT / name).read_text("utf-8")
-            for needed in _IMPORT.findall(texts[name]):
-                visit(needed)
-            order.append(name)
-
-    visit(_ENTRY)
-    script = "".join(_bare(texts[name]) for name in order)
-    style = _STYLE_COMMENT.sub("", (_FRONT / "look.css").read_text("utf-8"))
-    return script, _colours() + _INDENT.sub("", style)
-
-
-def _colours() -> str:
-    """Return the style sheet of the palette: by day, by night, and always by day on paper."""
-    day, night = style_properties(LIGHT), style_properties(DARK)
-    return (
-        f":root {{ {day} }}\n"
-        "@media screen and (prefers-color-scheme: dark) "
-        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {night} }} }}\n"
-        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {night} }} }}\n"
-    )
-
-
-def _bare(module: str) -> str:
-    """Return a module without imports, the word export, comments and indentation."""
-    text = _BLOCK_COMMENT.sub("", _EXPORT.sub("", _IMPORT.sub("", module)))
-    return _INDENT.sub("", _LINE_COMMENT.sub("", text))
+    return bare_module((FRONT / "loader.js").read_text("utf-8"))
 
 
 # ---------------------------------------------------------------------------------------- reading

@@ -6,8 +6,9 @@ it (``front/model.js``) and refuses newer versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -15,17 +16,22 @@ import numpy as np
 
 from bayesgraph.cpds.description import state_texts, texts
 from bayesgraph.errors import DataTypeError, MemoryLimitError, UnsupportedModelError, quoted
+from bayesgraph.explorer.changes import flips_part, order_part
 from bayesgraph.explorer.layout import placed
+from bayesgraph.explorer.mixed import model_part
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.planning_kernels import with_intermediates
 from bayesgraph.inference.programs import Relevance, plan_tree, restrict
 from bayesgraph.inference.tables import Tables
+from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Continuous, Count, Discrete, Name, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 # Version of the content.
 FORMAT = 1
@@ -130,7 +136,10 @@ def take_snapshot(
         "rows": None,
         "initial": findings(model, evidence),
         **take(model, numbers, limit),
+        **order_part(model),
+        "flips": flips_part(model, numbers),
     }
+    _name_intervals(content)
     content["positions"] = placed(content)
     return Snapshot(content, numbers.joined())
 
@@ -151,11 +160,8 @@ def _variable(variable: Variable, name: str) -> Json:
             item["typed"] = [repr(state) for state in variable.states]
     elif isinstance(variable, Continuous):
         item["kind"] = "count" if isinstance(variable, Count) else "continuous"
-    else:
-        raise UnsupportedModelError(
-            f"A page does not show {variable!r}, a vector of counts. Leave it out, or ask the "
-            "model in Python."
-        )
+    elif isinstance(variable, CountVector):
+        item |= {"kind": "counts", "items": texts(variable.items, _LONGEST_TEXT)}
     return item | {"range": None, "unit": None, "note": None}
 
 
@@ -164,8 +170,13 @@ def findings(model: Model, evidence: EvidenceLike) -> Json:
     case: Case = model.case(evidence)
     found: Json = {}
     for at, value in case.hard.items():
-        kind = "state" if isinstance(model.variables[at], Discrete) else "value"
-        found[str(at)] = {kind: value}
+        variable = model.variables[at]
+        if isinstance(variable, CountVector):
+            seen = np.flatnonzero(value)
+            counts = dict(zip(map(str, seen.tolist()), value[seen].tolist(), strict=True))
+            found[str(at)] = {"counts": counts}
+        else:
+            found[str(at)] = {"state" if isinstance(variable, Discrete) else "value": value}
     for at, logs in case.soft.items():
         weights = np.exp(logs if logs.max() > _LOG_TINY else logs - logs.max())
         excluded = np.flatnonzero(weights == 0)
@@ -174,6 +185,14 @@ def findings(model: Model, evidence: EvidenceLike) -> Json:
         else:
             found[str(at)] = {"weights": weights.tolist()}
     return found
+
+
+def _name_intervals(content: Json) -> None:
+    """Give numbers their range, and those whose posterior is one of intervals these as states."""
+    for at, own in content["flips"].items():
+        content["variables"][int(at)]["range"] = own.get("range")
+    for at, states in content.pop("intervals", {}).items():
+        content["variables"][int(at)]["states"] = states
 
 
 def _arcs(model: Model) -> list[list[Any]]:
@@ -262,7 +281,7 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
     answering = model.unfolded or model
     compiled = answering.compiled
     if compiled is None:
-        raise _not_tables(model)
+        return _mixed(model, numbers, limit)
     part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
     # Auxiliary variables of canonical distributions would have to be summed out first.
     is_whole = len(answering.variables) == len(model.variables)
@@ -270,22 +289,25 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
     return {"kind": "network", "verbs": verbs, "engine": part}
 
 
-def _not_tables(model: BayesianNetwork) -> UnsupportedModelError:
-    names = [cpd.variable.name for cpd in model.cpds if cpd.to_factor() is None]
-    return UnsupportedModelError(
-        f"A page answers exactly for tables; the distributions of {quoted(names)} are none. Ask "
-        "the model in Python, or discretize these variables."
-    )
+def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
+    part = model_part(model, numbers, partial(_tables, numbers, limit))
+    if part is None:
+        raise UnsupportedModelError(
+            f"A page answers exactly for factors that are tables or counts; {model!r} has others. "
+            "Ask the model in Python."
+        )
+    return part
+
+
+def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Mapping[int, int]) -> Json:
+    places = [nodes.get(i, -1) for i in range(len(nodes))]
+    return tables_part(tables, places, numbers, limit)
 
 
 def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
     compiled = model.compiled
     if compiled is None:
-        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
-        raise UnsupportedModelError(
-            f"A page answers exactly for factors that are tables; those over {quoted(names)} are "
-            "none. Ask the model in Python."
-        )
+        return _mixed(model, numbers, limit)
     part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
     verbs = [*_ALWAYS, "mostProbable", "conflict"]
     return {"kind": "factor graph", "verbs": verbs, "engine": part}
@@ -295,4 +317,7 @@ def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
 _PARTS: dict[type[Model], Callable[[Any, Numbers, float], Json]] = {
     BayesianNetwork: _network,
     FactorGraph: _factor_graph,
+    WeightedNetwork: _mixed,
+    NetworkMixture: _mixed,
+    PosteriorAverage: _mixed,
 }

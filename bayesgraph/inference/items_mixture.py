@@ -16,6 +16,7 @@ from bayesgraph.errors import EvidenceError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.components import Components, JoinedComponents
 from bayesgraph.inference.leaf_mixture import LeafMixture
+from bayesgraph.late_binding import late_method
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Count, CountVector, Name
 
@@ -207,9 +208,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
             return scipy.sparse.csr_array((0, len(self)))
         return scipy.sparse.vstack(found, "csr")[random.permutation(size)]
 
-    def plot(self, **options: Any) -> Any:
-        """Return a figure; see :func:`bayesgraph.plots.items_figure`."""
-        return late_methods.call("items_figure", self, **options)
+    plot = late_method(lambda: late_methods.items_figure)
 
     def _display(self) -> DisplayTable:
         shown = self.top(_MAX_LINES)

@@ -24,6 +24,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.components import Components, GaussianComponents
+from bayesgraph.late_binding import late_method
 from bayesgraph.optional import optional_module
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Binned, Continuous, Discrete, Name, State
@@ -446,9 +447,7 @@ class NumberMixture(Displayed, ABC):
         drawn = self.components.sample(chosen, random)
         return drawn[:, 0] if len(self.variables) == 1 else drawn
 
-    def plot(self, **options: Any) -> Any:
-        """Return a figure; see :func:`bayesgraph.plots.density_figure`."""
-        return late_methods.call("density_figure", self, **options)
+    plot = late_method(lambda: late_methods.density_figure)
 
     @abstractmethod
     def _kinds(self) -> str:

@@ -80,14 +80,11 @@ class ArcConfidence(Displayed):
 
         Options are those of `BayesianNetwork.render`.
         """
-        late_methods.call("render", self.network, path, arc_probabilities=self._shown, **options)
+        late_methods.render(self.network, path, arc_probabilities=self._shown, **options)
 
     def to_dot(self, **options: Any) -> str:
         """Return what `render` draws, as text in the DOT language."""
-        text: str = late_methods.call(
-            "to_dot", self.network, arc_probabilities=self._shown, **options
-        )
-        return text
+        return late_methods.to_dot(self.network, arc_probabilities=self._shown, **options)
 
     @cached_property
     def _shown(self) -> Mapping[Arc, float]:

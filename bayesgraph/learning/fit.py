@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import networkx as nx
 from numpy.typing import ArrayLike
@@ -19,8 +19,10 @@ from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
-from bayesgraph.typing import RandomState
+from bayesgraph.typing import RandomState, TableLike
 from bayesgraph.variables import Discrete, Name, Variable
+
+Graph: TypeAlias = "Iterable[tuple[Name, Name]] | nx.DiGraph[Any] | Structure | BayesianNetwork"
 
 
 def count_source(
@@ -72,23 +74,72 @@ def count_source(
 
 
 def fit_network(
-    arcs: Any,
-    table: Any,
+    arcs: Graph,
+    table: TableLike,
     *,
-    variables: Iterable[Variable],
-    categorical: Any,
-    smoothing: SmoothingLike,
-    sample_weight: ArrayLike | None,
-    missing: str | None,
-    hidden: Iterable[Discrete],
-    restarts: int,
-    max_iter: int,
-    tol: float,
-    random_state: RandomState,
+    variables: Iterable[Variable] = (),
+    categorical: Iterable[Name] | Literal["all"] | None = None,
+    smoothing: SmoothingLike = "dirichlet",
+    sample_weight: ArrayLike | None = None,
+    missing: Literal["available", "em"] | None = None,
+    hidden: Iterable[Discrete] = (),
+    restarts: int = 1,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    random_state: RandomState = 0,
 ) -> BayesianNetwork:
-    """Return a network of the given arcs with parameters estimated from a table.
+    """Estimate the parameters of a given graph from a table.
 
-    See :meth:`bayesgraph.BayesianNetwork.fit`.
+    Parameters
+    ----------
+    arcs : iterable of (parent, child) pairs, a networkx.DiGraph, a Structure or a network
+        The graph. With pairs, every column of the table that is in no arc becomes a node
+        without arcs; the other types list their nodes. A Structure and a network also define
+        the variables, with states that the table may lack.
+    table : pandas, polars or pyarrow table, mapping from name to column, or dataset
+        Missing values: see `missing`. A dataset, such as a folder of Parquet files, is read in
+        passes, once in each iteration of EM; see :func:`bayesgraph.open_dataset`.
+    variables : iterable of Variable, optional
+        Variables of columns that may not contain all states, with the states in order. A value
+        that is not a state raises an error.
+    categorical : list of column names or "all", optional
+        Numeric columns to treat as discrete.
+    smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing
+        Smoothing of tables and Gaussians; a number is the Dirichlet pseudo-count for each entry
+        of a table. ``Smoothing(estimation="ml")`` is maximum likelihood.
+    sample_weight : array_like, shape (n_rows,), or name of a column of a dataset, optional
+    missing : {"available", "em"}, optional
+        * "available": each CPD is estimated from the rows in which child and parents are
+          observed. The default.
+        * "em": each iteration of expectation maximisation (Dempster, Laird, Rubin 1977)
+          completes every row by its posterior. EM uses all observed values, and is valid if
+          values are missing at random (whether a value is missing depends on observed values
+          alone). A continuous variable may be missing only in rows in which none of its
+          descendants is observed. ``network.history`` has the course of EM.
+    hidden : iterable of Discrete, optional
+        Variables of the graph that the table lacks; they need "em", which is then the default.
+    restarts : int
+        Number of starts of EM; the best result is returned. With hidden variables the starts
+        may end in different local maxima, with permuted states.
+    max_iter : int
+        Maximum number of iterations of each start; a NotConvergedWarning says if it is reached.
+    tol : float
+        EM stops when an iteration gains less than this, in nats per row.
+    random_state : int or numpy Generator, default 0
+        Seed of the starts; None draws different starts each time.
+
+    Examples
+    --------
+    One of two coins, not recorded which, was thrown twice in each row:
+
+    >>> import bayesgraph as bg
+    >>> table = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
+    >>> coin = bg.Discrete("coin", ["one", "other"])
+    >>> net = BayesianNetwork.fit(
+    ...     [("coin", "a"), ("coin", "b")], table, hidden=[coin], restarts=3, random_state=0
+    ... )
+    >>> net.history.converged
+    True
     """
     data, columns = opened(table, sample_weight)
     unseen = _checked_hidden(hidden, columns)

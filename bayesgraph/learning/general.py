@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from numpy.typing import ArrayLike
 
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.learning.em import Iterations, expectation_maximization
@@ -14,12 +16,13 @@ from bayesgraph.learning.fit import opened, plain_source, takes_em
 from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc import pc
-from bayesgraph.learning.smoothing import Smoothing, as_smoothing, one_of
+from bayesgraph.learning.smoothing import Smoothing, SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.spanning import chow_liu
 from bayesgraph.learning.structure import Structure, learned_by
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import RowSource
-from bayesgraph.variables import Variable
+from bayesgraph.typing import TableLike
+from bayesgraph.variables import Name, Variable
 
 Learner: TypeAlias = Callable[..., Structure]
 
@@ -112,20 +115,77 @@ def learning(
 
 
 def learn_network(
-    table: Any,
-    method: str | Learner,
+    table: TableLike,
     *,
-    missing: str | None,
-    variables: Iterable[Variable],
-    categorical: Any,
-    smoothing: Any,
-    sample_weight: Any,
-    options: Mapping[str, Any],
+    method: str | Callable[..., Structure] = "hill_climb",
+    required: Iterable[tuple[Name, Name]] | None = None,
+    forbidden: Iterable[tuple[Name, Name]] | None = None,
+    tiers: Iterable[Any] | None = None,
+    max_parents: int | None = None,
+    missing: Literal["available", "em"] | None = None,
+    variables: Iterable[Variable] = (),
+    categorical: Iterable[Name] | Literal["all"] | None = None,
+    smoothing: SmoothingLike = "dirichlet",
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> BayesianNetwork:
-    """Return a network whose structure and parameters are learned from a table.
+    """Learn a graph over all columns of a table, and its parameters; there is no class.
 
-    See :meth:`bayesgraph.BayesianNetwork.learn`.
+    Columns of text, categories and booleans are discrete, numbers continuous. Discrete
+    variables have no continuous parents. The same table gives the same network.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, mapping from name to column, or dataset
+        A dataset, such as a folder of Parquet files, is read in passes: one or two for each
+        change of the graph; see :func:`bayesgraph.open_dataset`.
+    method : {"hill_climb", "tabu", "pc", "chow_liu"} or callable, default "hill_climb"
+        * "hill_climb": change the arc that raises the score most, until none does; options
+          `score` ("bic", "aic", "bdeu", "likelihood") and `ess`, see
+          :func:`bayesgraph.unrestricted`;
+        * "tabu": the same, and past local maxima; also `length` and `patience`, see
+          :func:`bayesgraph.tabu`;
+        * "pc": tests of conditional independence; options `alpha` and `max_given`, see
+          :func:`bayesgraph.pc`;
+        * "chow_liu": the tree of the highest likelihood; option `root`, see
+          :func:`bayesgraph.chow_liu`;
+        * a function from a count source and a Smoothing to a Structure.
+    required, forbidden : iterable of (parent, child), optional
+        Arcs; "chow_liu" ignores their directions.
+    tiers : iterable of names or lists of names, optional
+        Tiers in order of time: no arc leads from a tier to an earlier one. Not for "chow_liu".
+    max_parents : int, optional
+        Maximum number of parents of a variable; by default only the score limits them. Not for
+        "pc" and "chow_liu".
+    missing : {"available", "em"}, optional
+        How parameters are estimated, as in `fit`. The structure always takes, for each score or
+        test, the rows in which its variables are observed.
+    variables, categorical, smoothing, sample_weight
+        As in `fit`.
+    **options
+        Of the method.
+
+    Returns
+    -------
+    BayesianNetwork
+        Its `arc_scores` are those of the method, in nats per row.
+
+    Raises
+    ------
+    DataError
+        For an unknown method, or an option that the method does not take.
+    GraphError, UnknownVariableError
+        If arcs or tiers contradict each other, or name a variable that is no column.
+
+    Examples
+    --------
+    >>> rows = {"rain": list("nnnnyyyy") * 10, "wet": list("nnnyyyyy") * 10}
+    >>> rows["coin"] = list("ht" * 20 + "th" * 20)
+    >>> BayesianNetwork.learn(rows, tiers=["rain", "wet"])
+    BayesianNetwork with 3 variables, 1 arcs and 4 parameters
     """
-    how = learning(method, smoothing, missing, options)
+    rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
+    given = {**rules, "max_parents": max_parents, **options}
+    how = learning(method, smoothing, missing, given)
     source = plain_source(*opened(table, sample_weight), variables, categorical, sample_weight)
     return how.network(how.structure(source), source)

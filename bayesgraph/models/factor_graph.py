@@ -320,8 +320,7 @@ class FactorGraph(Model):
         Nodes are ``("variable", name)`` and ``("factor", index)``.
         """
         scopes = [[v.name for v in term.scope] for term in self.terms]
-        found: nx.Graph = late_methods.call("bipartite_graph", self.names, scopes)
-        return found
+        return late_methods.bipartite_graph(self.names, scopes)
 
     def renamed(self, names: Mapping[Name, Name]) -> FactorGraph:
         """Return the graph with other names of some variables; see `Model.renamed`."""

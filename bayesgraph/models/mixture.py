@@ -53,8 +53,7 @@ class Ensemble(Model):
         """
         members = zip(map(arcs_of, self.networks), self.weights.tolist(), strict=True)
         given = self._given_probabilities
-        union: nx.DiGraph = late_methods.call("union_of_arcs", self.names, members, given)
-        return union
+        return late_methods.union_of_arcs(self.names, members, given)
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:

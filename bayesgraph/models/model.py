@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from bayesgraph.inference.memory import BYTES, default_memory_limit, format_byte
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.inference.solver import first_plan, first_work, refused, select, serving
 from bayesgraph.inference.weighting import WeightedSamples
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.edits import Edits
 from bayesgraph.models.evidence import (
     PLAIN,
@@ -59,7 +60,7 @@ from bayesgraph.models.evidence import (
 )
 from bayesgraph.models.findings import Finding, with_findings
 from bayesgraph.models.interventions import under
-from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, TableLike, Targets
+from bayesgraph.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.variables import (
     CountVector,
     Discrete,
@@ -69,12 +70,7 @@ from bayesgraph.variables import (
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.asking import NextQuestion, NextQuestions, Questionnaire
-    from bayesgraph.causal import CausalGraph, Effect
     from bayesgraph.cpds import CPD
-    from bayesgraph.explain import Contributions, Explanation, TopItems
-    from bayesgraph.uncertainty import CredibleIntervals, CredibleMarginals
-    from bayesgraph.what_if import Flip, NearestRows, RelevantExplanation, Tornado
 
 
 _ALL = All()
@@ -719,7 +715,7 @@ class Model(Edits, ABC):
         drawn = draws.take(size, random_generator(random_state))
         given = case.evidence(asked.variables).columns
         drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
-        return late_methods.call("frame", [v for v in asked.variables if v in drawn], drawn, frame)
+        return late_methods.to_frame([v for v in asked.variables if v in drawn], drawn, frame)
 
     def _check_rows(self, n: int, memory_limit: float | None) -> None:
         limit = default_memory_limit() if memory_limit is None else memory_limit
@@ -822,85 +818,7 @@ class Model(Edits, ABC):
         )
         return found
 
-    def credible_intervals(
-        self,
-        targets: Targets | None = None,
-        evidence: EvidenceLike = None,
-        *,
-        do: Intervention = None,
-        coverage: float = 0.9,
-        method: Literal["draws", "delta"] = "draws",
-        draws: int = 1000,
-        min_rows: float | None = None,
-        random_state: RandomState = 0,
-        memory_limit: float | None = None,
-    ) -> CredibleIntervals | CredibleMarginals:
-        """Return credible intervals of posteriors, given that the parameters are estimates.
-
-        The parameters of a model that was estimated by counting have a posterior themselves:
-        Dirichlet for each distribution of a table, normal-inverse-gamma for each linear Gaussian.
-        An answer of the model is a function of the parameters, and so has a posterior too.
-
-        Parameters
-        ----------
-        targets : name or list of names, optional
-            A list gives intervals of the joint posterior; None those of all unobserved variables.
-        evidence, do : mapping from name to value, optional
-            As in `query`; no `Belief`.
-        coverage : float
-            Posterior probability of each interval, with as much of the rest below it as above.
-        method : {"draws", "delta"}
-            * "draws": quantiles of the answers of models whose parameters are drawn.
-            * "delta": quantiles of beta distributions with the variances of the answers to first
-              order, by derivatives with respect to all tables; only for networks of tables. It also
-              says which distributions the uncertainty comes from.
-        draws : int
-        min_rows : float, optional
-            A `FewRowsWarning` names the posteriors that are known less well than a proportion from
-            so many rows; see `CredibleIntervals.rows`.
-        random_state : int or numpy Generator, default 0
-            Seed of the draws; None draws others each time.
-        memory_limit : float, optional
-            Bytes; half of the machine's memory by default.
-
-        Returns
-        -------
-        CredibleIntervals
-            A mapping from state to interval; of a continuous target, from "mean" and "sd". Without
-            targets, a `CredibleMarginals`: a mapping from name to `CredibleIntervals`.
-
-        Raises
-        ------
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        UnsupportedModelError
-            If a parameter has no posterior: of models that were made by hand, trained to predict,
-            estimated by EM, 'ml' or 'map', or read from files of other formats.
-
-        Examples
-        --------
-        >>> import bayesgraph as bg
-        >>> table = {"rain": ["no"] * 8 + ["yes"] * 2, "wet": ["no"] * 7 + ["yes"] * 3}
-        >>> net = bg.BayesianNetwork.fit([("rain", "wet")], table)
-        >>> found = net.credible_intervals("rain", {"wet": "yes"}, method="delta")
-        >>> low, high = found["yes"].low, found["yes"].high
-        >>> f"{low:.2f} to {high:.2f}, as from {found.rows:.1f} rows"
-        '0.17 to 0.91, as from 3.8 rows'
-        """
-        found: CredibleIntervals | CredibleMarginals = late_methods.call(
-            "credible_intervals",
-            self,
-            targets,
-            evidence,
-            do=do,
-            coverage=coverage,
-            method=method,
-            draws=draws,
-            min_rows=min_rows,
-            random_state=random_state,
-            memory_limit=memory_limit,
-        )
-        return found
+    credible_intervals = late_method(lambda: late_methods.credible_intervals)
 
     def plan(
         self,
@@ -1034,303 +952,25 @@ class Model(Edits, ABC):
             f"of a variable given its parents in a joint distribution.{self.instead}"
         )
 
-    def effect(
-        self,
-        treatment: Name,
-        outcome: Name,
-        given: EvidenceLike = None,
-        *,
-        treated: Any = None,
-        control: Any = None,
-        state: State | None = None,
-    ) -> Effect:
-        """Return the effect of setting a variable on another: the difference of two interventions.
-
-        Parameters
-        ----------
-        treatment : name
-            A discrete or continuous variable.
-        outcome : name
-            A continuous variable, whose means are compared, or a discrete one, of which the
-            probabilities of a state are.
-        given : mapping from name to value, optional
-            Evidence after the intervention, for the effect among such cases.
-        treated, control : state or number, optional
-            The two values of the treatment: by default the second and the first of two states, or 1
-            and 0, which is the effect of one unit if all is linear.
-        state : state, optional
-            State of a discrete outcome; by default the second of two.
-
-        Raises
-        ------
-        EvidenceError
-            If the values or the state are needed and not given, or do not fit the variable.
-        UnsupportedModelError
-            For models without interventions; see `do`.
-        """
-        found: Effect = late_methods.call(
-            "effect", self, treatment, outcome, given, treated=treated, control=control, state=state
-        )
-        return found
+    effect = late_method(lambda: late_methods.effect)
 
     # ---------------------------------------------------------------------------- what if
 
-    def flip(
-        self,
-        target: Name,
-        evidence: EvidenceLike,
-        to: State | None = None,
-        *,
-        at_least: float | None = None,
-        costs: Mapping[Name, Any] | None = None,
-        fixed: Iterable[Name] = (),
-        among: Iterable[Name] | None = None,
-        ranges: Mapping[Name, tuple[float, float]] | None = None,
-        n_values: int = 64,
-        effort: int = 50_000,
-    ) -> Flip:
-        """Return the smallest change of findings that turns the answer of the model.
+    flip = late_method(lambda: late_methods.flip)
 
-        The answer is the most probable state of the target. A flip says which findings would have
-        to be other ones for another answer, not what happens if they are changed from outside.
+    most_relevant = late_method(lambda: late_methods.most_relevant)
 
-        Parameters
-        ----------
-        target : name
-            A discrete variable.
-        evidence : mapping from name to value
-            As in `query`. Vectors of counts and soft evidence stay as they are.
-        to : state, optional
-            The answer to reach; by default any other one.
-        at_least : float, optional
-            Probability that the state `to` shall have; by default it shall be the most probable.
-        costs : mapping from name to cost, optional
-            A number is the weight of the finding, 1 by default: each finding that changes costs its
-            weight, and a number besides its weight times the share of its range that it moves. A
-            mapping from value to cost prices single values, and forbids all others.
-        fixed : list of names, optional
-            Findings that stay.
-        among : list of names, optional
-            Findings that may change, by default all; names without a finding may get one.
-        ranges : mapping from name to (low, high), optional
-            Ranges of numbers; by default those of their intervals, or the central 99 % under the
-            model.
-        n_values : int
-            Number of values that are proposed for a number without intervals. In the result it is
-            moved back as far as the answer stays turned.
-        effort : int
-            Maximum number of changes to examine.
+    nearest_rows = late_method(lambda: late_methods.nearest_rows)
 
-        Returns
-        -------
-        Flip
-            With a lower bound of the cost of any change. If the findings fall into parts whose log
-            odds add up (as in a naive Bayes), the search is exact for many findings; other models
-            are asked for all changes in the order of their cost.
-
-        Raises
-        ------
-        UnknownVariableError, UnknownStateError, EvidenceError
-            For unknown names or states, invalid evidence or costs, a number without a range, and
-            if the answer is `to` already.
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-
-        Examples
-        --------
-        >>> import bayesgraph as bg
-        >>> spam = bg.Discrete("spam", ["no", "yes"])
-        >>> free, name = bg.Discrete("free", ["no", "yes"]), bg.Discrete("name", ["no", "yes"])
-        >>> net = bg.BayesianNetwork([
-        ...     bg.TableCPD(spam, [0.75, 0.25]),
-        ...     bg.TableCPD(free, [[0.9, 0.1], [0.4, 0.6]], parents=[spam]),
-        ...     bg.TableCPD(name, [[0.2, 0.8], [0.5, 0.5]], parents=[spam]),
-        ... ])
-        >>> net.flip("spam", {"free": "yes", "name": "yes"})
-        spam: 'yes' (0.5556) becomes 'no' (0.9153) if
-          finding        change  cost
-          free     'yes' → 'no'     1
-          cost 1: proved that no change costs less
-        """
-        found: Flip = late_methods.call(
-            "flip",
-            self,
-            target,
-            evidence,
-            to,
-            at_least=at_least,
-            costs=costs,
-            fixed=fixed,
-            among=among,
-            ranges=ranges,
-            n_values=n_values,
-            effort=effort,
-        )
-        return found
-
-    def most_relevant(
-        self, targets: Targets, evidence: EvidenceLike, k: int = 1
-    ) -> list[RelevantExplanation]:
-        """Return the states of some of the targets that explain the evidence best.
-
-        The generalised Bayes factor of an explanation x is P(evidence | x) / P(evidence | not x),
-        which leaves out targets that explain nothing (Yuan, Lim and Lu 2011).
-
-        Parameters
-        ----------
-        targets : name or list of names
-            Discrete variables, of which an explanation has one or more.
-        evidence : mapping from name to value
-            As in `query`.
-        k : int
-            Maximum number of explanations. None of them has all states of a better one, or is
-            part of a better one.
-
-        Raises
-        ------
-        EvidenceError
-            For continuous targets, or no evidence.
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        MemoryLimitError
-            If there are too many explanations to compare.
-        """
-        found: list[RelevantExplanation] = late_methods.call(
-            "most_relevant", self, targets, evidence, k
-        )
-        return found
-
-    def nearest_rows(
-        self,
-        target: Name,
-        evidence: EvidenceLike,
-        table: TableLike,
-        to: State | None = None,
-        *,
-        n: int = 5,
-        costs: Mapping[Name, float] | None = None,
-        fixed: Iterable[Name] = (),
-    ) -> NearestRows:
-        """Return the rows of a table that are nearest to the findings and have another answer.
-
-        Parameters
-        ----------
-        target, evidence, to, costs, fixed
-            As in `flip`; costs are weights of findings. Rows differ in no fixed finding.
-        table : pandas, polars or pyarrow table, or mapping from name to column
-            Rows with the findings; the answer of a row is the most probable state given its values.
-        n : int
-            Maximum number of rows.
-
-        Returns
-        -------
-        NearestRows
-            Distances are sums of the costs of all differences; numbers count by the share of their
-            range in the table, and a missing value as a difference.
-
-        Raises
-        ------
-        EvidenceError
-            For a target that is not discrete, and as in `query`.
-        DataError
-            If the table has no rows, or lacks a finding.
-        """
-        found: NearestRows = late_methods.call(
-            "nearest_rows", self, target, evidence, table, to, n=n, costs=costs, fixed=fixed
-        )
-        return found
-
-    def tornado(
-        self,
-        target: Name,
-        state: State,
-        evidence: EvidenceLike = None,
-        *,
-        by: str = "parameters",
-        spread: float = 0.1,
-        n: int = 12,
-    ) -> Tornado:
-        """Return how far a posterior probability moves with single parameters or findings.
-
-        Parameters
-        ----------
-        target : name
-        state : a state of the target
-        evidence : mapping from name to value, optional
-            As in `query`.
-        by : {"parameters", "findings"}
-            * "parameters": each probability of a table, and each intercept, slope and standard
-              deviation of a Gaussian, is varied on its own; other probabilities of the same
-              distribution change in proportion. Of many entries of tables, those with the largest
-              derivatives are varied.
-            * "findings": each finding takes each of its states, or 17 numbers of its range.
-        spread : float
-            By which share a parameter is raised and lowered; means are moved by this share of the
-            standard deviation.
-        n : int
-            Maximum number of bars.
-
-        Returns
-        -------
-        Tornado
-            Its method `plot` returns a figure.
-
-        Raises
-        ------
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        UnsupportedModelError
-            For parameters of a model without tables or Gaussians of its own.
-        """
-        found: Tornado = late_methods.call(
-            "tornado", self, target, state, evidence, by=by, spread=spread, n=n
-        )
-        return found
+    tornado = late_method(lambda: late_methods.tornado)
 
     # --------------------------------------------------------------------------- the graph
 
-    def d_separated(
-        self, x: Name | set[Name], y: Name | set[Name], evidence: Collection[Name] = ()
-    ) -> bool:
-        """Tell whether two sets of variables are d-separated; see :func:`bayesgraph.d_separated`.
+    d_separated = late_method(lambda: late_methods.d_separated)
 
-        Raises
-        ------
-        UnknownVariableError
-            For an unknown name; the message suggests the nearest one.
-        GraphError
-            If the sets overlap, or the model has no directed acyclic graph.
-        """
-        return bool(late_methods.call("d_separated", self, x, y, evidence))
+    markov_blanket = late_method(lambda: late_methods.markov_blanket)
 
-    def markov_blanket(self, name: Name) -> set[Name]:
-        """Return the parents and children of a variable, and the children's other parents.
-
-        Raises
-        ------
-        UnknownVariableError
-            For an unknown name; the message suggests the nearest one.
-        GraphError
-            If the model has no directed acyclic graph.
-        """
-        found: set[Name] = late_methods.call("markov_blanket", self, name)
-        return found
-
-    def causal_graph(self, latent: Collection[Name] = ()) -> CausalGraph:
-        """Return the causal graph over the variables that are not latent.
-
-        It gives adjustment sets, instruments, estimands and implied independencies; see
-        :class:`bayesgraph.CausalGraph`.
-
-        Raises
-        ------
-        UnknownVariableError
-            For an unknown name; the message suggests the nearest one.
-        GraphError
-            If the model has no directed acyclic graph.
-        """
-        found: CausalGraph = late_methods.call("causal_graph", self, latent)
-        return found
+    causal_graph = late_method(lambda: late_methods.causal_graph)
 
     # ----------------------------------------------------------------------------------- batches
 
@@ -1386,319 +1026,35 @@ class Model(Edits, ABC):
 
     # --------------------------------------------- methods that higher layers implement
 
-    def log_likelihood(self, table: TableLike) -> Floats:
-        """Return the log likelihood (density) of each row of a table, shape (n_rows,).
+    log_likelihood = late_method(lambda: late_methods.log_likelihood)
 
-        Missing values are marginalised. Columns that are not variables of the model are ignored. It
-        is an error if the name of an ignored column almost equals that of a variable without a
-        column (`Xray` for `xray`), or if all columns are ignored. Columns named like items of a
-        vector of counts (words) form the vector.
+    query_rows = late_method(lambda: late_methods.query_rows)
 
-        Parameters
-        ----------
-        table : pandas, polars or pyarrow table, or mapping from name to column
-        """
-        found: Floats = late_methods.call("log_likelihood", self, table)
-        return found
+    contributions = late_method(lambda: late_methods.contributions)
 
-    def query_rows(self, target: Name, table: TableLike) -> Floats:
-        """Return the posterior of a discrete variable for each row of a table.
+    explanation = late_method(lambda: late_methods.explanation)
 
-        Parameters
-        ----------
-        target : name
-        table : pandas, polars or pyarrow table, or mapping from name to column
-            Any value may be missing. The target's column and columns that are not variables of the
-            model are ignored. It is an error if the name of an ignored column almost equals that of
-            a variable without a column (`Xray` for `xray`), or if all columns are ignored. Columns
-            named like items of a vector of counts (words) form the vector.
+    top_items = late_method(lambda: late_methods.top_items)
 
-        Returns
-        -------
-        ndarray, shape (n_rows, n_states)
-            Probabilities in the order of the target's states. Rows of probability zero under the
-            model get the prior, with one warning that counts them.
-        """
-        result: Floats = late_methods.call("query_rows", self, target, table)
-        return result
+    next_question = late_method(lambda: late_methods.next_question)
 
-    def contributions(
-        self,
-        target: Name,
-        evidence: EvidenceLike = None,
-        *,
-        positive: State | None = None,
-        negative: State | None = None,
-    ) -> Contributions:
-        """Return the log odds of a discrete variable as a sum of one term for each finding.
+    next_question_rows = late_method(lambda: late_methods.next_question_rows)
 
-        Parameters
-        ----------
-        target : name
-            A discrete variable.
-        evidence : mapping from name to value, optional
-            Values, not likelihoods; None and NaN mean not observed. A factor graph takes a value
-            for every variable but the target.
-        positive : state, optional
-            The state in the numerator of the odds; by default the second of two states.
-        negative : state, optional
-            The state in the denominator; by default all other states together. The terms then
-            depend on the order of the findings, because each finding changes the relative
-            probabilities of the other states.
+    questionnaire = late_method(lambda: late_methods.questionnaire)
 
-        Returns
-        -------
-        Contributions
-            A mapping from finding to its term, in nats; for a factor graph, from factor (raised to
-            its exponent) to its term.
+    save = late_method(lambda: late_methods.save)
 
-        Raises
-        ------
-        UnknownVariableError, UnknownStateError, EvidenceError, DataError
-            For unknown names or states, or invalid evidence; the message says what is near it.
-        ImpossibleEvidenceError
-            If the evidence has probability zero under both numerator and denominator.
-        UnsupportedModelError
-            For an average of posteriors, which has no joint distribution.
-        """
-        found: Contributions = late_methods.call(
-            "contributions", self, target, evidence, positive=positive, negative=negative
-        )
-        return found
+    to_dot = late_method(lambda: late_methods.to_dot)
 
-    def explanation(
-        self,
-        target: Name,
-        evidence: EvidenceLike = None,
-        *,
-        finding: Name | None = None,
-        state: State | None = None,
-    ) -> Explanation:
-        """Return why a posterior is as it is, in sentences that can be read aloud.
+    to_graphviz = late_method(lambda: late_methods.to_graphviz)
 
-        A sentence on each finding says how strongly it speaks for or against the state, what would
-        be believed without it, and along which path of the network it reaches the target, or which
-        other findings leave it nothing to say.
+    render = late_method(lambda: late_methods.render)
 
-        Parameters
-        ----------
-        target : name
-            A discrete or continuous variable.
-        evidence : mapping from name to value, optional
-            As in `query`.
-        finding : name, optional
-            The one variable to tell about: a finding, or a variable that is not observed, for whose
-            values the sentence says what would be believed.
-        state : state, optional
-            The state of a discrete target; by default the most probable one.
+    to_html = late_method(lambda: late_methods.to_html)
 
-        Returns
-        -------
-        Explanation
-            It prints as text; `bearings` has the numbers.
+    to_pgmpy = late_method(lambda: late_methods.to_pgmpy)
 
-        Raises
-        ------
-        UnknownVariableError, UnknownStateError, EvidenceError
-            For unknown names or states, or invalid evidence.
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        """
-        found: Explanation = late_methods.call(
-            "explanation", self, target, evidence, finding=finding, state=state
-        )
-        return found
-
-    def top_items(self, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
-        """Return the items whose single occurrence raises the log odds of each class most.
-
-        The log odds compare a class with all others together. For a naive Bayes the change is the
-        log of P(item | class) / P(item | not class), the weight of evidence of Good (1950).
-
-        Parameters
-        ----------
-        target : name
-            The class variable, which is the only parent of the vector.
-        n : int
-            Number of items for each class.
-        feature : name, optional
-            Name of the vector of counts, if there are several.
-
-        Raises
-        ------
-        DataError
-            For `n` below 1, or several vectors and no `feature`.
-        UnsupportedModelError
-            If there is no vector of counts whose only parent is the class.
-        """
-        found: TopItems = late_methods.call("top_items", self, target, n, feature=feature)
-        return found
-
-    def next_question(
-        self,
-        target: Name,
-        evidence: EvidenceLike = None,
-        *,
-        costs: Mapping[Name, float] | None = None,
-        among: Iterable[Name] | None = None,
-        by: str | None = None,
-        losses: Any = None,
-        abstain: float | None = None,
-        least: float | None = None,
-        ahead: int = 1,
-    ) -> NextQuestion:
-        """Return the variables to ask for next, ranked by what their answers are worth.
-
-        Information is the expected relative entropy of the posterior after the answer and the one
-        before, the mutual information in a joint distribution; gain is the expected gain of the
-        decision about the target. See :mod:`bayesgraph.asking.worth`.
-
-        Parameters
-        ----------
-        target : name
-            A discrete variable.
-        evidence : mapping from name to value, optional
-            As in `query`.
-        costs : mapping from name to price, optional
-            Prices of the variables that may be asked for; what is worth most per price comes first.
-            Without prices each costs 1.
-        among : iterable of names, optional
-            The variables that may be asked for: by default those that have a price, or all.
-            Variables that are observed are left out.
-        by : {"information", "accuracy", "utility"}, optional
-            What ranks: the information in nats, the gain of accuracy, or what is saved of `losses`.
-            By default the last if there are losses or a price of abstaining, else the first.
-        losses : array_like or mapping, optional
-            Costs of decisions, as the argument `costs` of the classifiers' method `decide`.
-        abstain : float, optional
-            Cost of abstaining, as for `decide`.
-        least : float, optional
-            Worth per price above which a question is worth asking: by default 1 if losses and
-            prices are given, which are then in one unit, else 0.
-        ahead : {1, 2}
-            With 2, the worth of a question includes the best second question after each answer,
-            which takes a ranking for each; nine quantiles stand for the answers of a number.
-
-        Returns
-        -------
-        NextQuestion
-            A mapping from name to its worth, best first, with the attribute `best`.
-
-        Raises
-        ------
-        UnknownVariableError, UnknownStateError, EvidenceError, DataError
-            For unknown names or states, or invalid arguments.
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        UnsupportedModelError
-            If a variable that is named has no answers to try; others are listed in `refused`.
-        """
-        found: NextQuestion = late_methods.call(
-            "next_question",
-            self,
-            target,
-            evidence,
-            costs=costs,
-            among=among,
-            by=by,
-            losses=losses,
-            abstain=abstain,
-            least=least,
-            ahead=ahead,
-        )
-        return found
-
-    def next_question_rows(self, target: Name, table: TableLike, **options: Any) -> NextQuestions:
-        """Return the variables to ask for next, for each row of a table.
-
-        Parameters
-        ----------
-        target : name
-            A discrete variable; its column is ignored.
-        table : pandas, polars or pyarrow table, or mapping from name to column
-            As for `query_rows`. What is missing in a row may be asked for.
-        **options
-            ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
-            `next_question`.
-        """
-        found: NextQuestions = late_methods.call(
-            "next_question_rows", self, target, table, **options
-        )
-        return found
-
-    def questionnaire(
-        self,
-        target: Name,
-        evidence: EvidenceLike = None,
-        *,
-        threshold: float | None = None,
-        budget: float | None = None,
-        ahead: int = 1,
-        **options: Any,
-    ) -> Questionnaire:
-        """Return a session of questions about a target, which ends when enough is known.
-
-        ``session.question`` is the next question, None at the end, and ``session.answered(value)``
-        the session after the answer. ``session.run(ask)`` asks a function to the end.
-
-        Parameters
-        ----------
-        target, evidence, ahead
-            As for `next_question`.
-        threshold : float, optional
-            The session ends when a state of the target has this probability.
-        budget : float, optional
-            Maximum sum of the prices of all questions; of their number if there are no prices.
-        **options
-            ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
-            `next_question`. The session ends when no question is worth its price.
-        """
-        found: Questionnaire = late_methods.call(
-            "questionnaire",
-            self,
-            target,
-            evidence,
-            threshold=threshold,
-            budget=budget,
-            ahead=ahead,
-            **options,
-        )
-        return found
-
-    def save(self, /, path: PathLike, **options: Any) -> None:
-        """Save to a file in the format given by the suffix; see :func:`bayesgraph.io.save`.
-
-        The native format, ``.bayesgraph``, keeps every name, state and number exactly.
-        """
-        late_methods.call("save", self, path, **options)
-
-    def to_dot(self, /, **options: Any) -> str:
-        """Return the graph in Graphviz' DOT language; see :func:`bayesgraph.io.dot.to_dot`."""
-        return str(late_methods.call("to_dot", self, **options))
-
-    def to_graphviz(self, /, **options: Any) -> Any:
-        """Return the graph as a ``graphviz.Source``; options as for `to_dot`."""
-        return late_methods.call("to_graphviz", self, **options)
-
-    def render(self, /, path: PathLike, **options: Any) -> None:
-        """Draw the graph to an SVG, PNG or PDF file; options as for `to_dot`."""
-        late_methods.call("render", self, path, **options)
-
-    def to_html(self, path: PathLike | None = None, **options: Any) -> str:
-        """Return the model as one offline page that answers questions exactly, and write it.
-
-        Options are `evidence`, `target`, `title`, `view`, `limit` and others; see
-        :func:`bayesgraph.explorer.page.to_html`.
-        """
-        return str(late_methods.call("to_html", self, path, **options))
-
-    def to_pgmpy(self) -> Any:
-        """Return the model as a pgmpy object with the same names, states and parameters."""
-        return late_methods.call("to_pgmpy", self)
-
-    def _repr_svg_(self) -> str | None:
-        result: str | None = late_methods.call("to_svg", self)
-        return result
+    _repr_svg_ = late_method(lambda: late_methods.to_svg)
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
 from bayesgraph.inference.contract import Joint, Pattern, Question, Work
 from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.solver import first_work
+from bayesgraph.late_binding import LateFunction
 from bayesgraph.models import editing
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
 from bayesgraph.models.evidence import evidence_factors, impossible, partial_columns
@@ -37,16 +38,13 @@ from bayesgraph.models.interventions import (
     without_distributions,
 )
 from bayesgraph.models.model import Model
-from bayesgraph.typing import EvidenceLike, RandomState, TableLike
+from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from bayesgraph.learning import EMHistory, Structure
-    from bayesgraph.learning.smoothing import SmoothingLike
-
-Graph: TypeAlias = "Iterable[tuple[Name, Name]] | nx.DiGraph[Any] | Structure | BayesianNetwork"
+    from bayesgraph.learning import EMHistory
 
 
 class BayesianNetwork(Model):
@@ -143,7 +141,7 @@ class BayesianNetwork(Model):
         order = parents_first(self._above)
         if order is None:
             # There is a cycle: building the graph raises the error that names it.
-            order = list(late_methods.call("topological_order", self.graph))
+            order = list(late_methods.topological_order(self.graph))
         return order
 
     @cached_property
@@ -151,8 +149,7 @@ class BayesianNetwork(Model):
         """The directed acyclic graph, whose nodes are names; arcs have a `score` if known."""
         arcs = [arc for cpd in self.blocks for arc in cpd.arcs()]
         scores = self.__dict__.get("arc_scores", {})
-        found: nx.DiGraph = late_methods.call("scored_dag", self._by_name, arcs, scores)
-        return found
+        return late_methods.scored_dag(self._by_name, arcs, scores)
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
         if len(order) != len(self.variables) or set(order) != set(self.variables):
@@ -218,178 +215,9 @@ class BayesianNetwork(Model):
                     "states and their order must agree."
                 )
 
-    @classmethod
-    def fit(
-        cls,
-        arcs: Graph,
-        table: TableLike,
-        *,
-        variables: Iterable[Variable] = (),
-        categorical: Iterable[Name] | Literal["all"] | None = None,
-        smoothing: SmoothingLike = "dirichlet",
-        sample_weight: ArrayLike | None = None,
-        missing: Literal["available", "em"] | None = None,
-        hidden: Iterable[Discrete] = (),
-        restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        random_state: RandomState = 0,
-    ) -> BayesianNetwork:
-        """Estimate the parameters of a given graph from a table.
+    fit = LateFunction(lambda: late_methods.fit_network)
 
-        Parameters
-        ----------
-        arcs : iterable of (parent, child) pairs, a networkx.DiGraph, a Structure or a network
-            The graph. With pairs, every column of the table that is in no arc becomes a node
-            without arcs; the other types list their nodes. A Structure and a network also define
-            the variables, with states that the table may lack.
-        table : pandas, polars or pyarrow table, mapping from name to column, or dataset
-            Missing values: see `missing`. A dataset, such as a folder of Parquet files, is read in
-            passes, once in each iteration of EM; see :func:`bayesgraph.open_dataset`.
-        variables : iterable of Variable, optional
-            Variables of columns that may not contain all states, with the states in order. A value
-            that is not a state raises an error.
-        categorical : list of column names or "all", optional
-            Numeric columns to treat as discrete.
-        smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing
-            Smoothing of tables and Gaussians; a number is the Dirichlet pseudo-count for each entry
-            of a table. ``Smoothing(estimation="ml")`` is maximum likelihood.
-        sample_weight : array_like, shape (n_rows,), or name of a column of a dataset, optional
-        missing : {"available", "em"}, optional
-            * "available": each CPD is estimated from the rows in which child and parents are
-              observed. The default.
-            * "em": each iteration of expectation maximisation (Dempster, Laird, Rubin 1977)
-              completes every row by its posterior. EM uses all observed values, and is valid if
-              values are missing at random (whether a value is missing depends on observed values
-              alone). A continuous variable may be missing only in rows in which none of its
-              descendants is observed. ``network.history`` has the course of EM.
-        hidden : iterable of Discrete, optional
-            Variables of the graph that the table lacks; they need "em", which is then the default.
-        restarts : int
-            Number of starts of EM; the best result is returned. With hidden variables the starts
-            may end in different local maxima, with permuted states.
-        max_iter : int
-            Maximum number of iterations of each start; a NotConvergedWarning says if it is reached.
-        tol : float
-            EM stops when an iteration gains less than this, in nats per row.
-        random_state : int or numpy Generator, default 0
-            Seed of the starts; None draws different starts each time.
-
-        Examples
-        --------
-        One of two coins, not recorded which, was thrown twice in each row:
-
-        >>> import bayesgraph as bg
-        >>> table = {"a": list("hhhhhtttttht"), "b": list("hhhhhttttthh")}
-        >>> coin = bg.Discrete("coin", ["one", "other"])
-        >>> net = BayesianNetwork.fit(
-        ...     [("coin", "a"), ("coin", "b")], table, hidden=[coin], restarts=3, random_state=0
-        ... )
-        >>> net.history.converged
-        True
-        """
-        network: BayesianNetwork = late_methods.call(
-            "fit_network",
-            arcs,
-            table,
-            variables=variables,
-            categorical=categorical,
-            smoothing=smoothing,
-            sample_weight=sample_weight,
-            missing=missing,
-            hidden=hidden,
-            restarts=restarts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-        )
-        return network
-
-    @classmethod
-    def learn(
-        cls,
-        table: TableLike,
-        *,
-        method: str | Callable[..., Structure] = "hill_climb",
-        required: Iterable[tuple[Name, Name]] | None = None,
-        forbidden: Iterable[tuple[Name, Name]] | None = None,
-        tiers: Iterable[Any] | None = None,
-        max_parents: int | None = None,
-        missing: Literal["available", "em"] | None = None,
-        variables: Iterable[Variable] = (),
-        categorical: Iterable[Name] | Literal["all"] | None = None,
-        smoothing: SmoothingLike = "dirichlet",
-        sample_weight: ArrayLike | None = None,
-        **options: Any,
-    ) -> BayesianNetwork:
-        """Learn a graph over all columns of a table, and its parameters; there is no class.
-
-        Columns of text, categories and booleans are discrete, numbers continuous. Discrete
-        variables have no continuous parents. The same table gives the same network.
-
-        Parameters
-        ----------
-        table : pandas, polars or pyarrow table, mapping from name to column, or dataset
-            A dataset, such as a folder of Parquet files, is read in passes: one or two for each
-            change of the graph; see :func:`bayesgraph.open_dataset`.
-        method : {"hill_climb", "tabu", "pc", "chow_liu"} or callable, default "hill_climb"
-            * "hill_climb": change the arc that raises the score most, until none does; options
-              `score` ("bic", "aic", "bdeu", "likelihood") and `ess`, see
-              :func:`bayesgraph.unrestricted`;
-            * "tabu": the same, and past local maxima; also `length` and `patience`, see
-              :func:`bayesgraph.tabu`;
-            * "pc": tests of conditional independence; options `alpha` and `max_given`, see
-              :func:`bayesgraph.pc`;
-            * "chow_liu": the tree of the highest likelihood; option `root`, see
-              :func:`bayesgraph.chow_liu`;
-            * a function from a count source and a Smoothing to a Structure.
-        required, forbidden : iterable of (parent, child), optional
-            Arcs; "chow_liu" ignores their directions.
-        tiers : iterable of names or lists of names, optional
-            Tiers in order of time: no arc leads from a tier to an earlier one. Not for "chow_liu".
-        max_parents : int, optional
-            Maximum number of parents of a variable; by default only the score limits them. Not for
-            "pc" and "chow_liu".
-        missing : {"available", "em"}, optional
-            How parameters are estimated, as in `fit`. The structure always takes, for each score or
-            test, the rows in which its variables are observed.
-        variables, categorical, smoothing, sample_weight
-            As in `fit`.
-        **options
-            Of the method.
-
-        Returns
-        -------
-        BayesianNetwork
-            Its `arc_scores` are those of the method, in nats per row.
-
-        Raises
-        ------
-        DataError
-            For an unknown method, or an option that the method does not take.
-        GraphError, UnknownVariableError
-            If arcs or tiers contradict each other, or name a variable that is no column.
-
-        Examples
-        --------
-        >>> rows = {"rain": list("nnnnyyyy") * 10, "wet": list("nnnyyyyy") * 10}
-        >>> rows["coin"] = list("ht" * 20 + "th" * 20)
-        >>> BayesianNetwork.learn(rows, tiers=["rain", "wet"])
-        BayesianNetwork with 3 variables, 1 arcs and 4 parameters
-        """
-        rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
-        network: BayesianNetwork = late_methods.call(
-            "learn_network",
-            table,
-            method,
-            missing=missing,
-            variables=variables,
-            categorical=categorical,
-            smoothing=smoothing,
-            sample_weight=sample_weight,
-            options={**rules, "max_parents": max_parents, **options},
-        )
-        return network
+    learn = LateFunction(lambda: late_methods.learn_network)
 
     def __getitem__(self, name: Name) -> CPD:
         """Return the CPD of a variable.

@@ -22,6 +22,7 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import encode_column
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.model import Model
 from bayesgraph.profiles.sources import Source, model_of, signs
 from bayesgraph.statistics.complete_rows import complete_rows
@@ -88,9 +89,7 @@ class Axes(Displayed):
         values = [encode_column(Continuous(n), columns[n], unseen="missing") for n in self.names]
         return np.asarray((np.column_stack(values) - self.mean) @ self.directions)
 
-    def plot(self, table: TableLike | None = None, **options: Any) -> Any:
-        """Return a map of the variables, classes and rows; see `bayesgraph.plots.axes_figure`."""
-        return late_methods.call("axes_figure", self, table, **options)
+    plot = late_method(lambda: late_methods.axes_figure)
 
     def _display(self) -> DisplayTable:
         k = min(_MAX_AXES, len(self.variances))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bayesgraph.models.evidence import Belief, as_mapping, impossible, read_targ
 from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.uncertainty.delta import delta_spread
 from bayesgraph.uncertainty.draws import answers, numbers_of, table_answers
 from bayesgraph.uncertainty.parameters import check_parameters
@@ -26,18 +27,69 @@ METHODS = ("draws", "delta")
 
 def credible_intervals(
     model: Model,
-    targets: Any,
-    evidence: Any,
+    targets: Targets | None = None,
+    evidence: EvidenceLike = None,
     *,
-    do: Any,
-    coverage: float,
-    method: str,
-    draws: int,
-    min_rows: float | None,
-    random_state: Any,
-    memory_limit: float | None,
+    do: Intervention = None,
+    coverage: float = 0.9,
+    method: Literal["draws", "delta"] = "draws",
+    draws: int = 1000,
+    min_rows: float | None = None,
+    random_state: RandomState = 0,
+    memory_limit: float | None = None,
 ) -> CredibleIntervals | CredibleMarginals:
-    """Return credible intervals of posteriors; see `Model.credible_intervals`."""
+    """Return credible intervals of posteriors, given that the parameters are estimates.
+
+    The parameters of a model that was estimated by counting have a posterior themselves:
+    Dirichlet for each distribution of a table, normal-inverse-gamma for each linear Gaussian.
+    An answer of the model is a function of the parameters, and so has a posterior too.
+
+    Parameters
+    ----------
+    targets : name or list of names, optional
+        A list gives intervals of the joint posterior; None those of all unobserved variables.
+    evidence, do : mapping from name to value, optional
+        As in `query`; no `Belief`.
+    coverage : float
+        Posterior probability of each interval, with as much of the rest below it as above.
+    method : {"draws", "delta"}
+        * "draws": quantiles of the answers of models whose parameters are drawn.
+        * "delta": quantiles of beta distributions with the variances of the answers to first
+          order, by derivatives with respect to all tables; only for networks of tables. It also
+          says which distributions the uncertainty comes from.
+    draws : int
+    min_rows : float, optional
+        A `FewRowsWarning` names the posteriors that are known less well than a proportion from
+        so many rows; see `CredibleIntervals.rows`.
+    random_state : int or numpy Generator, default 0
+        Seed of the draws; None draws others each time.
+    memory_limit : float, optional
+        Bytes; half of the machine's memory by default.
+
+    Returns
+    -------
+    CredibleIntervals
+        A mapping from state to interval; of a continuous target, from "mean" and "sd". Without
+        targets, a `CredibleMarginals`: a mapping from name to `CredibleIntervals`.
+
+    Raises
+    ------
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    UnsupportedModelError
+        If a parameter has no posterior: of models that were made by hand, trained to predict,
+        estimated by EM, 'ml' or 'map', or read from files of other formats.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> table = {"rain": ["no"] * 8 + ["yes"] * 2, "wet": ["no"] * 7 + ["yes"] * 3}
+    >>> net = bg.BayesianNetwork.fit([("rain", "wet")], table)
+    >>> found = net.credible_intervals("rain", {"wet": "yes"}, method="delta")
+    >>> low, high = found["yes"].low, found["yes"].high
+    >>> f"{low:.2f} to {high:.2f}, as from {found.rows:.1f} rows"
+    '0.17 to 0.91, as from 3.8 rows'
+    """
     check_coverage(coverage)
     if method not in METHODS:
         raise DataError(f"method= is one of {quoted(METHODS)}; got {method!r}.")

@@ -129,7 +129,7 @@ class Flip(Displayed):
 def flip(
     model: Model,
     target: Name,
-    evidence: EvidenceLike,
+    evidence: EvidenceLike = None,
     to: State | None = None,
     *,
     at_least: float | None = None,
@@ -140,7 +140,69 @@ def flip(
     n_values: int = 64,
     effort: int = 50_000,
 ) -> Flip:
-    """Return the smallest change of findings that turns an answer; see `Model.flip`."""
+    """Return the smallest change of findings that turns the answer of the model.
+
+    The answer is the most probable state of the target. A flip says which findings would have
+    to be other ones for another answer, not what happens if they are changed from outside.
+
+    Parameters
+    ----------
+    target : name
+        A discrete variable.
+    evidence : mapping from name to value, optional
+        As in `query`. Vectors of counts and soft evidence stay as they are.
+    to : state, optional
+        The answer to reach; by default any other one.
+    at_least : float, optional
+        Probability that the state `to` shall have; by default it shall be the most probable.
+    costs : mapping from name to cost, optional
+        A number is the weight of the finding, 1 by default: each finding that changes costs its
+        weight, and a number besides its weight times the share of its range that it moves. A
+        mapping from value to cost prices single values, and forbids all others.
+    fixed : list of names, optional
+        Findings that stay.
+    among : list of names, optional
+        Findings that may change, by default all; names without a finding may get one.
+    ranges : mapping from name to (low, high), optional
+        Ranges of numbers; by default those of their intervals, or the central 99 % under the
+        model.
+    n_values : int
+        Number of values that are proposed for a number without intervals. In the result it is
+        moved back as far as the answer stays turned.
+    effort : int
+        Maximum number of changes to examine.
+
+    Returns
+    -------
+    Flip
+        With a lower bound of the cost of any change. If the findings fall into parts whose log
+        odds add up (as in a naive Bayes), the search is exact for many findings; other models
+        are asked for all changes in the order of their cost.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError
+        For unknown names or states, invalid evidence or costs, a number without a range, and
+        if the answer is `to` already.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> spam = bg.Discrete("spam", ["no", "yes"])
+    >>> free, name = bg.Discrete("free", ["no", "yes"]), bg.Discrete("name", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(spam, [0.75, 0.25]),
+    ...     bg.TableCPD(free, [[0.9, 0.1], [0.4, 0.6]], parents=[spam]),
+    ...     bg.TableCPD(name, [[0.2, 0.8], [0.5, 0.5]], parents=[spam]),
+    ... ])
+    >>> net.flip("spam", {"free": "yes", "name": "yes"})
+    spam: 'yes' (0.5556) becomes 'no' (0.9153) if
+      finding        change  cost
+      free     'yes' → 'no'     1
+      cost 1: proved that no change costs less
+    """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"A flip is one of a discrete answer; {target!r} is not discrete.")

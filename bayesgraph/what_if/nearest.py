@@ -87,18 +87,43 @@ class NearestRows(Displayed, Sequence[NearRow]):
 def nearest_rows(
     model: Model,
     target: Name,
-    evidence: EvidenceLike,
-    table: TableLike,
+    evidence: EvidenceLike = None,
+    table: TableLike | None = None,
     to: State | None = None,
     *,
     n: int = 5,
     costs: Mapping[Name, float] | None = None,
     fixed: Iterable[Name] = (),
 ) -> NearestRows:
-    """Return the nearest rows with another answer; see `Model.nearest_rows`."""
+    """Return the rows of a table that are nearest to the findings and have another answer.
+
+    Parameters
+    ----------
+    target, evidence, to, costs, fixed
+        As in `flip`; costs are weights of findings. Rows differ in no fixed finding.
+    table : pandas, polars or pyarrow table, or mapping from name to column
+        Rows with the findings; the answer of a row is the most probable state given its values.
+    n : int
+        Maximum number of rows.
+
+    Returns
+    -------
+    NearestRows
+        Distances are sums of the costs of all differences; numbers count by the share of their
+        range in the table, and a missing value as a difference.
+
+    Raises
+    ------
+    EvidenceError
+        For a target that is not discrete, and as in `query`.
+    DataError
+        If there is no table, or it has no rows, or lacks a finding.
+    """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"The answer is a state; {target!r} is not discrete.")
+    if table is None:
+        raise DataError("table= is needed: the rows among which to look.")
     n = whole_number("n", "rows", n, 1)
     rules = Rules.of(model, costs, fixed, None, None, 2)
     findings = dict(model.encode(evidence).columns)

@@ -61,7 +61,30 @@ class RelevantExplanation(Displayed):
 def most_relevant(
     model: Model, targets: Targets, evidence: EvidenceLike, k: int = 1
 ) -> list[RelevantExplanation]:
-    """Return the explanations of the highest Bayes factors; see `Model.most_relevant`."""
+    """Return the states of some of the targets that explain the evidence best.
+
+    The generalised Bayes factor of an explanation x is P(evidence | x) / P(evidence | not x),
+    which leaves out targets that explain nothing (Yuan, Lim and Lu 2011).
+
+    Parameters
+    ----------
+    targets : name or list of names
+        Discrete variables, of which an explanation has one or more.
+    evidence : mapping from name to value
+        As in `query`.
+    k : int
+        Maximum number of explanations. None of them has all states of a better one, or is
+        part of a better one.
+
+    Raises
+    ------
+    EvidenceError
+        For continuous targets, or no evidence.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    MemoryLimitError
+        If there are too many explanations to compare.
+    """
     k = whole_number("k", "explanations", k, 1)
     if not as_mapping(evidence):
         raise EvidenceError("An explanation explains evidence; none was given.")

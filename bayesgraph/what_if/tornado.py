@@ -23,6 +23,7 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.cpds.description import texts
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.evidence import as_mapping
 from bayesgraph.models.mixture import Ensemble, NetworkMixture
@@ -96,9 +97,7 @@ class Tornado(Displayed):
     n_varied: int
     remark: str = ""
 
-    def plot(self, **options: Any) -> Any:
-        """Return a figure; see :func:`bayesgraph.plots.tornado_figure`."""
-        return late_methods.call("tornado_figure", self, **options)
+    plot = late_method(lambda: late_methods.tornado_figure)
 
     def _display(self) -> DisplayTable:
         widest = max((bar.width for bar in self.bars), default=0.0) or 1.0
@@ -123,14 +122,46 @@ def _shown(value: Any) -> str:
 def tornado(
     model: Model,
     target: Name,
-    state: State,
+    state: State | None = None,
     evidence: EvidenceLike = None,
     *,
     by: str = "parameters",
     spread: float = 0.1,
     n: int = 12,
 ) -> Tornado:
-    """Return how far a posterior moves with single parameters or findings; see `Model.tornado`."""
+    """Return how far a posterior probability moves with single parameters or findings.
+
+    Parameters
+    ----------
+    target : name
+    state : a state of the target, optional
+        By default the most probable one.
+    evidence : mapping from name to value, optional
+        As in `query`.
+    by : {"parameters", "findings"}
+        * "parameters": each probability of a table, and each intercept, slope and standard
+          deviation of a Gaussian, is varied on its own; other probabilities of the same
+          distribution change in proportion. Of many entries of tables, those with the largest
+          derivatives are varied.
+        * "findings": each finding takes each of its states, or 17 numbers of its range.
+    spread : float
+        By which share a parameter is raised and lowered; means are moved by this share of the
+        standard deviation.
+    n : int
+        Maximum number of bars.
+
+    Returns
+    -------
+    Tornado
+        Its method `plot` returns a figure.
+
+    Raises
+    ------
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    UnsupportedModelError
+        For parameters of a model without tables or Gaussians of its own.
+    """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"A tornado is one of a probability; {target!r} is not discrete.")
@@ -139,16 +170,16 @@ def tornado(
     if not 0 < spread < 1:
         raise DataError(f"spread is a share between 0 and 1; got {spread!r}.")
     n = whole_number("n", "bars", n, 1)
-    code = variable.index(state)
-    state = variable.states[code]
-    now = float(model.query(target, evidence).probabilities[code])
+    posterior = model.query(target, evidence)
+    code = variable.index(posterior.argmax if state is None else state)
+    now = float(posterior.probabilities[code])
     remark = ""
     if by == "findings":
         bars = _by_findings(model, variable, code, evidence, now)
     else:
         bars, remark = _by_parameters(model, variable, code, evidence, spread, n)
     bars.sort(key=lambda bar: -bar.width)
-    return Tornado(target, state, now, tuple(bars[:n]), by, len(bars), remark)
+    return Tornado(target, variable.states[code], now, tuple(bars[:n]), by, len(bars), remark)
 
 
 # --------------------------------------------------------------------------------- findings

@@ -28,6 +28,13 @@ def browser():
         started.close()
 
 
+# The front end is unpacked after the page has loaded.
+_ASK = """async ([verb, given]) => {
+  while (!globalThis.bayesgraph) await new Promise((go) => setTimeout(go, 5));
+  return (await bayesgraph).backend[verb](...given);
+}"""
+
+
 class Page:
     """A model opened from its file; questions are asked of the backend in the page."""
 
@@ -36,8 +43,7 @@ class Page:
 
     def ask(self, verb, *arguments):
         """Return the answer of the backend to a question."""
-        code = "async ([verb, given]) => (await bayesgraph).backend[verb](...given)"
-        return self.tab.evaluate(code, [verb, list(arguments)])
+        return self.tab.evaluate(_ASK, [verb, list(arguments)])
 
 
 @pytest.fixture

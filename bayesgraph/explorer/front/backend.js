@@ -1,6 +1,7 @@
 // The one door to inference: what the views ask, and a worker carries.
 
 import { Engine, startKernel } from "./engine.js";
+import { MixedBackend } from "./mixed_backend.js";
 import { conflict, information, slopes } from "./questions.js";
 
 /**
@@ -16,8 +17,10 @@ import { conflict, information, slopes } from "./questions.js";
  * @param {{wasm?: boolean, kernel?: Uint8Array}} options `kernel` is the WebAssembly module
  */
 export async function createBackend(snapshot, numbers, { wasm = true, kernel = null } = {}) {
-  const started = wasm && kernel?.length ? startKernel(kernel) : null;
-  return new TableBackend(snapshot, new Engine(snapshot.engine, numbers, started));
+  const start = () => (wasm && kernel?.length ? startKernel(kernel) : null);
+  if (snapshot.locals || snapshot.members || snapshot.weighted) return new MixedBackend(snapshot, numbers, start);
+
+  return new TableBackend(snapshot, new Engine(snapshot.engine, numbers, start()));
 }
 
 /** Answers questions about networks and factor graphs of tables. */

@@ -1,0 +1,85 @@
+"""The columns of a table that a command learns from or predicts for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bayesgraph as bg
+from bayesgraph.cli.reading import Reading, is_many
+from bayesgraph.errors import DataError, quoted, unknown_variable
+from bayesgraph.variables import has_text_states
+
+if TYPE_CHECKING:
+    from bayesgraph import Dataset
+    from bayesgraph.classifiers.graph_classifier import GraphClassifier
+
+
+def features_and_labels(
+    table: Any, target: str, drop: Sequence[str] | None, data: Path
+) -> tuple[Any, Any]:
+    """Return the table of the features, and that of the classes."""
+    left_out = [target, *(drop or ())]
+    features = _others(table, left_out, data)
+    if not features:
+        raise DataError(f"{data} has no column besides {quoted(left_out)} to learn from.")
+    return table.select(features), table.select([target])
+
+
+def _others(table: Any, left_out: Sequence[str], data: Path) -> list[str]:
+    """Return the names of the columns that are not left out, all of which must be there."""
+    names: list[str] = table.column_names
+    for name in left_out:
+        if name not in names:
+            raise unknown_variable(name, names, where=str(data))
+    return [name for name in names if name not in left_out]
+
+
+def used_columns(dataset: Dataset, data: Path, target: str, drop: Sequence[str]) -> Dataset:
+    """Return a dataset without the columns to drop."""
+    dataset.checked([target], "--target")
+    dataset.checked(list(dict.fromkeys(drop)), "--drop")
+    used = [name for name in dataset.names if name not in drop]
+    if not set(used) - {target}:
+        raise DataError(f"{data} has no column besides {quoted([target, *drop])} to learn from.")
+    return bg.open_dataset(dataset, columns=used)
+
+
+def all_columns(
+    data: Path, reading: Reading, drop: Sequence[str], progress: Any
+) -> tuple[Any, list[str]]:
+    """Return a table or a dataset without the columns to drop, and the names of the others."""
+    if is_many(data):
+        dataset = reading.dataset(data, progress)
+        dataset.checked(list(dict.fromkeys(drop)), "--drop")
+        names = [name for name in dataset.names if name not in drop]
+        return bg.open_dataset(dataset, columns=names), names
+    table = reading.table(data)
+    names = _others(table, drop, data)
+    return table.select(names), names
+
+
+def known_table(
+    classifier: GraphClassifier, data: Path, reading: Reading, *, labelled: bool = False
+) -> Any:
+    """Read a table from a file and return the columns of a classifier's features.
+
+    If `labelled` is true, the column of the classes follows as the last one.
+    """
+    variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
+    # A code such as 0012 stays text if it was text when the model was fitted.
+    table = reading.table(data, [str(v.name) for v in variables if has_text_states(v)])
+    names = [str(name) for name in classifier.layout_.columns]
+    target = str(classifier.target_.name)
+    if labelled and target not in table.column_names:
+        raise DataError(f"{data} lacks the column {target!r} with the classes to learn from.")
+    if getattr(classifier, "is_open", False):
+        return table.select([n for n in table.column_names if n != target] + [target] * labelled)
+    lacking = [name for name in names if name not in table.column_names]
+    if lacking:
+        raise DataError(
+            f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
+            "column stands for a feature that is not observed; dates are read by --dates.)"
+        )
+    return table.select([*names, target] if labelled else names)

@@ -1,0 +1,83 @@
+"""Commands on files of models: show, render and convert; and warm-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import bayesgraph as bg
+from bayesgraph import cli
+from bayesgraph.cli.evidence import evidence_of
+from bayesgraph.cli.loaded import is_classifier, network_of
+from bayesgraph.cli.options import Evidence, ModelFile, output_option
+from bayesgraph.cli.output import PICTURES, check_output
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example: bayesgraph show iris.bayesgraph")
+def show(model: ModelFile) -> None:
+    """Print the variables of a model, their parents, and the arcs with their scores."""
+    loaded = bg.io.load_saved(model)
+    network = network_of(loaded)
+    typer.echo(repr(network))
+    if is_classifier(loaded):
+        # Only the estimator itself knows a text that its file does not have.
+        text = getattr(loaded, "text", None) or repr(bg.load(model))
+        typer.echo(f"{text}, class {loaded.target_.name!r}")
+    cli.printing.show(cli.printing.variables_table(network))
+    if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
+        cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
+
+
+@app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")
+def render(
+    model: ModelFile,
+    output: Annotated[Path, output_option("An .svg, .png, .pdf or .dot file.")],
+    evidence: Evidence = None,
+    beliefs: Annotated[bool, typer.Option(help="Draw the posterior in each node.")] = False,
+    tables: Annotated[bool, typer.Option(help="Draw the probability tables.")] = False,
+) -> None:
+    """Draw the graph of a model."""
+    check_output(output, PICTURES)
+    loaded = bg.io.load_saved(model)
+    network = network_of(loaded)
+    options: dict[str, Any] = {
+        "evidence": evidence_of(network, evidence) or None,
+        "beliefs": beliefs,
+        "tables": tables,
+    }
+    if is_classifier(loaded):
+        options["target"] = loaded.target_.name
+    network.render(output, **options)
+    typer.echo(f"Drawn to {output}")
+
+
+@app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.bayesgraph")
+def convert(
+    source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
+    destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+) -> None:
+    """Convert a model from one format to another, or to a picture, named by the suffixes."""
+    loaded = bg.load(source)
+    if destination.suffix.lower() in PICTURES:
+        network_of(loaded).render(destination)
+    else:
+        loaded.save(destination)
+    typer.echo(f"{source} written to {destination}")
+
+
+@app.command(name="warm-up", epilog="Example: bayesgraph warm-up")
+def warm_up(
+    background: Annotated[
+        bool, typer.Option(help="Without a bar, until the end of standard input.", hidden=True)
+    ] = False,
+) -> None:
+    """Compile everything that is compiled, for images and machines that must answer at once."""
+    if background:
+        cli.warm_up.in_background()
+    else:
+        cli.warm_up.with_progress()
+        typer.echo("All kernels are compiled.")

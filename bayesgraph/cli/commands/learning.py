@@ -1,0 +1,310 @@
+"""Commands that learn models from tables: fit, learn, update and merge."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import bayesgraph as bg
+from bayesgraph import cli
+from bayesgraph.cli import models
+from bayesgraph.cli.arcs import arc_of, tier_of
+from bayesgraph.cli.columns import all_columns, features_and_labels, known_table, used_columns
+from bayesgraph.cli.loaded import load_classifier
+from bayesgraph.cli.options import (
+    Alpha,
+    Categorical,
+    Data,
+    DiscretizerName,
+    Drop,
+    ModelFile,
+    NamesModels,
+    Rows,
+    SmoothingName,
+    Target,
+    output_option,
+)
+from bayesgraph.cli.output import PICTURES, check_output
+from bayesgraph.cli.reading import Reading, is_many, reads_table
+from bayesgraph.errors import DataError, quoted
+
+if TYPE_CHECKING:
+    from bayesgraph import FitPrice
+    from bayesgraph.classifiers.graph_classifier import GraphClassifier
+
+
+app = typer.Typer()
+
+
+def _of_streams(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="For the models stream and stream-weighted")
+
+
+@app.command(
+    cls=NamesModels, epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph"
+)
+@reads_table
+def fit(
+    data: Rows,
+    reading: Reading,
+    target: Target,
+    output: Annotated[
+        Path | None, output_option("Where to save the model; needed unless --dry-run.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree. {models}")
+    ] = "auto",
+    trees: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Random trees that 'auto' is averaged with, 100 by default; 0 for a single "
+            "network to read.",
+        ),
+    ] = None,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    alpha: Alpha = None,
+    smoothing: SmoothingName = None,
+    distribution: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For naive Bayes: COLUMN=FAMILY, or FAMILY for all numeric columns; may be "
+            "repeated. {families}"
+        ),
+    ] = None,
+    discretizer: DiscretizerName = None,
+    summary: Annotated[
+        str | None,
+        _of_streams("Summary of numeric columns. {summaries}"),
+    ] = None,
+    decay: Annotated[
+        float | None, _of_streams("Factor of the weight of past rows at each new row, in (0, 1].")
+    ] = None,
+    window: Annotated[int | None, _of_streams("Number of the last rows to learn from.")] = None,
+    detector: Annotated[
+        str | None,
+        _of_streams("Detector of drift, which resets the model. {detectors}"),
+    ] = None,
+    check_columns: Annotated[
+        bool, typer.Option(help="Warn of columns that look wrong, such as identifiers.")
+    ] = True,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print passes, bytes and time of the fit, and leave it at that."
+        ),
+    ] = False,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            "--cache",
+            help="Keep encoded rows of a folder or a glob in a temporary folder between passes.",
+        ),
+    ] = False,
+) -> None:
+    """Fit a classifier to a table and save it."""
+    if output is None and not dry_run:
+        raise DataError("--output is needed: where to save the model.")
+    if output is not None:
+        check_output(output, (".bayesgraph",))
+    options = {
+        "distributions": models.families(distribution),
+        "discretizer": discretizer,
+        "n_trees": trees,
+        "smoothing": smoothing,
+        "summary": summary,
+        "decay": decay,
+        "window": window,
+        "detector": detector,
+        "check_columns": None if check_columns else False,
+    }
+    models.check_taken([model], options)
+    classifier = models.make_classifier(model, categorical, alpha, options)
+    if output is None or dry_run:
+        typer.echo(repr(_price(classifier, data, reading, target, drop or ())))
+        return
+    if is_many(data):
+        n_rows = _fit_dataset(classifier, data, reading, target, drop or (), cache)
+    elif cache:
+        raise DataError(f"--cache goes with a folder or a glob; {data} is read once.")
+    else:
+        X, y = features_and_labels(reading.table(data), target, drop, data)
+        _fit_table(classifier, X, y)
+        n_rows = len(y)
+    classifier.save(output)
+    typer.echo(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {output}")
+
+
+def _fit_table(classifier: GraphClassifier, X: Any, y: Any) -> None:
+    """Fit a classifier on a table in memory, with a bar if it says how far it is."""
+    if "progress" not in inspect.signature(classifier.fit).parameters:
+        classifier.fit(X, y)
+        return
+    with cli.printing.fitted() as progress:
+        classifier.fit(X, y, progress=progress)
+
+
+def _fit_dataset(
+    classifier: GraphClassifier,
+    data: Path,
+    reading: Reading,
+    target: str,
+    drop: Sequence[str],
+    cache: bool,
+) -> int:
+    """Fit a classifier on a folder or a glob, and return the number of rows."""
+    with cli.rows_progress.rows_read("fitting") as progress:
+        dataset = used_columns(reading.dataset(data, progress), data, target, drop)
+        dataset.cache = cache
+        classifier.fit(dataset, target)
+        return dataset.n_rows or 0
+
+
+def _price(
+    classifier: GraphClassifier, data: Path, reading: Reading, target: str, drop: Sequence[str]
+) -> FitPrice:
+    """Return the price of a fit."""
+    if "dry_run" not in inspect.signature(classifier.fit).parameters:
+        raise DataError(f"--dry-run is for models that count in passes; got {classifier!r}.")
+    if not is_many(data):
+        X, y = features_and_labels(reading.table(data), target, drop, data)
+        return classifier.fit(X, y, dry_run=True)  # type: ignore[no-any-return]
+    with cli.rows_progress.rows_read("reading") as progress:
+        dataset = used_columns(reading.dataset(data, progress), data, target, drop)
+        return classifier.fit(dataset, target, dry_run=True)  # type: ignore[no-any-return]
+
+
+@app.command(
+    epilog="Example: bayesgraph learn patients.csv --tier age,sex --tier smokes --tier ill -o "
+    "patients.bayesgraph"
+)
+@reads_table
+def learn(
+    data: Rows,
+    reading: Reading,
+    output: Annotated[Path, output_option("Where to save the network.")],
+    method: Annotated[
+        str, typer.Option(help="hill-climb, tabu, pc (tests of independence) or chow-liu (a tree).")
+    ] = "hill-climb",
+    score: Annotated[
+        str | None, typer.Option(help="For hill-climb and tabu: bic (the default), aic or bdeu.")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Of the tests, for pc: 0.05 by default.")
+    ] = None,
+    required: Annotated[
+        list[str] | None, typer.Option(help="PARENT:CHILD, an arc to have; may be repeated.")
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None, typer.Option(help="PARENT:CHILD, an arc not to have; may be repeated.")
+    ] = None,
+    tier: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of a time, NAME,NAME,...; may be repeated, the earliest first."),
+    ] = None,
+    max_parents: Annotated[int | None, typer.Option(help="Of a variable.")] = None,
+    em: Annotated[
+        bool, typer.Option("--em", help="Estimate parameters by EM where values are missing.")
+    ] = False,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(help="Number of samples of the rows; saves the network averaged over them."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the network to an .svg, .png, .pdf or .dot.")
+    ] = None,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    alpha: Alpha = None,
+) -> None:
+    """Learn a network over all columns of a table, which has no class, and save it."""
+    check_output(output, tuple(bg.io.FORMATS))
+    if plot is not None:
+        check_output(plot, PICTURES)
+    with cli.rows_progress.rows_read("learning") as progress:
+        table, names = all_columns(data, reading, drop or (), progress)
+        given: dict[str, Any] = {
+            "method": method.replace("-", "_"),
+            "score": score,
+            "alpha": level,
+            "required": [arc_of(text, names) for text in required or ()] or None,
+            "forbidden": [arc_of(text, names) for text in forbidden or ()] or None,
+            "tiers": [tier_of(text, names) for text in tier or ()] or None,
+            "max_parents": max_parents,
+            "missing": "em" if em else None,
+            "categorical": "all" if categorical == ["all"] else categorical,
+            "smoothing": "dirichlet" if alpha is None else alpha,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        drawn: Any
+        if bootstrap is None:
+            drawn = network = bg.BayesianNetwork.learn(table, **given)
+        else:
+            drawn = bg.arc_confidence(table, n_samples=bootstrap, **given)
+            network = drawn.network
+    if bootstrap is not None:
+        typer.echo(repr(drawn))
+    elif network.arc_scores:
+        cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
+    network.save(output)
+    typer.echo(f"Learned {network}; saved to {output}")
+    if plot is not None:
+        drawn.render(plot)
+        typer.echo(f"Drawn to {plot}")
+
+
+@app.command(epilog="Example: bayesgraph update iris.bayesgraph more.csv")
+@reads_table
+def update(
+    model: ModelFile,
+    data: Data,
+    reading: Reading,
+    output: Annotated[
+        Path | None, output_option("Where to save the updated model; else in its place.")
+    ] = None,
+) -> None:
+    """Learn from the rows of another table, which must also have the column with the classes."""
+    destination = model if output is None else output
+    check_output(destination, (".bayesgraph",))
+    classifier = load_classifier(model)
+    if not hasattr(classifier, "partial_fit"):
+        raise DataError(
+            f"{model} holds {classifier!r}, which learns from one table at once; use 'bayesgraph "
+            "fit' on all rows, or another model."
+        )
+    table = known_table(classifier, data, reading, labelled=True)
+    target = table.column_names[-1]
+    before = classifier.classes_.tolist()
+    classifier.partial_fit(table.drop_columns(target), table.select([target]))
+    classifier.save(destination)
+    new = [label for label in classifier.classes_.tolist() if label not in before]
+    # A new class is named because it may be a misspelt one.
+    classes = f", with the new classes {quoted(new)}" if new else ""
+    learned = f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}"
+    typer.echo(learned)
+
+
+@app.command(
+    epilog="Example: bayesgraph merge north.bayesgraph south.bayesgraph -o both.bayesgraph"
+)
+def merge(
+    parts: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Classifiers fitted on different rows, or statistics that collect returned.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, output_option("Where to save the classifier of all rows.")],
+) -> None:
+    """Make one classifier of the statistics of several, as if it were fitted on all their rows."""
+    check_output(output, (".bayesgraph",))
+    total = bg.CollectedStatistics.total(parts)
+    classifier = type(total.estimator).from_statistics(total)
+    classifier.save(output)
+    typer.echo(f"Merged {total!r}; saved {classifier.network_} to {output}")

@@ -1,0 +1,110 @@
+"""Commands that compare: models with each other, and a model with changes of what it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bayesgraph as bg
+from bayesgraph.cli.evidence import evidence_of, named, prices_of, state_of
+from bayesgraph.cli.loaded import network_of, one_target
+from bayesgraph.cli.options import Evidence, ModelFile, OneTarget, output_option
+from bayesgraph.cli.output import FIGURES, check_output
+from bayesgraph.cli.reading import Reading, reads_table
+from bayesgraph.variables import has_text_states
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example: bayesgraph diff old.bayesgraph new.bayesgraph --rows new.csv -o review.html"
+)
+@reads_table
+def diff(
+    before: ModelFile,
+    after: ModelFile,
+    reading: Reading,
+    rows: Annotated[
+        Path | None, typer.Option(help="Table of rows whose predictions are compared.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Variable to predict; a classifier's class by default.")
+    ] = None,
+    output: Annotated[Path | None, output_option("A .html or .txt file, else printed.")] = None,
+) -> None:
+    """Print what differs between two models: arcs, distributions and predictions."""
+    if output is not None:
+        check_output(output, (".html", ".txt"))
+    first, second = bg.load(before), bg.load(after)
+    network = network_of(first)
+    name = None if target is None else named(network, target)
+    texts = [str(v.name) for v in network.variables if has_text_states(v)]
+    table = None if rows is None else reading.table(rows, texts)
+    found = bg.diff(first, second, table, target=name)
+    if output is None:
+        typer.echo(found.to_text())
+    else:
+        found.save(output)
+        typer.echo(f"{found.summary} Written to {output}")
+
+
+@app.command(
+    epilog="Example: bayesgraph flip heart.bayesgraph -e age=63 -e chol=260 --to no --fix age"
+)
+def flip(
+    model: ModelFile,
+    evidence: Evidence = None,
+    target: OneTarget = None,
+    to: Annotated[str | None, typer.Option(help="The answer to reach; any other else.")] = None,
+    at_least: Annotated[float | None, typer.Option(help="Probability of --to to reach.")] = None,
+    cost: Annotated[
+        list[str] | None, typer.Option(help="NAME=WEIGHT of a finding; may be repeated.")
+    ] = None,
+    fix: Annotated[list[str] | None, typer.Option(help="Finding that stays; may be repeated.")] = (
+        None
+    ),
+) -> None:
+    """Print the smallest change of findings that turns the answer."""
+    network, name = one_target(model, target)
+    wanted = None if to is None else state_of(network.variable(name), to)
+    found = network.flip(
+        name,
+        evidence_of(network, evidence),
+        wanted,
+        at_least=at_least,
+        costs=prices_of(network, cost),
+        fixed=[named(network, text) for text in fix or ()],
+    )
+    typer.echo(repr(found))
+
+
+@app.command(
+    epilog="Example: bayesgraph tornado alarm.bif --target HYPOVOLEMIA --state TRUE -e CVP=HIGH"
+)
+def tornado(
+    model: ModelFile,
+    target: OneTarget = None,
+    state: Annotated[str | None, typer.Option(help="The most probable one by default.")] = None,
+    evidence: Evidence = None,
+    by: Annotated[str, typer.Option(help="What varies: 'parameters' or 'findings'.")] = (
+        "parameters"
+    ),
+    spread: Annotated[float, typer.Option(help="Share by which parameters vary.")] = 0.1,
+    output: Annotated[
+        Path | None, output_option("Draw an .svg, .png or .pdf; else bars are printed.")
+    ] = None,
+) -> None:
+    """Print how far a probability moves with single parameters or findings."""
+    if output is not None:
+        check_output(output, FIGURES)
+    network, name = one_target(model, target)
+    given = evidence_of(network, evidence)
+    chosen = None if state is None else state_of(network.variable(name), state)
+    found = network.tornado(name, chosen, given, by=by, spread=spread)
+    if output is None:
+        typer.echo(repr(found))
+    else:
+        bg.plots.save_figure(found.plot(), output)
+        typer.echo(f"Drawn to {output}")

@@ -1,0 +1,86 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+import bayesgraph as bg
+from bayesgraph.cli import models
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="A .csv, .tsv (also .gz or .zst) or .parquet file, or - for standard input.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(help=f"A file that ends in {', '.join(bg.io.FORMATS)}.", show_default=False),
+]
+Rows = Annotated[
+    Path,
+    typer.Argument(
+        help="A .csv, .tsv (also .gz or .zst) or .parquet file, - for standard input, or a folder "
+        "or a quoted glob of files of one kind, which may be larger than memory.",
+        show_default=False,
+    ),
+]
+Target = Annotated[str, typer.Option(help="Column with the classes.", show_default=False)]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(help="Numeric column to take as discrete; may be repeated; 'all' for all."),
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
+Alpha = Annotated[
+    float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")
+]
+SmoothingName = Annotated[str | None, typer.Option(help="Smoothing of sparse tables. {smoothings}")]
+DiscretizerName = Annotated[
+    str | None,
+    typer.Option(
+        help="Intervals of numbers; not for trees. {discretizers} {discretizers of streams}"
+    ),
+]
+Evidence = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evidence",
+        "-e",
+        help="NAME=VALUE, or NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... for soft evidence.",
+    ),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Variable to query; repeat for a joint posterior; a classifier's class by default."
+    ),
+]
+OneTarget = Annotated[
+    str | None, typer.Option("--target", help="Variable; a classifier's class by default.")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
+]
+
+
+def output_option(text: str) -> Any:
+    return typer.Option("--output", "-o", help=text)
+
+
+class NamesModels(typer.core.TyperCommand):
+    """A command whose help lists models, families and others, imported only to show the help."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with ``{models}``, ``{families}`` and others replaced by their names."""
+        lists = models.lists()
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or ""
+            for title, names in lists.items():
+                text = text.replace(f"{{{title}}}", f"{title.capitalize()}: {', '.join(names)}.")
+            parameter.help = text  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
