@@ -6,8 +6,9 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bayesgraph.palette import BLUE, ORANGE
+
 _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
-_POSITIVE, _NEGATIVE = "#4c78a8", "#e58a2b"
 
 
 def printable(text: str) -> str:
@@ -124,7 +125,7 @@ def _text_bar(share: float) -> str:
 
 
 def _html_bar(share: float) -> str:
-    colour = _POSITIVE if share >= 0 else _NEGATIVE
+    colour = BLUE if share >= 0 else ORANGE
     width = f"{_BAR_EMS * abs(share):.2f}em"
     return f"<div style='background:{colour};height:.8em;width:{width}'></div>"
 

@@ -11,6 +11,7 @@ from .encoding.frames import to_frame as to_frame
 from .explain import contributions as contributions
 from .explain import top_items as top_items
 from .explain.spoken import explanation as explanation
+from .explorer.page import to_html as to_html
 from .graph import bipartite_graph as bipartite_graph
 from .graph import d_separated as d_separated
 from .graph import markov_blanket as markov_blanket

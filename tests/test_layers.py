@@ -27,6 +27,7 @@ LAYERS = [
         "late_binding",
         "late_methods",
         "optional",
+        "palette",
         "parallel",
         "special",
     },
@@ -43,7 +44,7 @@ LAYERS = [
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
-    {"io", "plots"},
+    {"explorer", "io", "plots"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

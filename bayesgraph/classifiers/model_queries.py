@@ -322,6 +322,15 @@ class ModelQuestions:
         check_fitted(self, "network_")
         return late_methods.save(self, path, **options)
 
+    def to_html(self, path: PathLike | None = None, **options: Any) -> str:
+        """Return the estimator as one offline page that answers questions exactly, and write it.
+
+        Options are those of :func:`bayesgraph.explorer.page.to_html`; the target is that of the
+        estimator.
+        """
+        check_fitted(self, "network_")
+        return late_methods.to_html(self, path, **options)
+
 
 # Queries that are not listed in the class (the list serves type checkers) are forwarded too.
 for _name in QUESTIONS:

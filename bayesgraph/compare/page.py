@@ -6,18 +6,19 @@ import html
 from collections.abc import Sequence
 
 from bayesgraph.display import DisplayTable, printable
+from bayesgraph.palette import GRID, INK, MUTED
 
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; color: #1f2937; margin: 2em auto; max-width: 72em;
-  padding: 0 1em }
-h1 { font-size: 1.4em; margin: 0 }
-p { color: #566273; margin: .3em 0 1.6em }
-table { border-collapse: collapse; margin: 0 0 .4em }
-caption { text-align: left; font-weight: 600; padding: .3em 0 }
-th, td { padding: .15em 1.1em .15em 0; vertical-align: top }
-th { color: #566273; font-weight: 500; border-bottom: 1px solid #d8dfe8 }
-section { margin: 0 0 1.8em }
-section > div { color: #566273; white-space: pre-line }
+_STYLE = f"""
+body {{ font: 15px/1.45 system-ui, sans-serif; color: {INK}; margin: 2em auto; max-width: 72em;
+  padding: 0 1em }}
+h1 {{ font-size: 1.4em; margin: 0 }}
+p {{ color: {MUTED}; margin: .3em 0 1.6em }}
+table {{ border-collapse: collapse; margin: 0 0 .4em }}
+caption {{ text-align: left; font-weight: 600; padding: .3em 0 }}
+th, td {{ padding: .15em 1.1em .15em 0; vertical-align: top }}
+th {{ color: {MUTED}; font-weight: 500; border-bottom: 1px solid {GRID} }}
+section {{ margin: 0 0 1.8em }}
+section > div {{ color: {MUTED}; white-space: pre-line }}
 """
 # Nothing on the page is fetched or run, whatever a name of a file holds.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

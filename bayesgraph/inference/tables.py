@@ -145,6 +145,11 @@ class Tables:
         return found
 
     @property
+    def has_lost_digits(self) -> bool:
+        """Whether entries underflow, so that only the logarithms are right."""
+        return self._log_values is not None
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
         return self.values.nbytes

@@ -64,6 +64,7 @@ FORMATS: dict[str, str] = {
     **dict.fromkeys(
         (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
     ),
+    ".html": "bayesgraph.explorer.reading:FORMAT",
 }
 # The first member of native files, after its head.
 _NATIVE = b'header.json{"format":"bayesgraph"'

@@ -26,13 +26,26 @@ from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.palette import (
+    ARC,
+    BLUE,
+    BOX,
+    CARD,
+    INK,
+    LINE,
+    MUTED,
+    ORANGE,
+    PALE,
+    SHADE,
+    SHADE_LINE,
+    SLATE,
+    TARGET,
+    TARGET_LINE,
+)
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
 
 _FONT = "Helvetica,Arial,sans-serif"
-_CARD, _LINE, _ARC, _PALE, _BOX = "#ffffff", "#a9b6c6", "#64748b", "#c3ccd7", "#f6f8fa"
-_SHADE, _SHADE_LINE = "#d5dce5", "#64748b"
-_TARGET, _TARGET_LINE = "#fff4e6", "#d9730d"
 
 # Tolerance within which the probability of an arc counts as 1.
 _ROUNDING = 1e-9
@@ -216,12 +229,12 @@ def defaults(rankdir: str) -> list[str]:
     font = {"fontname": _FONT}
     graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
              "nodesep": "0.25", "ranksep": "0.4", "fontsize": labels.NOTE_SIZE,
-             "fontcolor": labels.MUTED}  # fmt: skip
-    node = {"shape": "box", "style": "rounded,filled", "fillcolor": _CARD, "color": _LINE,
-            "penwidth": "1", "fontsize": labels.NAME_SIZE, "fontcolor": labels.INK,
+             "fontcolor": MUTED}  # fmt: skip
+    node = {"shape": "box", "style": "rounded,filled", "fillcolor": CARD, "color": LINE,
+            "penwidth": "1", "fontsize": labels.NAME_SIZE, "fontcolor": INK,
             "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
-    edge = {"color": _ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": labels.NOTE_SIZE,
-            "fontcolor": labels.MUTED}  # fmt: skip
+    edge = {"color": ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": labels.NOTE_SIZE,
+            "fontcolor": MUTED}  # fmt: skip
     return [
         statement("graph", graph | font),
         statement("node", node | font),
@@ -324,10 +337,10 @@ class _Drawing:
                 share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
                 look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
                 if not share and isinstance(net, WeightedNetwork):
-                    look |= {"color": _PALE, "style": "dashed"}
+                    look |= {"color": PALE, "style": "dashed"}
                 tooltip += f": {full}"
             elif finite and not isinstance(net, WeightedNetwork):
-                look = {"color": _PALE, "penwidth": "0.7"}
+                look = {"color": PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
         return lines, [f"numbers on arcs: {note}"] if numbers else []
 
@@ -356,7 +369,7 @@ class _Drawing:
             both = (child, parent) in arcs
             opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
             look = {"dir": "both"} if both else {}
-            look["color"] = f"{_ARC}{round(255 * opacity):02x}"
+            look["color"] = f"{ARC}{round(255 * opacity):02x}"
             if differ and probability < _CERTAIN:
                 look["label"] = f" {probability:.2f} "
             sign = "↔" if both else "→"
@@ -381,7 +394,7 @@ class _Drawing:
     def box(self, inner: Iterable[str], note: str) -> list[str]:
         """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
         look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
-                "color": _PALE, "fillcolor": _BOX, "margin": "14"}  # fmt: skip
+                "color": PALE, "fillcolor": BOX, "margin": "14"}  # fmt: skip
         return [
             "subgraph cluster_plate {",
             *(f"  {line}" for line in [statement("graph", look), *inner]),
@@ -433,12 +446,12 @@ class _Drawing:
         common = {"style": "filled", "tooltip": tooltip}
         if self.tables:
             heading = f"{names or 'constant'}" + (f", to the power {exponent}" if exponent else "")
-            parts = [labels.font(heading, colour=labels.MUTED), self.table(term.source)]
-            return common | {"label": labels.stack(parts), "fillcolor": _BOX, "color": _ARC}
-        common |= {"shape": "square", "fillcolor": labels.SLATE, "color": labels.SLATE}
+            parts = [labels.font(heading, colour=MUTED), self.table(term.source)]
+            return common | {"label": labels.stack(parts), "fillcolor": BOX, "color": ARC}
+        common |= {"shape": "square", "fillcolor": SLATE, "color": SLATE}
         if not exponent:
             return common | {"label": "", "width": "0.13", "height": "0.13"}
-        text = labels.font(exponent, size=labels.NOTE_SIZE, colour="#ffffff", bold=True)
+        text = labels.font(exponent, size=labels.NOTE_SIZE, colour=CARD, bold=True)
         shape = "square" if len(exponent) <= 4 else "box"
         return common | {"label": labels.stack([text]), "shape": shape, "width": "0.2",
                          "height": "0.2", "margin": "0.04"}  # fmt: skip
@@ -447,7 +460,7 @@ class _Drawing:
         """Return the statement of a variable's node, with `note`, if not empty, under the name."""
         parts = self.parts(variable, cpd)
         if note:
-            parts.insert(1, labels.font(note, size=labels.NOTE_SIZE, colour=labels.MUTED))
+            parts.insert(1, labels.font(note, size=labels.NOTE_SIZE, colour=MUTED))
         attributes: dict[str, str] = {"label": labels.stack(parts)}
         if isinstance(variable, CountVector):
             # Square corners and a second outline mark a vector of many counts.
@@ -455,12 +468,12 @@ class _Drawing:
         if isinstance(variable, Continuous) and not any("<TABLE" in part for part in parts):
             attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.05,0.03"}
         if variable in self.evidence:
-            attributes |= {"fillcolor": _SHADE, "color": _SHADE_LINE}
+            attributes |= {"fillcolor": SHADE, "color": SHADE_LINE}
         elif variable in self.evidence.likelihoods:
-            attributes |= {"style": "rounded,filled,dashed", "color": _SHADE_LINE}
+            attributes |= {"style": "rounded,filled,dashed", "color": SHADE_LINE}
         if variable == self.target:
-            attributes |= {"color": _TARGET_LINE, "penwidth": "2.2"}
-            attributes.setdefault("fillcolor", _TARGET)
+            attributes |= {"color": TARGET_LINE, "penwidth": "2.2"}
+            attributes.setdefault("fillcolor", TARGET)
         attributes["tooltip"] = labels.tooltip(variable)
         return statement(self.ids[variable], attributes)
 
@@ -501,7 +514,7 @@ class _Drawing:
 
     def belief(self, variable: Variable) -> str:
         """Return a variable's posterior as bars or a density; empty if there is none to draw."""
-        colour = labels.ORANGE if variable == self.target else labels.BLUE
+        colour = ORANGE if variable == self.target else BLUE
         posterior = self.posteriors.get(variable)
         if isinstance(posterior, NumberMixture):
             # A Student's t distribution may have no mean or variance.
@@ -513,7 +526,7 @@ class _Drawing:
         if posterior is not None:
             shares = posterior.probabilities
         else:
-            shares, colour = np.zeros(variable.cardinality), labels.SLATE
+            shares, colour = np.zeros(variable.cardinality), SLATE
             shares[int(self.evidence.columns[variable][0])] = 1.0
         if isinstance(variable, Binned):
             median = "" if posterior is None else interval_text(*posterior.range(0.0))

@@ -16,13 +16,10 @@ from bayesgraph.cpds.description import Description, cut_texts, number, state_te
 from bayesgraph.display import printable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import NumberMixture
+from bayesgraph.palette import INK, MUTED, TINT, TRACK
 from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discrete, Variable
 
-# Blue and orange are distinguishable for every common kind of colour blindness; shading, line width
-# and bold type repeat what colours show. All text has a contrast of at least 4.5 to its background.
-INK, MUTED = "#1f2937", "#566273"
-BLUE, ORANGE, SLATE = "#4c78a8", "#e58a2b", "#475569"
-_TRACK, _TINT, _GROUND = "#e3e9f0", (164, 196, 230), (255, 255, 255)
+_GROUND = (255, 255, 255)
 
 NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
 LONGEST_NAME, LONGEST_STATE = 36, 24
@@ -259,7 +256,7 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
 def _bar(share: float, colour: str) -> str:
     # A positive probability has a bar of at least width 1, a probability of zero has none.
     full = 0 if share <= 0 else max(1, round(_BAR_WIDTH * min(share, 1.0)))
-    blocks = [(full, colour), (_BAR_WIDTH - full, _TRACK)]
+    blocks = [(full, colour), (_BAR_WIDTH - full, TRACK)]
     return _blocks(blocks, _BAR_HEIGHT, ' ALIGN="LEFT"')
 
 
@@ -343,6 +340,6 @@ def table(local: Description) -> str:
 def _tint(share: float) -> str:
     parts = (
         round(ground + (full - ground) * min(max(share, 0.0), 1.0))
-        for ground, full in zip(_GROUND, _TINT, strict=True)
+        for ground, full in zip(_GROUND, TINT, strict=True)
     )
     return "#" + "".join(f"{part:02x}" for part in parts)

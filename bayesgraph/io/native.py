@@ -7,8 +7,10 @@ kind is read, or when a model to write is of none of the kinds listed before.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bayesgraph.errors import (
@@ -78,6 +80,27 @@ def write_native(model: Any, path: PathLike) -> LossReport:
     ...     bg.load(f"{directory}/net.bayesgraph") == net
     True
     """
+    with _encoded(model) as content, replacing(path) as stream:
+        write_archive(stream, *content)
+    return LossReport("the native format")
+
+
+def native_bytes(model: Any) -> bytes:
+    """Return what `write_native` writes, for files that hold a native one.
+
+    Raises
+    ------
+    LossyExportError
+        As `write_native`.
+    """
+    with _encoded(model) as content, io.BytesIO() as stream:
+        write_archive(stream, *content)
+        return stream.getvalue()
+
+
+@contextlib.contextmanager
+def _encoded(model: Any) -> Iterator[tuple[str, dict[str, Any], ArrayWriter]]:
+    """Yield the kind, the payload and the arrays of a model, to be written within."""
     name = next((name for name in KINDS if _kind(name).holds(model)), None)
     if name is None:
         raise LossyExportError(
@@ -85,14 +108,11 @@ def write_native(model: Any, path: PathLike) -> LossReport:
         )
     arrays = ArrayWriter()
     try:
-        payload = _kind(name).encode(model, arrays)
-        with replacing(path) as stream:
-            write_archive(stream, name, payload, arrays)
+        yield name, _kind(name).encode(model, arrays), arrays
     except RecursionError as error:
         raise LossyExportError(
             f"{model!r} has a name or a state of tuples nested too deep for a file."
         ) from error
-    return LossReport("the native format")
 
 
 def read_native(path: PathLike, *, limit: int | None = None) -> Any:
@@ -136,7 +156,12 @@ def _read(path: PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any
     source = path_text(path)
     with reading(source, "the native format"):
         data = read_bytes(path)
-        return _decoded(*read_archive(data, Budget(source, len(data), limit)), decoders)
+        return decoded(data, Budget(source, len(data), limit), decoders)
+
+
+def decoded(data: bytes, budget: Budget, decoders: Mapping[str, str]) -> Any:
+    """Return the model in the bytes of a native file, within the budget of the file around it."""
+    return _decoded(*read_archive(data, budget), decoders)
 
 
 def _decoded(name: str, payload: Any, arrays: ArrayReader, decoders: Mapping[str, str]) -> Any:

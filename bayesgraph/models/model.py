@@ -783,6 +783,8 @@ class Model(Edits, Answering):
 
     render = late_method(lambda: late_methods.render)
 
+    to_html = late_method(lambda: late_methods.to_html)
+
     to_pgmpy = late_method(lambda: late_methods.to_pgmpy)
 
     _repr_svg_ = late_method(lambda: late_methods.to_svg)

@@ -13,9 +13,8 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.measures import label_codes
+from bayesgraph.palette import COLOURS, INK
 from bayesgraph.plots.style import (
-    COLOURS,
-    INK,
     Axes,
     heading,
     new_figure,

@@ -10,10 +10,8 @@ import numpy as np
 from bayesgraph.cpds.description import texts
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.palette import COLOURS, FRAME, INK
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    INK,
     Figure,
     heading,
     new_figure,

@@ -7,10 +7,8 @@ import numpy as np
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.inference import ItemsMixture, NumberMixture
+from bayesgraph.palette import COLOURS, FRAME, INK
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    INK,
     Axes,
     Figure,
     heading,

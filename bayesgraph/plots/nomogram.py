@@ -27,11 +27,8 @@ from bayesgraph.io.dot_labels import percentage
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.optional import optional_module
+from bayesgraph.palette import COLOURS, FRAME, INK, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    INK,
-    MUTED,
     Axes,
     Figure,
     heading,

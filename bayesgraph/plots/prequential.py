@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike
 from bayesgraph.classifiers.prequential import PrequentialResult
 from bayesgraph.cpds.description import texts
 from bayesgraph.errors import DataError, DataTypeError, quoted, suggestion
+from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
     DASHES,
-    FRAME,
-    MUTED,
     PANEL,
     Axes,
     Figure,

@@ -16,11 +16,8 @@ from bayesgraph.errors import DataError
 from bayesgraph.explain import Shape, Shapes
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.optional import optional_module
+from bayesgraph.palette import COLOURS, FRAME, INK, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    INK,
-    MUTED,
     Axes,
     Figure,
     new_figure,

@@ -15,16 +15,13 @@ from bayesgraph.cpds.description import texts
 from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.io.files import PathLike, path_text, write_bytes
 from bayesgraph.optional import optional_module
+from bayesgraph.palette import GRID, INK, MUTED
 from bayesgraph.variables import plain
 
 # matplotlib is optional and carries no annotations that mypy reads here.
 Figure: TypeAlias = Any
 Axes: TypeAlias = Any
 
-INK, MUTED, FRAME, GRID = "#1f2937", "#566273", "#b4c0ce", "#d8dfe8"
-# Palette of Okabe and Ito (2008) without black and yellow, which is too pale for lines; the last
-# colour is not theirs.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195")
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 LONGEST_LABEL = 20
 # Side of a panel in inches.

@@ -7,10 +7,8 @@ import math
 from bayesgraph.compare import TableDrift
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
+from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    MUTED,
     Figure,
     heading,
     new_figure,

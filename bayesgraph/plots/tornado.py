@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
+from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    MUTED,
     Axes,
     Figure,
     heading,

@@ -15,10 +15,10 @@ from bayesgraph.errors import DataTypeError, GraphError
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
 from bayesgraph.io.files import PathLike
+from bayesgraph.palette import BLUE, BOX, CARD, LINE, MUTED
 from bayesgraph.plots.rendering import render_text
 from bayesgraph.variables import Discrete, Variable
 
-_LEAF, _LEAF_LINE, _CUT = "#f6f8fa", "#a9b6c6", "#ffffff"
 _MAX_LISTED = 3
 
 # State codes of each discrete parent that are possible after the splits above.
@@ -134,14 +134,14 @@ def _split(cpd: TreeCPD, node: int) -> str:
 def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
     shares = cpd.tree.values[node]
     if numbers is None:
-        parts = [labels.bars(cpd.variable, shares, labels.BLUE, max_states)]
+        parts = [labels.bars(cpd.variable, shares, BLUE, max_states)]
     else:
         code = int(np.argmax(shares))
         mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
         parts = [labels.font(labels.with_spread(mean, sd), bold=True)]
     best = texts(cpd.variable.states, labels.LONGEST_STATE)[int(np.argmax(shares))]
-    look = {"label": labels.stack([*parts, *_rows(cpd, node)]), "fillcolor": _LEAF,
-            "color": _LEAF_LINE, "tooltip": f"{cpd.variable.name}: {best}"}  # fmt: skip
+    look = {"label": labels.stack([*parts, *_rows(cpd, node)]), "fillcolor": BOX,
+            "color": LINE, "tooltip": f"{cpd.variable.name}: {best}"}  # fmt: skip
     return statement(f"n{node}", look)
 
 
@@ -154,9 +154,9 @@ def _cut(cpd: TreeCPD, node: int) -> str:
             n_leaves += 1
         else:
             waiting += [int(cpd.tree.left[at]), int(cpd.tree.right[at])]
-    note = labels.font(f"… {n_leaves} leaves", colour=labels.MUTED)
+    note = labels.font(f"… {n_leaves} leaves", colour=MUTED)
     look = {"label": labels.stack([note, *_rows(cpd, node)]), "style": "rounded,filled,dashed",
-            "fillcolor": _CUT, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
+            "fillcolor": CARD, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
     return statement(f"n{node}", look)
 
 
@@ -167,7 +167,7 @@ def _rows(cpd: TreeCPD, node: int) -> list[str]:
     count = float(cpd.tree.counts[node])
     text = f"{count:,.0f}" if count == round(count) else number(count)
     word = "row" if count == 1 else "rows"
-    return [labels.font(f"{text} {word}", size=labels.NOTE_SIZE, colour=labels.MUTED)]
+    return [labels.font(f"{text} {word}", size=labels.NOTE_SIZE, colour=MUTED)]
 
 
 def _condition(cpd: TreeCPD, node: int, branch: Branch, left_over: _Left) -> tuple[str, str, _Left]:

@@ -17,12 +17,8 @@ from bayesgraph.errors import DataError
 from bayesgraph.explain import Contribution, Contributions
 from bayesgraph.explain.results import signed
 from bayesgraph.io.dot_labels import percentage
+from bayesgraph.palette import COLOURS, FRAME, GRID, INK, MUTED
 from bayesgraph.plots.style import (
-    COLOURS,
-    FRAME,
-    GRID,
-    INK,
-    MUTED,
     Axes,
     Figure,
     heading,

@@ -248,8 +248,8 @@ def _number_choice(
 ) -> Choice:
     """Return the options of a number: one in each interval if it has any, else a grid."""
     assert isinstance(variable, (Binned, Continuous))
-    cuts = _cuts(model, variable)
-    low, high = _range(model, variable, cuts, rules)
+    cuts = cuts_of(model, variable)
+    low, high = range_of(model, variable, cuts, rules)
     as_text = isinstance(value, str)
     if value is None:
         number, old = None, Option(None, math.nan, 0.0)
@@ -276,7 +276,7 @@ def _number_choice(
     return replace(found, continuous=cuts is None, weight=weight, scale=scale)
 
 
-def _cuts(model: Model, variable: Variable) -> tuple[float, ...] | None:
+def cuts_of(model: Model, variable: Variable) -> tuple[float, ...] | None:
     """Return the cut points of a number, of all members of an average together.
 
     The result is None if the number has no intervals.
@@ -288,14 +288,14 @@ def _cuts(model: Model, variable: Variable) -> tuple[float, ...] | None:
     found: set[float] = set()
     for network in model.networks:
         if variable.name in network.number:
-            cuts = _cuts(network, network.variable(variable.name))
+            cuts = cuts_of(network, network.variable(variable.name))
             if cuts is None:
                 return None
             found.update(cuts)
     return tuple(sorted(found))
 
 
-def _range(
+def range_of(
     model: Model, variable: Variable, cuts: Sequence[float] | None, rules: Rules
 ) -> tuple[float, float]:
     """Return the range of a number: the one given, that of its intervals, or that of the model."""

@@ -25,6 +25,7 @@ FILES = {
     ".rds": corpus.rds,
     ".uai": corpus.uai,
     ".bayesgraph": corpus.native,
+    ".html": corpus.pages,
     ".csv": corpus.csv,
     ".parquet": corpus.parquet,
 }

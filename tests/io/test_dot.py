@@ -18,6 +18,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.io import dot_labels
 from bayesgraph.io.dot import to_dot
+from bayesgraph.palette import SHADE
 
 SVG = "{http://www.w3.org/2000/svg}"
 TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -197,7 +198,7 @@ class TestEvidence:
     def test_observed_nodes_are_shaded_and_named(self):
         text = to_dot(sprinkler(), evidence={"wet": "yes", "temp": 13.2})
         nodes, _ = parsed(text)
-        shaded = {key for key, attributes in nodes.items() if attributes["fillcolor"] == "#d5dce5"}
+        shaded = {key for key, attributes in nodes.items() if attributes["fillcolor"] == SHADE}
         assert shaded == {"n2", "n3"}
         assert {"= yes", "= 13.2"} <= set(drawn_texts(text)[0])
 

@@ -1,0 +1,201 @@
+// Runs programs on probabilities in WebAssembly with SIMD; compiler.js describes the instructions and
+// interpreter.js does the same in plain JavaScript. AssemblyScript 0.28.20, compiled by
+//   asc kernel.ts -o kernel.wasm -O3 --noAssert --runtime stub --importMemory --enable simd
+// All arguments are addresses in bytes; the first 512 bytes of the memory are counters.
+
+@external("env", "log")
+declare function log(x: f64): f64;
+
+const MULTIPLY: i32 = 1, ADD: i32 = 2, ONES: i32 = 3, CLEAR: i32 = 4, SCALE: i32 = 5, DIVIDE: i32 = 6;
+const RESULT: i32 = 7, LOOP: i32 = 8, HEAD: usize = 28;
+const COUNTERS: usize = 0, TURN: usize = 256, SMALLEST_LOG2: f64 = -1000, LOG2: f64 = 0.6931471805599453;
+
+// @ts-ignore: decorator
+@inline function word(p: usize, i: i32): i32 { return load<i32>(p + (<usize>i << 2)); }
+// @ts-ignore: decorator
+@inline function place(p: usize, i: i32): usize { return p + (<usize>i << 3); }
+
+/** target *= source along n entries that both are beside each other. */
+// @ts-ignore: decorator
+@inline function multiplyStretch(x: usize, y: usize, n: i32): void {
+  const end = place(x, n & ~1);
+  for (; x < end; x += 16, y += 16) v128.store(x, f64x2.mul(v128.load(x), v128.load(y)));
+  if (n & 1) store<f64>(x, load<f64>(x) * load<f64>(y));
+}
+
+// @ts-ignore: decorator
+@inline function multiplyBy(x: usize, factor: f64, n: i32): void {
+  const end = place(x, n & ~1), both = f64x2.splat(factor);
+  for (; x < end; x += 16) v128.store(x, f64x2.mul(v128.load(x), both));
+  if (n & 1) store<f64>(x, load<f64>(x) * factor);
+}
+
+// @ts-ignore: decorator
+@inline function addStretch(x: usize, y: usize, n: i32): void {
+  const end = place(x, n & ~1);
+  for (; x < end; x += 16, y += 16) v128.store(x, f64x2.add(v128.load(x), v128.load(y)));
+  if (n & 1) store<f64>(x, load<f64>(x) + load<f64>(y));
+}
+
+// @ts-ignore: decorator
+@inline function sumOf(y: usize, n: i32): f64 {
+  const end = place(y, n & ~1);
+  let pair = f64x2.splat(0);
+  for (; y < end; y += 16) pair = f64x2.add(pair, v128.load(y));
+  const sum = f64x2.extract_lane(pair, 0) + f64x2.extract_lane(pair, 1);
+  return n & 1 ? sum + load<f64>(y) : sum;
+}
+
+function multiply(x: usize, y: usize, d: usize): void {
+  const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
+  const n = word(d, 3), t = word(d, 4) << 3, s = word(d, 5) << 3;
+  for (let j = 0; j < m; j++, x += tm, y += sm) {
+    if (t == 8 && s == 8) multiplyStretch(x, y, n);
+    else if (t == 8 && s == 0) multiplyBy(x, load<f64>(y), n);
+    else {
+      for (let i = 0, a = x, b = y; i < n; i++, a += t, b += s) store<f64>(a, load<f64>(a) * load<f64>(b));
+    }
+  }
+}
+
+function add(x: usize, y: usize, d: usize): void {
+  const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
+  const n = word(d, 3), t = word(d, 4) << 3, s = word(d, 5) << 3;
+  for (let j = 0; j < m; j++, x += tm, y += sm) {
+    if (t == 8 && s == 8) addStretch(x, y, n);
+    else if (t == 0 && s == 8) store<f64>(x, load<f64>(x) + sumOf(y, n));
+    else {
+      for (let i = 0, a = x, b = y; i < n; i++, a += t, b += s) store<f64>(a, load<f64>(a) + load<f64>(b));
+    }
+  }
+}
+
+function copy(x: usize, y: usize, d: usize): void {
+  const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
+  const n = word(d, 3), t = word(d, 4) << 3, s = word(d, 5) << 3;
+  for (let j = 0; j < m; j++, x += tm, y += sm) {
+    if (t == 8 && s == 8 && n > 8) memory.copy(x, y, <usize>n << 3);
+    else for (let i = 0, a = x, b = y; i < n; i++, a += t, b += s) store<f64>(a, load<f64>(b));
+  }
+}
+
+/** Walk over the dimensions of an instruction; the two innermost are loops of their own. */
+function walk(op: i32, at: usize, x: usize, y: usize): void {
+  const first = at + HEAD, outer = word(at, 5) - 2, inner = first + 12 * outer;
+  for (let k = 0; k < outer; k++) store<i32>(COUNTERS + (<usize>k << 2), 0);
+  while (true) {
+    if (op == MULTIPLY) multiply(x, y, inner);
+    else if (op == ADD) add(x, y, inner);
+    else copy(x, y, inner);
+    let k = outer - 1;
+    for (; k >= 0; k--) {
+      const d = first + 12 * k, counter = COUNTERS + (<usize>k << 2), turn = load<i32>(counter) + 1;
+      const n = word(d, 0), t = word(d, 1) << 3, s = word(d, 2) << 3;
+      x += t;
+      y += s;
+      if (turn < n) {
+        store<i32>(counter, turn);
+        break;
+      }
+      x -= n * t;
+      y -= n * s;
+      store<i32>(counter, 0);
+    }
+    if (k < 0) return;
+  }
+}
+
+function ones(at: usize, x: usize): void {
+  let n = 1;
+  for (let k = 0; k < word(at, 5); k++) n *= word(at + HEAD, 3 * k);
+  for (let k = 0; k < n; k++) store<f64>(place(x, k), 1);
+}
+
+function divide(x: usize, y: usize, n: i32): void {
+  for (let k = 0; k < n; k++) {
+    const by = load<f64>(place(y, k));
+    if (by > 0) store<f64>(place(x, k), load<f64>(place(x, k)) / by);
+  }
+}
+
+/** Minus infinity for impossible findings; NaN if a product may have become too small. */
+function vanished(minima: usize, n: i32): f64 {
+  for (let c = 0; c < n; c++) if (load<f64>(place(minima, c)) < SMALLEST_LOG2) return NaN;
+  return -Infinity;
+}
+
+/** Run the program at `code`, and return the log of the sum of the product of all tables. */
+export function run(
+  code: usize, length: i32, nBounds: i32, tables: usize, offsets: usize, minima: usize, work: usize,
+  out: usize,
+): f64 {
+  const end = code + (<usize>length << 2);
+  let mass: f64 = 0, at = code, loop: usize = 0, turns = 0;
+  while (at < end) {
+    const op = word(at, 0), target = place(work, word(at, 1)), n = word(at, 2);
+    if (op <= ONES) {
+      let to = word(at, 2), from = word(at, 3);
+      const isTable = word(at, 4), nd = word(at, 5), outer = word(at, 6);
+      if (isTable) from = word(offsets, from);
+      let q = at + HEAD + 12 * nd;
+      for (let k = 0; k < outer; k++, q += 8) {
+        const turn = word(TURN, k);
+        to += turn * word(q, 0);
+        from += turn * word(q, 1);
+      }
+      if (op == ONES) ones(at, place(work, to));
+      else walk(op, at, place(work, to), place(isTable ? tables : work, from));
+      at += <usize>word(at, 1) << 2;
+    } else if (op == CLEAR) {
+      if (n < 16) for (let k = 0; k < n; k++) store<f64>(place(target, k), 0);
+      else memory.fill(target, 0, <usize>n << 3);
+      at += 12;
+    } else if (op == SCALE || op == DIVIDE) {
+      if (op == DIVIDE && word(at, 3) >= 0) divide(target, place(work, word(at, 3)), n);
+      let peak: f64 = 0, lowest: f64 = Infinity;
+      for (let k = 0; k < n; k++) {
+        const x = load<f64>(place(target, k));
+        if (x > peak) peak = x;
+        if (x > 0 && x < lowest) lowest = x;
+      }
+      if (peak == 0) return vanished(minima, nBounds);
+      multiplyBy(target, 1 / peak, n);
+      let bound = lowest < peak ? log(lowest / peak) / LOG2 : 0;
+      const own = place(minima, word(at, op == SCALE ? 3 : 4));
+      bound += load<f64>(own);
+      if (op == SCALE) {
+        mass += log(peak);
+        store<f64>(own, bound);
+      }
+      if (bound < SMALLEST_LOG2) return NaN;
+      at += 20;
+    } else if (op == RESULT) {
+      let sum: f64 = 0;
+      for (let k = 0; k < n; k++) sum += load<f64>(place(target, k));
+      if (!(sum > 0)) return vanished(minima, nBounds);
+      const to = place(out, word(at, 3));
+      for (let k = 0; k < n; k++) store<f64>(place(to, k), load<f64>(place(target, k)) / sum);
+      if (word(at, 4)) mass += log(sum);
+      at += 20;
+    } else if (op == LOOP) {
+      const outer = word(at, 1);
+      loop = at + 8;
+      turns = 1;
+      for (let k = 0; k < outer; k++) {
+        turns *= word(loop, k);
+        store<i32>(TURN + (<usize>k << 2), 0);
+      }
+      at = loop + (<usize>outer << 2);
+    } else {
+      for (let k = word(loop, -1) - 1; k >= 0; k--) {
+        const counter = TURN + (<usize>k << 2), turn = load<i32>(counter) + 1;
+        store<i32>(counter, turn);
+        if (turn < word(loop, k)) break;
+        store<i32>(counter, 0);
+      }
+      turns--;
+      at = turns > 0 ? code + (<usize>word(at, 1) << 2) : at + 8;
+    }
+  }
+  return mass;
+}
