@@ -530,7 +530,10 @@ class Model(Edits, Answering):
         *,
         memory_limit: float | None = None,
     ) -> Sensitivity:
-        """Return the derivatives of a posterior probability with respect to all table entries.
+        """Return the derivatives of a posterior probability with respect to all parameters.
+
+        They are those of tables and of linear Gaussians; distributions of other families are taken
+        as certain.
 
         Parameters
         ----------
@@ -541,16 +544,22 @@ class Model(Edits, Answering):
 
         Raises
         ------
+        EvidenceError
+            For a continuous target.
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            Unless all CPDs or factors of the model are tables.
+            Unless the model is a Bayesian network or a factor graph of tables; or if a number would
+            have to be integrated out whose distribution has no closed form for it.
         """
         case = self._checked_case(Slopes, evidence)
         (number,) = read_targets(self, [target], case.hard)
         variable = self.variables[number]
-        code = variable.index(state) if isinstance(variable, Discrete) else 0
-        question = Slopes(number, code)
+        if not isinstance(variable, Discrete):
+            raise EvidenceError(
+                f"{variable.name!r} is continuous and has no probability of a state."
+            )
+        question = Slopes(number, variable.index(state))
         found: Sensitivity = self._possible(question, case, evidence, memory_limit)
         return found
 
@@ -563,18 +572,19 @@ class Model(Edits, Answering):
         Parameters
         ----------
         evidence : mapping from name to value
-            As in `query`.
+            As in `query`; densities of numbers enter as probabilities do.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            Unless all CPDs or factors of the model are tables.
+            For weighted networks and averages of posteriors, which give no probability of evidence;
+            or if a number would have to be integrated out whose distribution has no closed form.
         """
-        found: Conflict = self._possible(
-            Retractions(), self._checked_case(Retractions, evidence), evidence, memory_limit
-        )
+        asked, evidence = self._asked(None, evidence)
+        case = asked._checked_case(Retractions, evidence)
+        found: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
         return found
 
     credible_intervals = late_method(lambda: late_methods.credible_intervals)
