@@ -13,6 +13,7 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.inference.results import Posterior
 from bayesgraph.models.evidence import as_mapping
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike, Intervention
@@ -138,7 +139,8 @@ class Questionnaire(Displayed):
     @property
     def _is_open_without_budget(self) -> bool:
         asked = {self.model.number[step.name] for step in self.steps}
-        known = self.model.case(self.evidence).hard
+        model, evidence = with_findings(self.model, self.evidence)
+        known = model.case(evidence).hard
         return any(v not in known for v in self.terms.without(asked).candidates)
 
     def answered(self, answer: Any, question: Name | None = None) -> Questionnaire:

@@ -24,7 +24,8 @@ from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, u
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.results import Posterior
-from bayesgraph.models.evidence import impossible
+from bayesgraph.models.evidence import as_mapping, impossible
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike, Intervention
@@ -282,6 +283,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     ahead = whole_number("ahead", "questions", ahead, 1)
     if ahead > 2:
         raise DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
+    model, evidence = with_findings(model, as_mapping(evidence))
     case = model.case(evidence)
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it

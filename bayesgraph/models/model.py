@@ -379,8 +379,8 @@ class Model(Edits, Answering):
             names = {self.variables[at].name for at in over} - {v.name for v in wanted}
             continuous = [name for name in self.names if name in names]
             raise UnsupportedModelError(
-                f"marginal_map maximises over discrete variables; {quoted(continuous)} are "
-                "continuous and are integrated out."
+                f"Assignments are of discrete variables; leave out {quoted(continuous)}: numbers "
+                "are integrated out."
             )
         first = self._best(1, Best(over), evidence, memory_limit, case)
         if k == 1:
@@ -411,10 +411,8 @@ class Model(Edits, Answering):
         """
         asked, evidence = self._asked(do, evidence)
         given = as_mapping(evidence)
-        if asked.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
-            raise EvidenceError(
-                "A Belief says what a posterior shall be; that has no probability. Leave it out."
-            )
+        if asked.answers(Mass):
+            _check_no_belief(given)
         mass: float = asked._answer(Mass(), asked._checked_case(Mass, given), memory_limit)
         return mass - asked._log_normaliser()
 
@@ -583,6 +581,8 @@ class Model(Edits, Answering):
             or if a number would have to be integrated out whose distribution has no closed form.
         """
         asked, evidence = self._asked(None, evidence)
+        if asked.answers(Retractions):
+            _check_no_belief(as_mapping(evidence))
         case = asked._checked_case(Retractions, evidence)
         found: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
         return found
@@ -813,6 +813,13 @@ QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
     "query_rows": (Joint, True, Joint),
     "log_likelihood": (Mass, False, lambda _: Mass()),
 }
+
+
+def _check_no_belief(given: Mapping[Name, Any]) -> None:
+    if any(isinstance(value, Belief) for value in given.values()):
+        raise EvidenceError(
+            "A Belief says what a posterior shall be; that has no probability. Leave it out."
+        )
 
 
 def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:

@@ -177,3 +177,21 @@ def test_methods_of_estimators_are_those_of_models_with_the_class_as_target(meth
     clf = fitted()
     with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
         getattr(clf, method)(wrong=1)
+
+
+def test_intervals_and_likelihoods_of_counts_are_evidence_as_in_query():
+    count = bg.Count("k")
+    net = network().with_cpd(bg.PoissonCPD(count, [1.0, 5.0], parents=[Y]))
+    prior = net.query("y").probabilities
+    for given in ({"k": bg.Between(3)}, {"k": {2: 1.0, "other": 0.2}}):
+        expected = net.query("y", given).probabilities
+        ranking = net.next_question("y", given)
+        assert ranking.posterior.probabilities == pytest.approx(expected, abs=1e-12)
+        # Likelihoods leave the question open, an interval does not.
+        assert ("k" in ranking) == isinstance(given["k"], dict)
+        session = net.questionnaire("y", given, among=["s"]).answered("1")
+        assert session.posterior["1"] == pytest.approx(net.query("y", {**given, "s": "1"})["1"])
+        (best,) = net.most_relevant(["y"], given)
+        before, odds = prior[1] / prior[0], expected[1] / expected[0]
+        assert best.states in ({"y": "1"}, {"y": "0"})
+        assert best.factor == pytest.approx(max(odds / before, before / odds), rel=1e-9)

@@ -118,6 +118,9 @@ def test_one_finding_is_in_no_conflict_and_impossible_ones_are_an_error():
     assert net.conflict({}).findings == {}
     with pytest.raises(ImpossibleEvidenceError, match="'w'"):
         net.conflict({"c": "n", "d": "w", "x": 0.0})
+    for model in (net, net.without("k", "y", "x")):  # mixed, and all tables
+        with pytest.raises(EvidenceError, match="no probability"):
+            model.conflict({"c": bg.Belief({"n": 0.5, "y": 0.5}), "d": "u"})
 
 
 # ------------------------------------------------------------------------------- sensitivity
