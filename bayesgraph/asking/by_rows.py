@@ -103,7 +103,7 @@ def next_question_rows(
                 raise
             refused[model.variables[v].name] = str(error)
     information, gain = (
-        np.array([found[k] for found in columns.values()]).reshape(len(columns), -1).T
+        np.array([found[k] for found in columns.values()]).reshape(len(columns), rows.n_rows).T
         for k in range(2)
     )
     impossible = int((before.sum(axis=1) == 0).sum())

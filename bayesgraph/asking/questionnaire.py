@@ -13,8 +13,10 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.inference.results import Posterior
 from bayesgraph.models.evidence import as_mapping
+from bayesgraph.models.findings import with_findings
+from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
-from bayesgraph.typing import EvidenceLike
+from bayesgraph.typing import EvidenceLike, Intervention
 from bayesgraph.variables import Name, is_missing
 
 
@@ -137,7 +139,8 @@ class Questionnaire(Displayed):
     @property
     def _is_open_without_budget(self) -> bool:
         asked = {self.model.number[step.name] for step in self.steps}
-        known = self.model.case(self.evidence).hard
+        model, evidence = with_findings(self.model, self.evidence)
+        known = model.case(evidence).hard
         return any(v not in known for v in self.terms.without(asked).candidates)
 
     def answered(self, answer: Any, question: Name | None = None) -> Questionnaire:
@@ -228,6 +231,7 @@ def questionnaire(
     threshold: float | None = None,
     budget: float | None = None,
     ahead: int = 1,
+    do: Intervention = None,
     **options: Unpack[Options],
 ) -> Questionnaire:
     """Return a session of questions about a target, which ends when enough is known.
@@ -237,7 +241,7 @@ def questionnaire(
 
     Parameters
     ----------
-    target, evidence, ahead
+    target, evidence, ahead, do
         As for `next_question`.
     threshold : float, optional
         The session ends when a state of the target has this probability.
@@ -247,10 +251,11 @@ def questionnaire(
         ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
         `next_question`. The session ends when no question is worth its price.
     """
-    terms = Terms.of(model, target, **options)
-    given = {model.variable(name).name: value for name, value in as_mapping(evidence).items()}
+    asked, known = under(model, do, evidence) if do else (model, as_mapping(evidence))
+    terms = Terms.of(asked, target, **options)
+    given = {model.variable(name).name: value for name, value in known.items()}
     limit = None if threshold is None else checked_number("threshold=", threshold)
     if limit is not None and limit > 1:
         raise DataError(f"threshold= is a probability, from 0 to 1; got {threshold!r}.")
     most = None if budget is None else checked_number("budget=", budget)
-    return Questionnaire(model, terms, given, ahead, limit, most)
+    return Questionnaire(asked, terms, given, ahead, limit, most)

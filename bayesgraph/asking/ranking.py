@@ -24,9 +24,11 @@ from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, u
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.results import Posterior
-from bayesgraph.models.evidence import impossible
+from bayesgraph.models.evidence import as_mapping, impossible
+from bayesgraph.models.findings import with_findings
+from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
-from bayesgraph.typing import EvidenceLike
+from bayesgraph.typing import EvidenceLike, Intervention
 from bayesgraph.variables import Discrete, Name
 
 _MAX_LINES = 20
@@ -211,6 +213,7 @@ def next_question(
     abstain: float | None = None,
     least: float | None = None,
     ahead: int = 1,
+    do: Intervention = None,
 ) -> NextQuestion:
     """Return the variables to ask for next, ranked by what their answers are worth.
 
@@ -243,6 +246,9 @@ def next_question(
     ahead : {1, 2}
         With 2, the worth of a question includes the best second question after each answer,
         which takes a ranking for each; nine quantiles stand for the answers of a number.
+    do : mapping from name to value, optional
+        Variables that are set from outside, whatever their parents; see `do`. The answers are those
+        after the intervention.
 
     Returns
     -------
@@ -258,8 +264,9 @@ def next_question(
     UnsupportedModelError
         If a variable that is named has no answers to try; others are listed in `refused`.
     """
+    asked, given = under(model, do, evidence) if do else (model, evidence)
     terms = Terms.of(
-        model,
+        asked,
         target,
         costs=costs,
         among=among,
@@ -268,7 +275,7 @@ def next_question(
         abstain=abstain,
         least=least,
     )
-    return ranked(model, terms, evidence, ahead)
+    return ranked(asked, terms, given, ahead)
 
 
 def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -> NextQuestion:
@@ -276,6 +283,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     ahead = whole_number("ahead", "questions", ahead, 1)
     if ahead > 2:
         raise DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
+    model, evidence = with_findings(model, as_mapping(evidence))
     case = model.case(evidence)
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it

@@ -157,7 +157,14 @@ def _chosen(
     """Return the candidates: those that are named, or that have a price, or all variables."""
     if among is None:
         named = range(len(model.variables)) if prices is None else prices
-        return tuple(sorted(v for v in named if v != target))
+        found = sorted(v for v in named if v != target)
+        if prices and not found:
+            name = model.variables[target].name
+            raise EvidenceError(
+                f"costs= has a price of {name!r} alone, the target, which cannot be asked for; "
+                "give prices of other variables."
+            )
+        return tuple(found)
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise EvidenceError(f"among= is a list of names of variables; got {among!r:.80}.")
     found = sorted({model.number[model.variable(name).name] for name in among})

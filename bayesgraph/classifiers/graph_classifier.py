@@ -27,7 +27,7 @@ from bayesgraph.inference.contract import Joint, Mass
 from bayesgraph.inference.normalise import largest, log_normalised, normalised
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.typing import PathLike
+from bayesgraph.typing import Intervention, PathLike
 from bayesgraph.variables import CountVector, Discrete, Name, State, Variable
 
 
@@ -346,6 +346,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         *,
         positive: State | None = None,
         negative: State | None = None,
+        do: Intervention = None,
     ) -> Contributions:
         """Decompose the log odds of the class into the prior log odds and a term per feature.
 
@@ -357,6 +358,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             Features that are not named, or missing, are not observed.
         positive, negative : state, optional
             Classes to compare, as for `log_odds`.
+        do : mapping from name to value, optional
+            Features that are set from outside; see :meth:`BayesianNetwork.contributions`.
 
         Returns
         -------
@@ -370,9 +373,10 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             If the row is impossible under both compared classes, so that there are no odds.
         """
         model = self._fitted_model
-        if target is not None and model.variable(target) != self.target_:
+        if do or (target is not None and model.variable(target) != self.target_):
+            chosen = self.target_.name if target is None else target
             return self._answering(Joint).contributions(
-                target, evidence, positive=positive, negative=negative
+                chosen, evidence, positive=positive, negative=negative, do=do
             )
         contrast = Contrast.of(self.target_, positive, negative)
         return explain(self.network_, contrast, self._row(evidence))

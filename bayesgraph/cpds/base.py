@@ -24,6 +24,7 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.inference.family_slopes import Family
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 # Encoded values of each variable, in one or more rows.
@@ -115,6 +116,11 @@ class CPD(Displayed, ABC):
     def n_parameters(self) -> int:
         """The number of free parameters."""
         return sum(numbers.size for numbers in self.to_arrays().values())
+
+    @property
+    def family(self) -> Family | None:
+        """Table or linear Gaussian, for derivatives with respect to its numbers; else None."""
+        return None
 
     @property
     def is_linear(self) -> bool:

@@ -18,6 +18,7 @@ from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.factors.factor import align, take_codes
 from bayesgraph.factors.gaussian import half_square
+from bayesgraph.inference.family_slopes import GaussianFamily
 from bayesgraph.special import ndtr
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -93,6 +94,13 @@ class GaussianCPD(CPD):
         names = quoted(parent.name for parent in self.discrete_parents) or "none"
         what = f"{self.title} (discrete parents: {names}): {name}"
         return checked_numbers(values, shape, what=what, fill=True)
+
+    @property
+    def family(self) -> GaussianFamily:
+        """The linear Gaussian; see CPD."""
+        numbers = (self.variable, *self.continuous_parents)
+        arrays = self.mean, self.variance, self.coefficients
+        return GaussianFamily(self.discrete_parents, numbers, *arrays)
 
     @property
     def is_linear(self) -> bool:

@@ -16,6 +16,7 @@ from bayesgraph.cpds.validation import check_child, check_family, check_sums, di
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.factors.factor import align, checked_table, take_codes
+from bayesgraph.inference.family_slopes import TableFamily
 from bayesgraph.variables import Discrete, Variable
 
 
@@ -81,6 +82,11 @@ class TableCPD(CPD):
     @property
     def _axes(self) -> tuple[Discrete, ...]:
         return (*self.parents, self.variable)
+
+    @property
+    def family(self) -> TableFamily:
+        """The table; see CPD."""
+        return TableFamily(self._axes, self.values)
 
     @property
     def n_parameters(self) -> int:

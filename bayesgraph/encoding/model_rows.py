@@ -12,7 +12,7 @@ from bayesgraph.encoding.table import Table, columns_of, encode_table, length
 from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.typing import TableLike
+from bayesgraph.typing import Intervention, TableLike
 from bayesgraph.variables import Discrete, Name, Variable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def log_likelihood(model: Model, table: TableLike) -> Floats:
     return model.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
 
-def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
+def query_rows(model: Model, target: Name, table: TableLike, *, do: Intervention = None) -> Floats:
     """Return the posterior of a discrete variable for each row of a table.
 
     Parameters
@@ -46,17 +46,37 @@ def query_rows(model: Model, target: Name, table: TableLike) -> Floats:
         model are ignored. It is an error if the name of an ignored column almost equals that of
         a variable without a column (`Xray` for `xray`), or if all columns are ignored. Columns
         named like items of a vector of counts (words) form the vector.
+    do : mapping from name to value, optional
+        Variables that are set from outside in all rows, whatever their parents; see `do`. Their
+        columns are ignored.
 
     Returns
     -------
     ndarray, shape (n_rows, n_states)
         Probabilities in the order of the target's states. Rows of probability zero under the
         model get the prior, with one warning that counts them.
+
+    Raises
+    ------
+    EvidenceError
+        For a continuous target, or one that is set.
+    DataError
+        If the table has none of the model's variables.
+    UnknownVariableError
+        For a column whose name is spelt almost like that of a variable without a column.
+    UnknownStateError
+        For a value that is not a state.
     """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"{target!r} is continuous; query its posterior one row at a time.")
-    return np.exp(model.normalised_rows(variable, evidence_rows(model, table, variable)))
+    rows = evidence_rows(model, table, variable)
+    if do:
+        model, chosen = model.do(do), {model.variable(name) for name in do}
+        if variable in chosen:
+            raise EvidenceError(f"{variable.name!r} is both the target and set by do=.")
+        rows = rows.without(chosen)
+    return np.exp(model.normalised_rows(variable, rows))
 
 
 def evidence_rows(model: Model, table: TableLike, target: Variable) -> Evidence:

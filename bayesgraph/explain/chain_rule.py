@@ -35,13 +35,13 @@ from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.average import PosteriorAverage
-from bayesgraph.models.evidence import impossible
+from bayesgraph.models.evidence import as_mapping, impossible
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.mixture import Ensemble, NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.typing import EvidenceLike
+from bayesgraph.typing import EvidenceLike, Intervention
 from bayesgraph.variables import CountVector, Discrete, Name, State, Variable, decode, plain
 
 Product: TypeAlias = (
@@ -58,6 +58,7 @@ def contributions(
     *,
     positive: State | None = None,
     negative: State | None = None,
+    do: Intervention = None,
 ) -> Contributions:
     """Return the log odds of a discrete variable as a sum of one term for each finding.
 
@@ -74,6 +75,9 @@ def contributions(
         The state in the denominator; by default all other states together. The terms then
         depend on the order of the findings, because each finding changes the relative
         probabilities of the other states.
+    do : mapping from name to value, optional
+        Variables that are set from outside, whatever their parents; see `do`. The prior log odds
+        are those after the intervention, and the terms those of what is seen then.
 
     Returns
     -------
@@ -90,6 +94,13 @@ def contributions(
     UnsupportedModelError
         For an average of posteriors, which has no joint distribution.
     """
+    if do:
+        after = model.do(do)
+        if both := [name for name in as_mapping(evidence) if name in do]:
+            raise EvidenceError(
+                f"{quoted(both)} is both set by do= and observed; leave it out of one of them."
+            )
+        return contributions(after, target, evidence, positive=positive, negative=negative)
     if not isinstance(model, Product):
         raise UnsupportedModelError(
             f"{type(model).__name__} does not answer contributions: it has no joint distribution "

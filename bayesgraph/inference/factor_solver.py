@@ -23,6 +23,7 @@ from bayesgraph.inference.contract import (
     Joint,
     Mass,
     Pattern,
+    Retractions,
     Solver,
     Taken,
     Work,
@@ -45,6 +46,7 @@ from bayesgraph.inference.results import (
     MixedPosterior,
     Posterior,
 )
+from bayesgraph.inference.retractions import SingleRetractions
 from bayesgraph.inference.table_solvers import possible_run, program_of
 from bayesgraph.variables import Continuous, Discrete, Variable
 
@@ -307,10 +309,11 @@ class Factors(Solver):
         Mass: FactorMass,
         Best: FactorBest,
         Draw: FactorDraw,
+        Retractions: SingleRetractions,
     }
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        if isinstance(question, Joint | Mass):
+        if isinstance(question, Joint | Mass | Retractions):
             return slice_of_case(model, pattern, getattr(question, "targets", ())).plan
         wanted = [
             v

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.errors import quoted
 from bayesgraph.factors.algebra import Floats, log_of, log_sum_exp
 from bayesgraph.inference.calibration import table_derivatives
 from bayesgraph.inference.compiled import CompiledTables
@@ -18,9 +19,47 @@ from bayesgraph.variables import Discrete, Name, State
 _MAXIMUM_LINES = 10
 
 
+@dataclass(frozen=True, eq=False)
+class GaussianSlopes:
+    """Derivatives with respect to the arrays of a linear Gaussian, in their shapes.
+
+    Attributes
+    ----------
+    mean : ndarray
+        Per unit of the child.
+    variance : ndarray
+        Per squared unit of the child.
+    coefficients : ndarray
+        Per unit of the child over unit of the parent.
+    scales : tuple of ndarray
+        What makes derivatives of different units comparable: standard deviations of the child given
+        its parents for means, and the parameters themselves for the others.
+    parents : tuple of names
+        The continuous parents.
+    """
+
+    mean: Floats
+    variance: Floats
+    coefficients: Floats
+    scales: tuple[Floats, Floats, Floats]
+    parents: tuple[Name, ...]
+
+    def entries(self, name: Name, axes: Sequence[Discrete]) -> Iterator[tuple[str, float]]:
+        """Yield the text of each parameter, and the derivative times its scale."""
+        what = [f"mean of {name}, per sd", f"variance of {name}, relative"]
+        found = [self.mean * self.scales[0], self.variance * self.scales[1]]
+        what += [f"slope of {name} on {parent}, relative" for parent in self.parents]
+        found += list(np.moveaxis(self.coefficients * self.scales[2], -1, 0))
+        for index in np.ndindex(self.mean.shape):
+            states = zip(axes, index, strict=True)
+            given = ", ".join(f"{v.name}={v.states[code]}" for v, code in states)
+            for text, values in zip(what, found, strict=True):
+                yield f"{text} | {given}" if given else text, float(values[index])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity(Displayed):
-    """Derivatives of P(target = state | evidence) with respect to the tables of the model.
+    """Derivatives of P(target = state | evidence) with respect to the parameters of the model.
 
     Attributes
     ----------
@@ -37,7 +76,12 @@ class Sensitivity(Displayed):
         they still sum to one (Chan and Darwiche 2002). Empty for a factor graph, whose tables need
         not sum to one.
     axes : dict from name to tuple of variables
-        The axes of each table.
+        The axes of each table; of a Gaussian its discrete parents.
+    gaussians : dict from name to GaussianSlopes
+        Derivatives with respect to the linear Gaussians that bear on the posterior.
+    others : tuple of names
+        Variables that bear on the posterior and have distributions of other families, which are
+        taken as certain.
     """
 
     target: Name
@@ -46,6 +90,8 @@ class Sensitivity(Displayed):
     derivatives: Mapping[Any, Floats]
     covaried: Mapping[Any, Floats]
     axes: Mapping[Any, tuple[Discrete, ...]]
+    gaussians: Mapping[Name, GaussianSlopes] = field(default_factory=dict)
+    others: tuple[Name, ...] = ()
 
     def largest(self, k: int = 10) -> list[tuple[Any, tuple[int, ...], float]]:
         """Return the k table entries with the largest derivatives in absolute value.
@@ -76,13 +122,17 @@ class Sensitivity(Displayed):
         for name, index, value in self.largest(4 * _MAXIMUM_LINES):
             row = (name, index[:-1] if self.covaried else index)
             rows.setdefault(row, (self.entry(name, index), value))
-        shown = list(rows.values())[:_MAXIMUM_LINES]
+        lines = list(rows.values())
+        for name, slopes in self.gaussians.items():
+            lines += slopes.entries(name, self.axes[name])
+        shown = sorted(lines, key=lambda line: -abs(line[1]))[:_MAXIMUM_LINES]
         scale = max((abs(value) for _, value in shown), default=0.0) or 1.0
         return DisplayTable(
             f"Sensitivity of P({self.target}={self.state} | evidence) = {self.posterior:.6g}, "
             "its derivative with respect to",
             [(entry, f"{value:+.4g}") for entry, value in shown],
             bars=[value / scale for _, value in shown],
+            note=f"taken as certain: {quoted(self.others)}" if self.others else "",
         )
 
 
@@ -125,11 +175,11 @@ def sensitivity(
             logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
             slopes[index] += share * np.exp(logs)
         derivatives.append(slopes)
-        covaried.append(_covaried(values, slopes))
+        covaried.append(covaried_slopes(values, slopes))
     return posterior, derivatives, covaried
 
 
-def _covaried(values: Floats, slopes: Floats) -> Floats:
+def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
     """Return the derivatives with covariation, given a table and its plain derivatives.
 
     If an entry changes from x0 to x, the other entries along the last axis are scaled by (1 - x) /
@@ -157,7 +207,8 @@ class Conflict(Displayed):
     Attributes
     ----------
     log_evidence : float
-        Natural log of the joint probability of the findings, normalised for a factor graph too.
+        Natural log of the joint probability (density, if numbers are observed) of the findings,
+        normalised for a factor graph too.
     measure : float
         Log of the product of the findings' marginal probabilities over their joint probability, in
         nats (Jensen, Chamberlain, Nordahl and Jensen 1991). If it is positive, the findings are
@@ -166,14 +217,14 @@ class Conflict(Displayed):
     findings : dict from name to float
         log P(finding) - log P(finding | all other findings), in nats, largest first. If it is
         positive, the other findings make the finding less probable.
-    expected : dict from name to Posterior-like mapping from state to probability
+    expected : dict from name to Posterior, GaussianMixture or LeafMixture
         Posterior of each variable given the other findings.
     """
 
     log_evidence: float
     measure: float
     findings: Mapping[Name, float]
-    expected: Mapping[Name, Mapping[State, float]]
+    expected: Mapping[Name, Any]
 
     def _display(self) -> DisplayTable:
         verdict = "in conflict" if self.measure > 1e-9 else "not in conflict"

@@ -21,6 +21,7 @@ from bayesgraph.inference.contract import (
     Work,
 )
 from bayesgraph.inference.factor_solver import Factors
+from bayesgraph.inference.family_slopes import Families
 from bayesgraph.inference.forward import Forward
 from bayesgraph.inference.leaf_solver import Leaves
 from bayesgraph.inference.mixture import Mixture
@@ -44,6 +45,7 @@ SOLVERS: tuple[Solver, ...] = (
     PROGRAMS,  # tables, one case: on probabilities, or on logarithms if they could underflow
     Leaves(),  # leaves of any family, by the posterior of their parents
     Rows(),  # rows of a product: by elimination of factors, or many rows in one program
+    Families(),  # derivatives of networks with Gaussians
     Factors(),  # one case with Gaussians, plates or trees
     Tempered(),  # weighted networks
     Mixture(),  # mixtures of networks, by their posterior weights
@@ -54,8 +56,8 @@ _ANSWERING = {kind: tuple(s for s in SOLVERS if kind in s.works) for kind in MET
 
 # Requirements of some types of queries, for error messages.
 _WANTS: dict[type[Any], str] = {
-    Slopes: ", which takes a product of tables over discrete variables",
-    Retractions: ", which takes a product of tables over discrete variables",
+    Slopes: ", which takes a network of parents and children or tables over discrete variables",
+    Retractions: ", which takes exact probabilities of the evidence",
     Samples: ", which takes a network of parents and children",
     Sample: ", which takes a network of parents and children or tables over discrete variables",
 }

@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Work
+from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Retractions, Work
 from bayesgraph.inference.factor_solver import Factors
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.row_solver import RowsWork
@@ -55,7 +55,8 @@ class Tempered(Factors):
     name = "tempered"
     condition = "a weighted network, whose class follows from tempered conditionals"
     form = "tempered"
-    works: ClassVar = {q: w for q, w in Factors.works.items() if q is not Mass}
+    # Tempered conditionals give no probability of the evidence.
+    works: ClassVar = {q: w for q, w in Factors.works.items() if q not in (Mass, Retractions)}
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
         return not pattern.rows or isinstance(question, Joint)

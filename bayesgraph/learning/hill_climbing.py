@@ -115,8 +115,9 @@ def unrestricted(
     Parameters
     ----------
     source, smoothing, score, ess
-        As for `hill_climb`, without the score "cll". The other scores are better than "fcll" here:
-        for a child without the class as a parent, "fcll" is only a fraction of the log likelihood.
+        As for `hill_climb`, without the score "cll", and without "fcll" if there is no class. The
+        other scores are better than "fcll" here: for a child without the class as a parent, "fcll"
+        is only a fraction of the log likelihood.
     max_parents : int or None, default 3
         Maximum number of parents of each variable; None for no limit but that of the score.
     required, forbidden : iterable of (parent, child), optional
@@ -184,6 +185,8 @@ def _general(
 ) -> tuple[tuple[Variable, ...], Gains, ArcRules, int]:
     """Return what a search for a general network takes, from the parameters of a learner."""
     check_source(source, name)
+    if source.target is None:
+        one_of("score", score, [known for known in SCORES if known != "fcll"])
     columns = all_columns(source)
     required, forbidden, tiers = arcs
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)

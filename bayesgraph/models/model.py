@@ -379,8 +379,8 @@ class Model(Edits, Answering):
             names = {self.variables[at].name for at in over} - {v.name for v in wanted}
             continuous = [name for name in self.names if name in names]
             raise UnsupportedModelError(
-                f"marginal_map maximises over discrete variables; {quoted(continuous)} are "
-                "continuous and are integrated out."
+                f"Assignments are of discrete variables; leave out {quoted(continuous)}: numbers "
+                "are integrated out."
             )
         first = self._best(1, Best(over), evidence, memory_limit, case)
         if k == 1:
@@ -411,10 +411,8 @@ class Model(Edits, Answering):
         """
         asked, evidence = self._asked(do, evidence)
         given = as_mapping(evidence)
-        if asked.answers(Mass) and any(isinstance(value, Belief) for value in given.values()):
-            raise EvidenceError(
-                "A Belief says what a posterior shall be; that has no probability. Leave it out."
-            )
+        if asked.answers(Mass):
+            _check_no_belief(given)
         mass: float = asked._answer(Mass(), asked._checked_case(Mass, given), memory_limit)
         return mass - asked._log_normaliser()
 
@@ -530,7 +528,10 @@ class Model(Edits, Answering):
         *,
         memory_limit: float | None = None,
     ) -> Sensitivity:
-        """Return the derivatives of a posterior probability with respect to all table entries.
+        """Return the derivatives of a posterior probability with respect to all parameters.
+
+        They are those of tables and of linear Gaussians; distributions of other families are taken
+        as certain.
 
         Parameters
         ----------
@@ -541,16 +542,22 @@ class Model(Edits, Answering):
 
         Raises
         ------
+        EvidenceError
+            For a continuous target.
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            Unless all CPDs or factors of the model are tables.
+            Unless the model is a Bayesian network or a factor graph of tables; or if a number would
+            have to be integrated out whose distribution has no closed form for it.
         """
         case = self._checked_case(Slopes, evidence)
         (number,) = read_targets(self, [target], case.hard)
         variable = self.variables[number]
-        code = variable.index(state) if isinstance(variable, Discrete) else 0
-        question = Slopes(number, code)
+        if not isinstance(variable, Discrete):
+            raise EvidenceError(
+                f"{variable.name!r} is continuous and has no probability of a state."
+            )
+        question = Slopes(number, variable.index(state))
         found: Sensitivity = self._possible(question, case, evidence, memory_limit)
         return found
 
@@ -563,18 +570,21 @@ class Model(Edits, Answering):
         Parameters
         ----------
         evidence : mapping from name to value
-            As in `query`.
+            As in `query`; densities of numbers enter as probabilities do.
 
         Raises
         ------
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            Unless all CPDs or factors of the model are tables.
+            For weighted networks and averages of posteriors, which give no probability of evidence;
+            or if a number would have to be integrated out whose distribution has no closed form.
         """
-        found: Conflict = self._possible(
-            Retractions(), self._checked_case(Retractions, evidence), evidence, memory_limit
-        )
+        asked, evidence = self._asked(None, evidence)
+        if asked.answers(Retractions):
+            _check_no_belief(as_mapping(evidence))
+        case = asked._checked_case(Retractions, evidence)
+        found: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
         return found
 
     credible_intervals = late_method(lambda: late_methods.credible_intervals)
@@ -805,6 +815,13 @@ QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
     "query_rows": (Joint, True, Joint),
     "log_likelihood": (Mass, False, lambda _: Mass()),
 }
+
+
+def _check_no_belief(given: Mapping[Name, Any]) -> None:
+    if any(isinstance(value, Belief) for value in given.values()):
+        raise EvidenceError(
+            "A Belief says what a posterior shall be; that has no probability. Leave it out."
+        )
 
 
 def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:

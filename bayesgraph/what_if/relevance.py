@@ -22,6 +22,7 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import EvidenceError, MemoryLimitError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.evidence import as_mapping, read_targets
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike, Targets
 from bayesgraph.variables import Discrete, Name, State
@@ -86,9 +87,11 @@ def most_relevant(
         If there are too many explanations to compare.
     """
     k = whole_number("k", "explanations", k, 1)
-    if not as_mapping(evidence):
+    model, evidence = with_findings(model, as_mapping(evidence))
+    case = model.case(evidence)
+    if not (case.hard or case.soft):
         raise EvidenceError("An explanation explains evidence; none was given.")
-    numbers = read_targets(model, targets, model.case(evidence).hard)
+    numbers = read_targets(model, targets, case.hard)
     variables = [model.variables[v] for v in numbers]
     if continuous := [v.name for v in variables if not isinstance(v, Discrete)]:
         raise EvidenceError(f"Explanations are states; {quoted(continuous)} are not discrete.")

@@ -176,6 +176,7 @@ def tornado(
     remark = ""
     if by == "findings":
         bars = _by_findings(model, variable, code, evidence, now)
+        remark = "" if bars else "There are no findings to vary."
     else:
         bars, remark = _by_parameters(model, variable, code, evidence, spread, n)
     bars.sort(key=lambda bar: -bar.width)

@@ -678,3 +678,19 @@ def test_impossible_rows_have_no_question():
     assert found.best == [None, None]
     assert np.isnan(found.information[0]).all()
     assert found.information[1, 1] == 0
+
+
+def test_rows_of_a_model_with_nothing_to_ask_for():
+    """A target alone: there is no question, and no error."""
+    found = bg.BayesianNetwork([bg.TableCPD(ILL, [0.5, 0.5])]).next_question_rows(
+        "ill", {"ill": ["no", "yes", None]}
+    )
+    assert found.best == [None, None, None]
+    assert found.information.shape == (3, 0)
+
+
+def test_a_price_of_the_target_alone_is_an_error():
+    net = bg.BayesianNetwork([bg.TableCPD(ILL, [0.5, 0.5]), bg.TableCPD(FEVER, [0.5, 0.5])])
+    with pytest.raises(EvidenceError, match="'ill' alone, the target"):
+        net.next_question("ill", costs={"ill": 1})
+    assert "fever" in net.next_question("ill", costs={"ill": 1, "fever": 2})

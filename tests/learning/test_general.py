@@ -148,6 +148,7 @@ REFUSED = {
     "unknown option": ({"temperature": 1}, DataError, "does not take 'temperature'; it takes 's"),
     "of a function": ({"method": bg.star, "score": "bic"}, DataError, "method=star does not"),
     "score": ({"score": "bge"}, DataError, "score= is one of"),
+    "score of a class": ({"score": "fcll"}, DataError, r"'likelihood'; got 'fcll'"),
     "missing": ({"missing": "drop"}, DataError, "missing= is one of"),
     "one text of tiers": ({"tiers": "y"}, GraphError, "takes a list of tiers"),
     "name in two tiers": ({"tiers": ["y", ["d0", "y"]]}, GraphError, "'y' more than once"),

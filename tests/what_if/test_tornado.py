@@ -105,3 +105,11 @@ def test_the_figure_has_a_bar_for_each_parameter():
     )
     (axes,) = drift.plot(max_families=2).axes
     assert len(axes.get_yticklabels()) == 2
+
+
+def test_without_findings_there_is_nothing_to_vary():
+    coin = bg.Discrete("coin", ["a", "b"])
+    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.2, 0.8])]).tornado("coin", by="findings")
+    assert found.state == "b"  # the most probable one by default
+    assert not found.bars
+    assert "no findings to vary" in repr(found)

@@ -23,6 +23,7 @@ from bayesgraph.inference.contract import (
     Mass,
     Pattern,
     Question,
+    Retractions,
     Sample,
     Solver,
     Taken,
@@ -34,6 +35,7 @@ from bayesgraph.inference.mixture.averages import Answer, log_sum, mixed
 from bayesgraph.inference.mixture.rows import RowSum, Sums, stacked_codes, sums_of
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import Assignment, Marginals
+from bayesgraph.inference.retractions import SingleRetractions
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
@@ -349,6 +351,7 @@ class Mixture(Solver):
         Best: MixtureBest,
         Draw: MixtureDraw,
         Sample: MixtureDraw,
+        Retractions: SingleRetractions,
     }
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
