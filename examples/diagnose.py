@@ -30,8 +30,7 @@ patient = {"dysp": "yes", "asia": "yes"}
 print("All posteriors at once:")
 print(clinic.marginals(patient), "\n")
 
-print("The three best explanations, then the best of the diseases alone, all else summed")
-print("out:")
+print("The three best explanations, then the best of the diseases alone:")
 for explanation in clinic.k_most_probable(3, patient):
     present = ", ".join(name for name, state in explanation.items() if state == "yes")
     print(f"  {explanation.log_probability:.4f}  {present or 'none of them'}")
@@ -66,4 +65,5 @@ except MemoryLimitError as error:
     print(textwrap.fill(str(error), 80))
 approximate = grid.query((0, 1), fallback="loopy")
 print(approximate)
-print(approximate.approximation)
+for line in str(approximate.approximation).splitlines():
+    print(textwrap.fill(line, 80, drop_whitespace=False))
