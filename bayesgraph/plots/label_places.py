@@ -98,7 +98,7 @@ def _free(
     anchor: Sequence[float], size: tuple[float, float], taken: Sequence[_Box]
 ) -> tuple[bool, tuple[float, float]]:
     """Return the place that covers least: whether it is near, and its shift in points."""
-    costs = []
+    costs: list[tuple[float, int, bool, tuple[float, float]]] = []
     for near, shift in _places(size):
         covered = sum(_overlap(_moved(anchor, shift, size), box) for box in taken)
         if not covered:
