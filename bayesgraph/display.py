@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from bayesgraph.palette import BLUE, ORANGE
 
 _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
+# Columns of a terminal that a line with a bar keeps to.
+_LINE = 80
 
 
 def printable(text: str) -> str:
@@ -59,7 +61,10 @@ class DisplayTable:
         """Return the table as lines of text, labels flush left and numbers flush right."""
         lines = [[printable(cell) for cell in line] for line in self._body()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        bars = ["", *map(_text_bar, self.bars)] if self.header else [*map(_text_bar, self.bars)]
+        room = _LINE - sum(widths) - 2 * (len(widths) + 1)
+        longest = max(0, min(_BAR_CHARACTERS, room))
+        bars = [_text_bar(share, longest) for share in self.bars]
+        bars = ["", *bars] if self.header else bars
         body = []
         for i, line in enumerate(lines):
             cells = [line[0].ljust(widths[0])]
@@ -120,8 +125,8 @@ def more(n: int, shown: int, what: str) -> str:
     return f"... {n - shown} more {what}" if n > shown else ""
 
 
-def _text_bar(share: float) -> str:
-    return ("█" if share >= 0 else "▒") * round(_BAR_CHARACTERS * abs(share))
+def _text_bar(share: float, longest: int) -> str:
+    return ("█" if share >= 0 else "▒") * round(longest * abs(share))
 
 
 def _html_bar(share: float) -> str:

@@ -38,12 +38,12 @@ while session.question is not None:
     print(f"  {name}? {answer}. P(disease) = {sick:.3f}, {session.spent:.2f} dollars so far")
 print(session, "\n")
 
-print("Losses and prices in dollars: a disease overlooked costs 2,000, a false alarm 1,500.")
+print("Losses in dollars: a disease overlooked costs 2,000, a false alarm 1,500.")
 losses = {("yes", "no"): 2000.0, ("no", "yes"): 1500.0}
 session = clf.questionnaire(costs=PRICES, losses=losses)
 print(session.run(patient.get), "\n")
 
-print("The next question of many patients at once, of whom the first 100 have no exercise test:")
+print("The next question of many patients, the first 100 without an exercise test:")
 rows = X.to_pydict()
 for column in ("thalach", "exang", "oldpeak", "slope"):
     rows[column] = [None] * 100 + rows[column][100:]

@@ -49,7 +49,9 @@ print(f"log P(wet) = {net.log_probability({'wet': True}):.6f}\n")
 print("What a query would compute, before it runs:")
 print(net.plan("rain", ["wet"]), "\n")
 
-rows = net.sample(5, random_state=0)
-print("Five rows from the model:", {name: column.tolist() for name, column in rows.items()})
+print("Five rows from the model:")
+for name, column in net.sample(5, random_state=0, frame="dict").items():
+    values = (f"{x:.1f}" if isinstance(x, float) else str(x) for x in column.tolist())
+    print(f"  {name:<12}", *(f"{value:>6}" for value in values))
 fitted = bg.BayesianNetwork.fit(net.graph, net.sample(20_000, random_state=1))
 print("P(rain) estimated from 20,000 rows:", round(fitted.query("rain")["yes"], 3))

@@ -1,5 +1,7 @@
 """From what is seen to what happens if: confounding, the front door, and tests of a graph."""
 
+import textwrap
+
 import numpy as np
 
 import bayesgraph as bg
@@ -24,7 +26,7 @@ print("P(well | drug)     ", round(net.query("well", {"drug": True})[True], 3))
 print("P(well | do(drug)) ", round(net.query("well", do={"drug": True})[True], 3))
 print("among the old      ", round(net.query("well", {"old": True}, do={"drug": True})[True], 3))
 
-print("\nA gene that nobody measured makes people smoke, and ill; tar is all that smoking does:")
+print("\nA gene that nobody measured makes people smoke, and ill; smoking makes tar:")
 gene = random.random(n) < 0.5
 smoke = random.random(n) < np.where(gene, 0.8, 0.2)
 tar = random.random(n) < np.where(smoke, 0.9, 0.1)
@@ -34,7 +36,8 @@ graph = bg.CausalGraph([("smoke", "tar"), ("tar", "ill")], confounded=[("smoke",
 print("sets to adjust for:", graph.adjustment_sets("smoke", "ill"))
 print("front doors:       ", graph.front_door_sets("smoke", "ill"))
 estimand = graph.identify("ill", do="smoke")
-print(estimand)
+left, right = str(estimand).split(" = ")
+print(f"{left} =\n    {right}")
 fitted = bg.BayesianNetwork.fit(graph.to_dag(), rows)
 risk = {state: estimand.evaluate(fitted, {"smoke": state})[True] for state in (False, True)}
 seen = {state: float(ill[smoke == state].mean()) for state in (False, True)}
@@ -45,7 +48,7 @@ print("\nWithout tar there is no answer, and the message says why:")
 try:
     bg.CausalGraph([("smoke", "ill")], [("smoke", "ill")]).identify("ill", do="smoke")
 except bg.errors.NotIdentifiableError as error:
-    print(error)
+    print(textwrap.fill(str(error), 80))
 
 print("\nWhat a graph implies can be tested on the rows:")
 chain = bg.CausalGraph([("smoke", "tar"), ("tar", "ill")])

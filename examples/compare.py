@@ -1,5 +1,6 @@
 """What differs between two models, and between two tables: a page for a review, and drift."""
 
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ print("A naive Bayes and a tree-augmented one, on the same rows:")
 before = bg.NaiveBayesClassifier(discretizer="mdlp").fit(X, y)
 after = bg.TANClassifier(discretizer="mdlp").fit(X, y)
 found = bg.diff(before, after, heart, n=3)
-print(found.summary)
+print(textwrap.fill(found.summary, 80))
 for change in found.families[:3]:
-    print(f"  {change.name}: {change.divergence:.3f} nats a row, most at {change.where}")
+    print(f"  {change.name}: {change.divergence:.3f} nats a row, most at")
+    print(f"    {change.where}")
 print("rows whose prediction moves most, and why:")
 for row in found.predictions.largest:
     why = ", ".join(f"{name} {value:+.2f}" for name, value in row.why)
@@ -35,6 +37,7 @@ later = {name: [values[i] for i in picked] for name, values in rows.items()}
 later["chol"] = [None if v is None else v + 40 for v in later["chol"]]
 gaussian = bg.NaiveBayesClassifier().fit(X, y)
 drift = bg.table_drift(gaussian, heart, later)
-print(drift)
+for family in drift.families[:4]:
+    print(f"  {family.name:<9} {family.information:.4f} nats a row, p = {family.p_value:.2g}")
 bg.plots.save_figure(drift.plot(), OUT / "drift.svg")
 print("Drawn to out/drift.svg")

@@ -19,8 +19,9 @@ for result in results:
         f"calibration error {result.calibration_error:.3f}"
     )
 forest = results[1]
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-bg.plots.save_figure(bg.plots.evaluation_figure(results), folder / "reliability.svg")
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+out.mkdir(parents=True, exist_ok=True)
+bg.plots.save_figure(bg.plots.evaluation_figure(results), out / "reliability.svg")
 
 print("\nA disease that is overlooked costs ten times a false alarm:")
 costs = {("yes", "no"): 10, ("no", "yes"): 1}

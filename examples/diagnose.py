@@ -3,6 +3,8 @@
 The chest clinic of Lauritzen and Spiegelhalter (1988): eight variables, dyspnoea and an X-ray.
 """
 
+import textwrap
+
 import bayesgraph as bg
 from bayesgraph.errors import MemoryLimitError
 
@@ -28,9 +30,10 @@ patient = {"dysp": "yes", "asia": "yes"}
 print("All posteriors at once:")
 print(clinic.marginals(patient), "\n")
 
-print("The three best explanations, and the best of the diseases alone (the rest summed out):")
+print("The three best explanations, then the best of the diseases alone:")
 for explanation in clinic.k_most_probable(3, patient):
-    print(f"  {explanation.log_probability:.4f}  {dict(explanation)}")
+    present = ", ".join(name for name, state in explanation.items() if state == "yes")
+    print(f"  {explanation.log_probability:.4f}  {present or 'none of them'}")
 print(" ", dict(clinic.marginal_map(["tub", "lung", "bronc"], patient)), "\n")
 
 print("The radiologist's word is not certain. Likelihoods count on top of the prior ...")
@@ -59,7 +62,8 @@ grid = bg.FactorGraph(
 try:
     grid.query((0, 1))
 except MemoryLimitError as error:
-    print(" ", error)
+    print(textwrap.fill(str(error), 80))
 approximate = grid.query((0, 1), fallback="loopy")
 print(approximate)
-print(approximate.approximation)
+for line in str(approximate.approximation).splitlines():
+    print(textwrap.fill(line, 80, drop_whitespace=False))

@@ -11,7 +11,7 @@ from bayesgraph.plots import nomogram_figure, plot_decision_boundary, save_figur
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])
 out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("out")
-out.mkdir(exist_ok=True)
+out.mkdir(parents=True, exist_ok=True)
 
 print("Log odds are a sum, in a TAN too; what is not observed is summed out:")
 tan = bg.TANClassifier().fit(X, y)

@@ -46,4 +46,4 @@ with tempfile.TemporaryDirectory() as name:
     net.render(folder / "net.svg", evidence={"wet": "wet"}, beliefs=True)
     print("drawn:", (folder / "net.svg").stat().st_size > 1000)
 
-print(net.to_dot())
+print("DOT, the arc:", net.to_dot(states=False).splitlines()[-2].strip())

@@ -1,5 +1,6 @@
 """A network from a table without a class: methods, knowledge, equivalence and confidence."""
 
+import textwrap
 from pathlib import Path
 
 import bayesgraph as bg
@@ -24,12 +25,12 @@ print(f"P(disease | thal) = {posterior['yes']:.3f}")
 
 print("\nWhat the data alone direct, and what could as well be turned:")
 free = bg.BayesianNetwork.learn(table)
-print(bg.cpdag(free))
+print(textwrap.fill(str(bg.cpdag(free)), 80))
 distance = bg.structural_hamming_distance(free, net)
 print(f"{distance} pairs of columns differ between the two networks")
 
 print("\nHow often arcs come back in samples of the rows:")
 found = bg.arc_confidence(table, n_samples=5)
-print(found)
+print(textwrap.fill(str(found), 80, replace_whitespace=False))
 found.render("out/heart_arcs.svg", states=False)
 print("Drawn to out/heart_arcs.svg, the less certain arcs paler")

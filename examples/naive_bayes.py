@@ -58,7 +58,7 @@ print("Customers like those who leave, drawn from the model:")
 drawn = clf.sample(4, evidence={"customer": "leaves"}, random_state=0)
 print(drawn.round(1).to_string(), "\n")
 
-print("Random rows and columns, averaged posteriors (scikit-learn's bagging takes an array):")
+print("Random rows and columns, averaged posteriors, by scikit-learn's bagging:")
 bag = BaggingClassifier(
     bg.NaiveBayesClassifier(), n_estimators=30, max_features=0.5, oob_score=True, random_state=0
 )

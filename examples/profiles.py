@@ -1,5 +1,6 @@
 """Maps of a table: profiles, correspondence analysis, principal and discriminant axes."""
 
+import textwrap
 from pathlib import Path
 
 import bayesgraph as bg
@@ -11,7 +12,8 @@ out.mkdir(exist_ok=True)
 
 print("Which pain goes with which disease:")
 table = bg.crosstab(heart, "cp", "disease")
-print(table, "\n")
+for line in str(table).splitlines():
+    print(textwrap.fill(line, 80, drop_whitespace=False))
 
 print("Categories of several columns on the same axes:")
 names = ["cp", "thal", "slope", "exang", "disease"]

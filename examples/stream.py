@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import bayesgraph as bg
 from bayesgraph.plots import save_figure
 
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+out.mkdir(parents=True, exist_ok=True)
 
 # Six sources of two classes, and sensors that hear them: three of them hear the first.
 SENSORS = ("pressure", "pressure_2", "pressure_3", "flow", "vibration", "noise")
@@ -43,22 +44,22 @@ print("Each row is predicted and then learned from; the plant changes at row 10,
 found = bg.prequential(models, rows, labels)
 print(found)
 print("The one that watches saw the change at rows", found["and watches"].alarms.tolist())
-save_figure(found.plot(changes=[10_000], title="A stream that changes"), folder / "stream.png")
+save_figure(found.plot(changes=[10_000], title="A stream that changes"), out / "stream.png")
 
 clf = models["and forgets"].refresh()
 print("\nThree sensors say the same; exponents of each class, learned on the way:")
 for sensor, exponent in clf.network_.exponents.items():
     print(f"  {sensor:<11}" + " ".join(f"{value:.2f}" for value in np.atleast_1d(exponent)))
 print(f"The model holds {clf.star_.nbytes / 1e3:,.0f} kB, however long the stream is.")
-clf.render(folder / "stream.svg", states=False)
+clf.render(out / "stream.svg", states=False)
 
-print("\nHalf of the sensors are silent; what is missing is left out before the exponents:")
+print("\nHalf of the sensors are silent, and left out before the exponents:")
 print(clf.query(evidence={"pressure": 1.0, "flow": -1.0, "vibration": 2.5}))
 print(clf.query(evidence={"vibration": 2.5}))
 
 # A model that is saved goes on exactly where it stopped.
-clf.save(folder / "stream.bayesgraph")
-resumed = bg.load(folder / "stream.bayesgraph")
+clf.save(out / "stream.bayesgraph")
+resumed = bg.load(out / "stream.bayesgraph")
 more, classes = rows.slice(0, 500), labels[:500]
 same = resumed.test_then_train(more, classes)[1] == clf.test_then_train(more, classes)[1]
 print("\nSaved, loaded and taught 500 more rows, the same to the bit:", same.all())
@@ -74,4 +75,4 @@ if find_spec("river"):  # its tools take the same models, and prequential takes 
     print("\nBeside river, on one of its streams of rows and labels:")
     own = bg.to_river(bg.StreamingWeightedNaiveBayesClassifier())
     peer = preprocessing.StandardScaler() | linear_model.LogisticRegression()
-    print(bg.prequential({str(model): model for model in (own, peer)}, Phishing()))
+    print(bg.prequential({"weighted": own, "logistic": peer}, Phishing()))

@@ -50,4 +50,4 @@ sets = clf.conformalize(learn, classes, cv=10).predict_set(test, coverage=0.9)
 inside = sets[np.arange(len(truth)), truth]
 sizes = np.bincount(sets.sum(axis=1), minlength=4)[1:]
 print(f"{inside.mean():.0%} of {len(truth)} wines are in their set;", end=" ")
-print(f"sets of one, two and three classes: {sizes.tolist()}")
+print(f"of one, two and three classes: {sizes.tolist()}")

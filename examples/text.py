@@ -6,6 +6,7 @@ The documents come with Python: docstrings of functions and classes, nothing is 
 import ast
 import sys
 import sysconfig
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ TOPICS = {
     "web": ["http", "urllib", "xmlrpc"],
 }  # fmt: skip
 out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("out")
-out.mkdir(exist_ok=True)
+out.mkdir(parents=True, exist_ok=True)
 
 
 def docstrings(place):
@@ -47,7 +48,7 @@ rows = [(t, d) for t, places in TOPICS.items() for place in places for d in docs
 topic, documents = pd.Series([t for t, _ in rows], name="topic"), [d for _, d in rows]
 print(f"{len(documents):,} docstrings on {topic.nunique()} topics\n")
 
-print("Five-fold cross-validation, an estimator of words behind a vectorizer of scikit-learn:")
+print("Five folds, an estimator of words behind a vectorizer of scikit-learn:")
 words_only = {"stop_words": "english", "min_df": 3, "token_pattern": "[A-Za-z]{3,}"}
 estimators = {
     "multinomial": bg.NaiveBayesClassifier("multinomial", smoothing=0.1),
@@ -69,18 +70,19 @@ for result in bg.evaluate(models, documents, topic, cv=5):
     kind = "tf-idf" if vectorizer == "TfidfVectorizer" else "counts"
     print(f"  {name:<13}{kind:<8}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}")
 
-print("\nAll words are one node, a vector of counts; columns of a table give them their names:")
+print("\nAll words are one node, a vector of counts, named by the columns of a table:")
 vectorizer = CountVectorizer(**words_only)
 counts = vectorizer.fit_transform(documents)
 table = pd.DataFrame(counts.toarray(), columns=vectorizer.get_feature_names_out())
 clf = bg.NaiveBayesClassifier("multinomial", smoothing=0.1).fit(table, topic)
 print(f"  {clf.network_}")
-print(clf.top_items(n=6), "\n")
+print(clf.top_items(n=3), "\n")
 
 text = "Close the transport when the task is cancelled, and log a message if the server raises."
 vector = clf.features_[0].name
 document = {vector: vectorizer.transform([text])}
-print(f"Why is this where it is? {text!r}")
+print("Why is this where it is?")
+print(textwrap.fill(text, 80))
 answer = clf.query(evidence=document)
 why = clf.contributions(evidence=document, positive=answer.argmax)
 print(why, "\n")
@@ -90,7 +92,7 @@ print("Words drawn from the language model of each topic, as many as documents h
 for name in ("asyncio", "email", "numbers"):
     drawn = clf.sample(1, evidence={"topic": name}, random_state=1, frame="dict")[vector]
     words = np.repeat(table.columns[drawn.indices], drawn.data.astype(int))
-    print(f"  {name}: {' '.join(words[:12])}")
+    print(f"  {name}: {' '.join(words[:6])}")
 
 clf.render(out / "text.svg", evidence=document, beliefs=True)
 clf.save(out / "text.bayesgraph")

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import bayesgraph as bg
 
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+out.mkdir(parents=True, exist_ok=True)
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])
 
-print("Exponents that maximise the conditional likelihood (WANBIA); 0 is not listened to:")
+print("Exponents of maximum conditional likelihood (WANBIA); 0 is not listened to:")
 clf = bg.WeightedNaiveBayesClassifier().fit(X, y)
 model = clf.network_
 for name, exponent in model.exponents.items():
     print(f"  {name:<9}{float(exponent):.2f}  {'#' * round(20 * float(exponent))}")
 
-print("\nWhat is missing is left out before the exponents: nobody has to be asked everything.")
+print("\nWhat is missing is left out before the exponents:")
 print(clf.query(evidence={"cp": "asympt", "thal": "reversable_defect"}))
 print(clf.query("exang", {"cp": "asympt"}))
 print(clf.contributions(evidence={"cp": "asympt", "thal": "reversable_defect", "age": 63}), "\n")
@@ -31,12 +32,12 @@ print(
     "\n",
 )
 
-print("Other schemes, on the same folds:")
+print("Other schemes, on the same five folds:")
 schemes = ("variable", "class", "mixed", "selective", "fractional", "averaged", "gain_ratio")
 models = {name: bg.WeightedNaiveBayesClassifier(name) for name in schemes}
 models = {"all ones": bg.NaiveBayesClassifier(discretizer="mdlp"), **models}
 models["a tree too"] = bg.BayesianNetworkClassifier("forest", exponents="variable")
-for result in bg.evaluate(models, X, y):
+for result in bg.evaluate(models, X, y, cv=5):
     print(f"  {result.name:<12}accuracy {result.accuracy:.3f}  log loss {result.log_loss:.3f}")
 
-clf.render(folder / "weights.svg", states=False)
+clf.render(out / "weights.svg", states=False)

@@ -1,5 +1,6 @@
 """What would have to be different: flips, nearest rows, explanations and a tornado chart."""
 
+import textwrap
 from pathlib import Path
 
 import bayesgraph as bg
@@ -13,7 +14,8 @@ X, y = heart.drop_columns("disease"), heart.select(["disease"])
 clf = bg.NaiveBayesClassifier(discretizer="mdlp").fit(X, y)
 patient = {name: values[0] for name, values in X.slice(1, 1).to_pydict().items()}
 
-print("A patient:", patient)
+print("A patient:")
+print(textwrap.fill(", ".join(f"{name} {value}" for name, value in patient.items()), 80))
 print(clf.query(evidence=patient), "\n")
 
 print("The smallest change of findings with another answer; age and sex stay:")
@@ -25,7 +27,10 @@ costs = {"chol": 0.5, "trestbps": 0.5, "thalach": 0.8, "ca": 3, "thal": 3}
 print(clf.flip(evidence=patient, to="no", at_least=0.8, fixed=["age", "sex"], costs=costs), "\n")
 
 print("Patients who were there:")
-print(clf.nearest_rows(evidence=patient, table=X, n=3, fixed=["sex"]), "\n")
+for near in clf.nearest_rows(evidence=patient, table=X, n=3, fixed=["sex"]).rows:
+    changes = ", ".join(near.differences)
+    print(f"  row {near.row}, {near.answer}: differs in {changes}")
+print()
 
 print("What explains two findings best, of three others:")
 seen = {"exang": "yes", "oldpeak": 2.6}

@@ -20,6 +20,12 @@ def test_text_is_aligned():
     ]
 
 
+def test_bars_end_at_the_edge_of_a_terminal():
+    lines = DisplayTable("", [["a" * 60, "1"]], bars=[1.0]).text().splitlines()
+    assert len(lines[1]) == 80
+    assert "█" not in DisplayTable("", [["a" * 90, "1"]], bars=[1.0]).text()
+
+
 def test_html_is_escaped():
     page = DisplayTable("a < b", [["<script>", "1"]], note="&").html()
     assert "<script>" not in page

@@ -73,6 +73,8 @@ def test_example_runs(name, tmp_path, monkeypatch, capfd):
     printed = capfd.readouterr()
     assert printed.out
     assert not printed.err
+    assert max(map(len, printed.out.splitlines())) <= 80
+    assert {path.name for path in tmp_path.iterdir()} <= {"out", "library"}
     if name == FIRST:
         drawn = (tmp_path / "out" / "heart_tan.svg").read_text()
         shown = (ROOT / "examples/pictures/heart_tan.svg").read_text()

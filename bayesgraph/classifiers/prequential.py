@@ -34,7 +34,7 @@ from bayesgraph.variables import Name, is_missing, plain
 # Minimum probability in the log loss, which makes the loss of an impossible class finite.
 _MINIMUM = 1e-15
 _HEADER = (
-    "model", "accuracy", "log loss", "accuracy at the end", "kappa majority", "kappa no change",
+    "model", "accuracy", "log loss", "at the end", "κ majority", "κ no change",
     "alarms",
 )  # fmt: skip
 # Rows given as mappings from name to value.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,8 +56,10 @@ _CERTAIN = 0.995
 _MIN_OPACITY = 0.15
 # Minimum number of children for which a parent of all other variables has one arrow to a box.
 _PLATE_FROM = 13
-# Minimum number of children for the box if the arrows to them have scores or exponents.
-_PLATE_FROM_NUMBERED = 26
+# The same if nodes are wide, because they show posteriors or tables.
+_PLATE_FROM_WIDE = 8
+# Maximum number of arcs of a mixture that have their probability as a number.
+_MAX_NUMBERED = 30
 # Maximum number of exponents of one feature that are written out.
 _MAX_EXPONENTS = 4
 # Number of digits of exponents on arcs and in boxes.
@@ -116,10 +119,9 @@ def to_dot(
         arcs with their probabilities if these differ.
     plate : bool, optional
         Draw a variable that is a parent of all others, such as the class of a TAN, with a single
-        arrow to a box (a DOT cluster) around the others. The scores of its arcs are then left out,
-        and exponents
-        are written under the names. By default for at least 13 other variables, or 26 if its arcs
-        have numbers.
+        arrow to a box (a DOT cluster) around the others. The scores or exponents of its arcs are
+        then written under the names. By default for at least 13 other variables, or 8 if beliefs or
+        tables are drawn.
     arc_probabilities : mapping from (parent, child) to float, optional
         Draw arcs with these probabilities, the less probable the paler, in the place of scores; as
         for the averaged network of :func:`bayesgraph.arc_confidence`.
@@ -276,7 +278,8 @@ class _Drawing:
                 "A plate is drawn for a variable that is a parent of all others, which this "
                 "network does not have. Leave plate=True out."
             )
-        if plate is False or (plate is None and len(net.variables) <= _max_arrows(net, hub)):
+        enough = _PLATE_FROM_WIDE if self.beliefs or self.tables else _PLATE_FROM
+        if plate is False or (plate is None and len(net.variables) <= enough):
             hub = None
         # Variables are matched by name: those of an average's members may have fewer states.
         pairs = [(p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents]
@@ -290,17 +293,18 @@ class _Drawing:
         members = [v for v in net.variables if v != hub]
         touched = {end for arc in arcs for end in arc}
         lonely = [v for v in members if v not in touched]
-        powers = _powers(net, hub)
-        inner = [self.node(v, _cpd(net, v), powers.get(v, "")) for v in members]
+        under = self.under_names(net, hub)
+        inner = [self.node(v, _cpd(net, v), under.get(v, "")) for v in members]
         inner += [*lines, *self.rows(lonely)]
         if hub is None:
             return [*inner, *caption]
         children = {child for _, child in arcs}
         tops = [v for v in members if v in touched and v not in children]
         tops += lonely[: _row_length(len(lonely))]
+        tops = tops or members[:1]  # in a mixture each may be a parent of each
         return [
             self.node(hub, _cpd(net, hub)),
-            *self.box(inner, self.box_note(net, hub, len(members), bool(powers))),
+            *self.box(inner, self.box_note(net, hub, len(members), bool(under))),
             *self.arrow_to_box(hub, tops),
             *caption,
         ]
@@ -360,7 +364,8 @@ class _Drawing:
         joined: dict[frozenset[Variable], float] = {}
         for arc, probability in arcs.items():
             joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probability
-        differ = self.scores and len({f"{p:.2f}" for p in joined.values()}) > 1
+        differ = len({f"{p:.2f}" for p in joined.values()}) > 1
+        differ = differ and self.scores and len(joined) <= _MAX_NUMBERED
         lines = []
         for parent, child in arcs:
             if frozenset((parent, child)) not in joined:
@@ -381,15 +386,28 @@ class _Drawing:
         """Return the statement of the arc from `tail` to `head`."""
         return statement(f"{self.ids[tail]} -> {self.ids[head]}", attributes)
 
-    def box_note(self, net: _Net, hub: Variable, n: int, powered: bool) -> str:
+    def under_names(self, net: _Net, hub: Variable | None) -> dict[Variable, str]:
+        """Return exponents or scores as texts, if one arrow to a box replaces the arcs of `hub`."""
+        if hub is None:
+            return {}
+        if isinstance(net, WeightedNetwork):
+            return _powers(net, hub)
+        scores = net.arc_scores if self.scores and isinstance(net, BayesianNetwork) else {}
+        found = {v: scores.get((hub.name, v.name)) for v in net.variables if v != hub}
+        return {v: f"{labels.score(score)} nats" for v, score in found.items() if score is not None}
+
+    def box_note(self, net: _Net, hub: Variable, n: int, numbered: bool) -> str:
         """Return the text at the bottom of the DOT cluster around the children of `hub`.
 
-        `n` is their number; `powered` says that exponents are written under their names.
+        `n` is their number; `numbered` says that exponents or scores are under their names.
         """
         note = f"{self.titles[hub]} is a parent of all {n} in this box"
-        if powered and isinstance(net, WeightedNetwork):
-            note += f"; under their names the {_whose(net, list(net.exponents))}"
-        return note
+        if not numbered:
+            return note
+        whose = "scores"
+        if isinstance(net, WeightedNetwork):
+            whose = _whose(net, list(net.exponents))
+        return f"{note}; under their names the {whose}"
 
     def box(self, inner: Iterable[str], note: str) -> list[str]:
         """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
@@ -418,10 +436,19 @@ class _Drawing:
 
     def rows(self, nodes: Sequence[Variable]) -> list[str]:
         """Return invisible edges that arrange `nodes`, which have no arcs, in several rows."""
-        return [
+        length = _row_length(len(nodes))
+        if len(nodes) <= length:
+            return []
+        lines = [
             self.arc(upper, lower, {"style": "invis"})
-            for upper, lower in zip(nodes, nodes[_row_length(len(nodes)) :], strict=False)
+            for upper, lower in zip(nodes, nodes[length:], strict=False)
         ]
+        for start in range(0, len(nodes) - 1, length):
+            row = nodes[start : start + length]
+            for left, right in itertools.pairwise(row):
+                arc = self.arc(left, right, {"style": "invis"})
+                lines.append(f"{{rank=same; {arc}}}")  # from left to right
+        return lines
 
     def factor_graph(self, model: FactorGraph) -> list[str]:
         """Return the statements of a factor graph: variables, factors and edges."""
@@ -553,26 +580,9 @@ def _hub(net: _Net) -> Variable | None:
     return found[0] if found else None
 
 
-def _max_arrows(net: _Net, hub: Variable | None) -> int:
-    """Return the number of variables up to which the hub has an arrow to each other variable.
-
-    With more variables, one arrow goes to a box around them. The number is larger if the arrows
-    have scores or exponents.
-    """
-    numbered = False
-    if isinstance(net, WeightedNetwork):
-        numbered = not _is_plain(net)
-    elif hub is not None and isinstance(net, BayesianNetwork):
-        numbered = any(arc[0] == hub.name for arc in net.arc_scores)
-    return _PLATE_FROM_NUMBERED if hub is not None and numbered else _PLATE_FROM
-
-
-def _powers(net: _Net, hub: Variable | None) -> dict[Variable, str]:
-    """Return the exponent of each feature as text, if one arrow to a box replaces the arcs.
-
-    Otherwise the exponents are on the arcs, and the result is empty.
-    """
-    if not isinstance(net, WeightedNetwork) or hub != net.target or _is_plain(net):
+def _powers(net: WeightedNetwork, hub: Variable) -> dict[Variable, str]:
+    """Return the exponent of each feature as text, if `hub` is the class; none if all are 1."""
+    if hub != net.target or _is_plain(net):
         return {}
     return {
         variable: f"exponent {_exponent(net.exponents[variable.name], _DIGITS) or '1'}"
@@ -598,7 +608,7 @@ def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
 
 def _row_length(n: int) -> int:
     """Return the number of nodes in each row in which n nodes without arcs are arranged."""
-    return n if n <= _ROW else math.ceil(math.sqrt(n))
+    return n if n <= _ROW else math.ceil(n / math.isqrt(n))
 
 
 def _exponent(values: Floats, digits: int = 4) -> str:

@@ -234,11 +234,13 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
     shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
+    # The reader's font may be wider than the one that Graphviz measures.
+    room = f'<TD WIDTH="{round(0.7 * max(len(names[code]) for code in shown_codes))}"></TD>'
     rows = []
     for code in shown_codes:
         share = float(probabilities[code])
         rows.append(
-            f'<TR><TD ALIGN="LEFT">{font(names[code], bold=bool(code == best))}</TD>'
+            f'<TR><TD ALIGN="LEFT">{font(names[code], bold=bool(code == best))}</TD>{room}'
             f'<TD ALIGN="LEFT">{_bar(share, colour)}</TD>'
             f'<TD ALIGN="RIGHT">{font(percentage(share), bold=bool(code == best))}</TD></TR>'
         )
@@ -247,7 +249,7 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
         left = percentage(max(0.0, 1.0 - float(probabilities[shown_codes].sum())))
         note = font(f"… {rest} more", size=NOTE_SIZE, colour=MUTED)
         rows.append(
-            f'<TR><TD ALIGN="LEFT" COLSPAN="2">{note}</TD>'
+            f'<TR><TD ALIGN="LEFT" COLSPAN="3">{note}</TD>'
             f'<TD ALIGN="RIGHT">{font(left, size=NOTE_SIZE, colour=MUTED)}</TD></TR>'
         )
     return f"{_open_table(padding=2)}{''.join(rows)}</TABLE>"

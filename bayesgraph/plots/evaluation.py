@@ -14,6 +14,9 @@ from bayesgraph.plots.style import PANEL, Axes, Figure, heading, new_figure, sho
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
 
+# Limits of the axes of ROC and calibration curves, with room for what lies at 0 and 1.
+_SIDES = (-0.03, 1.03)
+
 
 def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
     """Return a figure with a row of three panels for each model.
@@ -68,7 +71,7 @@ def _draw_roc(axes: Axes, result: Evaluation) -> None:
             result.y_true == result.classes[code], result.proba[:, code], name=name, ax=axes
         )
     axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
-    axes.set(xlabel="false positive rate", ylabel="true positive rate")
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=_SIDES, ylim=_SIDES)
     axes.get_legend().remove()
     axes.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
     note = f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
@@ -84,6 +87,6 @@ def _draw_calibration(axes: Axes, result: Evaluation) -> None:
         what = "probability of the predicted class"
     # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
     CalibrationDisplay.from_predictions(positive, probability.clip(0, 1), n_bins=10, ax=axes)
-    axes.set(xlabel=what, ylabel="share that came true", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set(xlabel=what, ylabel="share that came true", xlim=_SIDES, ylim=_SIDES, aspect="equal")
     axes.get_legend().remove()
     heading(axes, "Calibration", f"expected calibration error {result.calibration_error:.3f}")

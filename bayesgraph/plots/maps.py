@@ -11,6 +11,7 @@ from bayesgraph.cpds.description import texts
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.palette import COLOURS, FRAME, INK
+from bayesgraph.plots.label_places import Labelled, write_labels
 from bayesgraph.plots.style import (
     Figure,
     heading,
@@ -22,7 +23,8 @@ from bayesgraph.profiles import Axes, Correspondence
 from bayesgraph.typing import TableLike
 
 _SIDE = 5.2
-_MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+# One more than colours, so that the pair of marker and colour is a variable's own for long.
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 _LONGEST = 18
 
 
@@ -64,6 +66,7 @@ def correspondence_figure(
         figure, panel = _panel(figure_class, at, analysis.shares, "inertia")
         if table is not None:
             _draw_rows(panel, _padded(analysis.transform(table), at))
+        drawn = []
         for number, points in enumerate(analysis.points):
             colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
             where = _padded(points.coordinates, at)
@@ -71,10 +74,15 @@ def correspondence_figure(
             name = texts([points.variable.name], _LONGEST)[0]
             look = {"color": colour, "marker": marker, "alpha": 0.75, "linewidth": 0}
             panel.scatter(*where.T, s=area, label=name, zorder=3, **look)
-            _write(panel, where, texts(points.states, _LONGEST), colour)
-        legend = panel.legend(loc="best", frameon=False, markerscale=0.7)
+            drawn.append(Labelled(where, texts(points.states, _LONGEST), colour))
+        # Beside the map: within, it would cover points.
+        legend = panel.legend(
+            loc="upper left", bbox_to_anchor=(1, 1), frameon=False, markerscale=0.7
+        )
         without_mathematics(legend.get_texts())
+        write_labels(figure, panel, drawn)
         names = " × ".join(texts(list(analysis), _LONGEST)[:4])
+        names += " × …" if len(analysis.points) > 4 else ""
         heading(panel, names if title is None else title, f"total inertia {analysis.total:.4g}")
     return figure
 
@@ -119,13 +127,16 @@ def axes_figure(
         figure, panel = _panel(figure_class, at, found.shares, "variance")
         reach = _draw_scores(panel, found, at, table, labels)
         arrows = _padded(found.correlations, at) * reach
-        for (x, y), name in zip(arrows.tolist(), texts(found.names, _LONGEST), strict=True):
+        for x, y in arrows.tolist():
             arrow = {"arrowstyle": "->", "color": INK, "linewidth": 0.9}
             panel.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=4)
-            text = panel.annotate(name, (x, y), fontsize=8, color=INK, zorder=5)
-            without_mathematics([text])
         panel.update_datalim(1.1 * arrows)
-        panel.autoscale_view()
+        centres = _padded(found.centres, at) if found.classes else np.empty((0, 2))
+        named = [
+            Labelled(arrows, texts(found.names, _LONGEST), INK),
+            Labelled(centres, texts(found.classes or (), _LONGEST), INK),
+        ]
+        write_labels(figure, panel, named)
         kind = "Discriminant axes" if found.classes else "Principal axes"
         heading(panel, kind if title is None else title, "arrows: correlations with the axes")
     return figure
@@ -151,7 +162,6 @@ def _draw_scores(
     centres = _padded(found.centres, at)
     if len(centres):
         panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
-        _write(panel, centres, texts(found.classes, _LONGEST), INK)
     size = np.abs(np.concatenate([scores, centres]))
     return float(np.nanmax(size)) if size.size and np.isfinite(size).any() else 1.0
 
@@ -194,12 +204,3 @@ def _panel(figure_class: Any, at: list[int], shares: Floats, what: str) -> tuple
 def _draw_rows(panel: Any, where: Floats) -> None:
     if len(where):
         panel.scatter(*where.T, s=7, color=FRAME, linewidth=0, zorder=2)
-
-
-def _write(panel: Any, where: Floats, names: Sequence[str], colour: str) -> None:
-    for place, name in zip(where.tolist(), names, strict=True):
-        text = panel.annotate(
-            name, place, xytext=(5, 4), textcoords="offset points", fontsize=8.5, color=colour,
-            zorder=5,
-        )  # fmt: skip
-        without_mathematics([text])

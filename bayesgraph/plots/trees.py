@@ -20,6 +20,10 @@ from bayesgraph.plots.rendering import render_text
 from bayesgraph.variables import Discrete, Variable
 
 _MAX_LISTED = 3
+# Maximum number of leaves in one row.
+_WIDE_FROM = 12
+# Share of a leaf's rows that its bars show, if its classes are many.
+_SHOWN = 0.95
 
 # State codes of each discrete parent that are possible after the splits above.
 _Left = Mapping[Variable, frozenset[int]]
@@ -31,7 +35,7 @@ def tree_to_dot(
     numbers: GaussianCPD | None = None,
     max_depth: int | None = 6,
     max_states: int = 6,
-    rankdir: str = "TB",
+    rankdir: str | None = None,
 ) -> str:
     """Return a tree in the DOT language: splits, conditions on the arcs, bars at the leaves.
 
@@ -46,9 +50,11 @@ def tree_to_dot(
         Maximum number of splits on a path; a deeper subtree is replaced by its number of leaves.
         None shows all.
     max_states : int
-        Maximum number of bars at a leaf, which are those of the most probable states.
-    rankdir : {"TB", "LR"}
-        Whether the tree grows downwards or to the right.
+        Maximum number of bars at a leaf, which are those of the most probable states. Fewer are
+        drawn if they have 95 per cent of the rows.
+    rankdir : {"TB", "LR"}, optional
+        Whether the tree grows downwards or to the right; by default to the right if more than 12
+        leaves are drawn.
 
     Raises
     ------
@@ -68,7 +74,7 @@ def tree_to_dot(
     """
     if not isinstance(cpd, TreeCPD):
         raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {getattr(cpd, 'title', repr(cpd))}.")
-    if rankdir not in ("TB", "LR"):
+    if rankdir not in ("TB", "LR", None):
         raise GraphError(f"rankdir is 'TB' or 'LR'; got {rankdir!r}.")
     if max_depth is not None and max_depth < 0:
         raise GraphError(f"max_depth is a number of splits, 0 or more; got {max_depth!r}.")
@@ -104,7 +110,8 @@ def tree_to_dot(
     title = statement("graph", look)
     # The order of the indices makes Graphviz draw left children on the left.
     nodes.sort(key=lambda line: int(line[1 : line.index(" ")]))
-    lines = [*defaults(rankdir), title, *nodes, *arcs]
+    wide = len(nodes) - len({arc[: arc.index(" ")] for arc in arcs}) > _WIDE_FROM
+    lines = [*defaults(rankdir or ("LR" if wide else "TB")), title, *nodes, *arcs]
     return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
 
 
@@ -134,6 +141,9 @@ def _split(cpd: TreeCPD, node: int) -> str:
 def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
     shares = cpd.tree.values[node]
     if numbers is None:
+        if len(shares) > max_states:
+            most = np.cumsum(np.sort(shares)[::-1][:max_states])
+            max_states = min(max_states, int(np.searchsorted(most, _SHOWN)) + 1)
         parts = [labels.bars(cpd.variable, shares, BLUE, max_states)]
     else:
         code = int(np.argmax(shares))

@@ -77,7 +77,8 @@ def _page(path, name):
     """Return the page of a class or function."""
     found = getattr(path, name)
     full = f"{path.__name__}.{name}"
-    lines = [name, "=" * len(name), "", f".. currentmodule:: {path.__name__}", ""]
+    # The tables of the sections lead here: hundreds of names would fill the list beside each page.
+    lines = [":orphan:", "", name, "=" * len(name), "", f".. currentmodule:: {path.__name__}", ""]
     if not inspect.isclass(found):
         kind = "autofunction" if callable(found) else "autodata"
         return "\n".join([*lines, f".. {kind}:: {name}", ""])
@@ -103,9 +104,8 @@ def _page(path, name):
 def _listing(title, module, names, intro=""):
     """Return the page of a section: a table of names with the first sentence of each."""
     table = [f"   {name}" for name in names]
-    pages = [f"   {module.__name__}.{name}" for name in names]
     lines = [title, "=" * len(title), "", intro, "", f".. currentmodule:: {module.__name__}", ""]
-    lines += [".. autosummary::", "", *table, "", ".. toctree::", "   :hidden:", "", *pages, ""]
+    lines += [".. autosummary::", "", *table, ""]
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ def svg(formula, size):
     width, height = (
         float(re.search(rf'{side}="([\d.]+)pt"', drawn)[1]) for side in ("width", "height")
     )
-    scale = size / 12
+    scale = size / 10  # mathtext is 10 points high
     style = (
         f"width:{width * scale / 12:.3f}em;height:{height * scale / 12:.3f}em;"
         f"vertical-align:{-depth * scale / 12:.3f}em"
@@ -31,7 +31,7 @@ def svg(formula, size):
 
 def inline(translator, node):
     """Draw a formula in a line."""
-    translator.body.append(svg(node.astext(), 11.5))
+    translator.body.append(svg(node.astext(), 13))
     raise nodes.SkipNode
 
 
@@ -39,7 +39,7 @@ def block(translator, node):
     """Draw a formula on lines of its own, one for each that is divided by two backslashes."""
     translator.body.append('<div class="formulas">')
     for line in re.split(r"\\\\", node.astext()):
-        translator.body.append(f"<div>{svg(' '.join(line.split()), 13)}</div>")
+        translator.body.append(f"<div>{svg(' '.join(line.split()), 14)}</div>")
     translator.body.append("</div>")
     raise nodes.SkipNode
 

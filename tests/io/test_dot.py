@@ -324,6 +324,29 @@ class TestPlate:
             heights = {node.attr["pos"].split(",")[1] for node in graph.nodes() if node != "n0"}
         assert len(heights) == 4
 
+    def test_scores_of_the_arrow_are_under_the_names(self):
+        cpds = star(14).cpds
+        hub, first = cpds[0].variable.name, cpds[1].variable.name
+        text = to_dot(bg.BayesianNetwork(cpds, arc_scores={(hub, first): 0.25}))
+        assert drawn_texts(text)[0].count("0.250 nats") == 1
+        assert "under their names the scores" in text
+
+    def test_rows_keep_the_order_of_the_variables(self):
+        with pygraphviz.AGraph(string=to_dot(star(16))) as graph:
+            graph.layout(prog="dot")
+            at = {n: [float(x) for x in n.attr["pos"].split(",")] for n in graph.nodes()}
+        features = sorted((n for n in at if n != "n0"), key=lambda n: (-at[n][1], at[n][0]))
+        assert features == [f"n{i}" for i in range(1, 17)]
+
+    def test_wide_nodes_are_in_a_box_earlier(self):
+        assert "cluster" not in to_dot(star(9))
+        assert "cluster" in to_dot(star(9), beliefs=True)
+
+    def test_a_mixture_in_which_each_is_a_parent_has_the_arrow_too(self):
+        aode = bg.AODEClassifier().fit(np.arange(60).reshape(4, 15) % 3, [0, 1, 0, 1])
+        _, arcs = parsed(to_dot(aode.network_))
+        assert sum(attributes.get("lhead") == "cluster_plate" for attributes in arcs.values()) == 1
+
     def test_needs_a_parent_of_all(self):
         with pytest.raises(GraphError, match="parent of all others"):
             to_dot(chain([("a", [0, 1]), ("b", [0, 1]), ("c", [0, 1])]), plate=True)

@@ -118,3 +118,27 @@ def test_errors(tmp_path):
         tree_to_dot(CPD, numbers=bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0))
     with pytest.raises(FileFormatError, match=r"\.bmp"):
         render_tree(CPD, tmp_path / "tree.bmp")
+
+
+def test_a_tree_of_many_leaves_grows_to_the_right():
+    x = bg.Continuous("x")
+    branch = bg.Split(x, 0.5, [0.9, 0.1], [0.4, 0.6])
+    for cut in range(1, 12):
+        branch = bg.Split(x, cut + 0.5, branch, [0.2, 0.8])
+    assert 'rankdir="LR"' in tree_to_dot(bg.TreeCPD(SICK, branch, [x]), max_depth=None)
+    assert 'rankdir="TB"' in tree_to_dot(bg.TreeCPD(SICK, branch, [x]), max_depth=3)
+    assert 'rankdir="TB"' in tree_to_dot(
+        bg.TreeCPD(SICK, branch, [x]), max_depth=None, rankdir="TB"
+    )
+
+
+def test_leaves_of_many_classes_show_most_of_the_rows():
+    kind = bg.Discrete("kind", list("abcdefgh"))
+    shares = [0.6, 0.36, 0.01, 0.01, 0.01, 0.01, 0.0, 0.0]
+    text = tree_to_dot(bg.TreeCPD(kind, shares))
+    assert "60.0%" in text
+    assert "36.0%" in text
+    assert "1.0%" not in text
+    assert "… 6 more" in text
+    even = tree_to_dot(bg.TreeCPD(kind, [0.125] * 8))
+    assert even.count("12.5%") == 6
