@@ -6,6 +6,7 @@ import bz2
 import functools
 import gzip
 import io
+import json
 import lzma
 import tempfile
 import warnings
@@ -64,6 +65,16 @@ _XDSL = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <node id="a"><name>A title</name><position>10 20 30 41</position><comment>c</comment></node>
 <submodel id="s"><name>inner</name><node id="d"><position>1 2 3 4</position></node></submodel>
 </genie></extensions></smile>
+"""
+_DAGITTY = """dag {
+bb="-3,-0.5,2,1.2" /* bounds */
+D [outcome,pos="1.000,1.000"]
+E [exposure,pos="-2.000,1.000"]
+"two words" [latent,adjusted]
+D <-> Z [pos="1.000,-1.000"] // a curve
+E -> D
+Z -> { D "two words" }
+}
 """
 _XMLBIF = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> <!ATTLIST BIF VERSION CDATA #REQUIRED> ]>
@@ -165,6 +176,27 @@ def rds() -> list[bytes]:
     several = r_files.rda({"rows": r_files.Range(5, 1), "fit": fits[0]})
     packed = [gzip.compress(plain[0], mtime=0), bz2.compress(plain[1]), lzma.compress(plain[0])]
     return [*plain, r_files.rds(fits[0], version=2, encoding="latin-1"), several, *packed]
+
+
+def gaussian_json() -> list[bytes]:
+    """Return networks of linear Gaussians as pgmpy's JSON."""
+    chain = {
+        "a": {"coefficients": {"(Intercept)": [0.5]}, "variance": [4], "parents": []},
+        "b": {
+            "coefficients": {"(Intercept)": [1e-3], "a": [-2.5]},
+            "variance": [0.25],
+            "parents": ["a"],
+        },
+    }
+    content = {"nodes": ["b", "a"], "arcs": [["a", "b"]], "cpds": chain}
+    single = {"nodes": ["a"], "arcs": [], "cpds": {"a": chain["a"]}}
+    return [json.dumps(item, indent=1).encode() for item in (content, single)]
+
+
+def dagitty() -> list[bytes]:
+    """Return causal diagrams of dagitty."""
+    texts = (_DAGITTY, "dag { a -> b <- c -> d <-> a ; {e f} -> {d b} }", "dag{x}")
+    return [text.encode() for text in texts]
 
 
 def xmlbif() -> list[bytes]:

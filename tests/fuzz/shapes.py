@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import struct
 import zipfile
@@ -244,6 +245,49 @@ _NATIVE: dict[str, Callable[[int], bytes]] = {
     "equal states": lambda n: _header(_network(",".join(['"a"'] * (n // 4)))),
 }
 
+_DAGITTY: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: "dag {" + " -> ".join(f"v{i}" for i in range(n // 12)) + "}",
+    "nodes": lambda n: "dag {" + " ".join(f"v{i}" for i in range(n // 8)) + "}",
+    "one node": lambda n: "dag {" + "a " * (n // 2) + "}",
+    "equal arcs": lambda n: "dag {" + "a -> b " * (n // 7) + "}",
+    "sets": lambda n: "dag {" + " -> ".join(["{a b}"] * 2) + "{c} " * (n // 4) + "}",
+    "pairs": lambda n: "dag {" + " ".join(f"v{i} <-> w{i}" for i in range(n // 18)) + "}",
+    "attributes": lambda n: "dag { a [" + "x=1," * (n // 4) + "] }",
+    "an open attribute": lambda n: "dag { a [" + '"x"' * (n // 3),
+    "open attributes": lambda n: "dag { a " + "[" * n,
+    "a quote": lambda n: 'dag { "' + "\\a" * (n // 2),
+    "comments": lambda n: "dag {" + "/**/" * (n // 4) + "}",
+    "an open comment": lambda n: "dag {" + "/*" + "* " * (n // 2),
+    "arrows": lambda n: "dag { a" + "-" * n,
+    "braces": lambda n: "dag " + "{" * n,
+    "a place": lambda n: 'dag { a [pos="' + "1" * n + '"] }',
+}
+
+
+def _gaussians(n: int) -> str:
+    names = [f"v{i}" for i in range(n // 150)]
+    cpds = {
+        name: {
+            "coefficients": {"(Intercept)": [0.5], **({names[i - 1]: [2.0]} if i else {})},
+            "variance": [1.5],
+            "parents": [names[i - 1]] if i else [],
+        }
+        for i, name in enumerate(names)
+    }
+    arcs = [list(pair) for pair in itertools.pairwise(names)]
+    return json.dumps({"nodes": names, "arcs": arcs, "cpds": cpds})
+
+
+_GAUSSIAN: dict[str, Callable[[int], str]] = {
+    "a chain": _gaussians,
+    "nodes": lambda n: json.dumps({"nodes": ["a"] * (n // 5), "cpds": {}}),
+    "parents": lambda n: _gaussians(400).replace('["v0"]', '["v0"' + ',"v0"' * (n // 5) + "]"),
+    "arcs": lambda n: _gaussians(400).replace(
+        '"arcs": [', '"arcs": [' + '["v0", "v1"],' * (n // 13)
+    ),
+    "brackets": lambda n: '{"nodes": ' + "[" * n,
+    "digits": lambda n: _gaussians(400).replace("1.5", "1" * n),
+}
 _R_HEAD = r_files.rds(None)[:-4]
 # Lists, texts, pairlists and numbers of R's files, in the order of bytes of the network.
 _R: dict[str, Callable[[int], bytes]] = {
@@ -268,6 +312,11 @@ SHAPES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     **{f"BIF: {name}": (".bif", lambda n, f=f: f(n).encode()) for name, f in _BIF.items()},
     **{f"XMLBIF: {name}": (".xmlbif", lambda n, f=f: f(n).encode()) for name, f in _XMLBIF.items()},
     **{f"XDSL: {name}": (".xdsl", lambda n, f=f: f(n).encode()) for name, f in _XDSL.items()},
+    **{
+        f"dagitty: {name}": (".dagitty", lambda n, f=f: f(n).encode())
+        for name, f in _DAGITTY.items()
+    },
+    **{f"JSON: {name}": (".json", lambda n, f=f: f(n).encode()) for name, f in _GAUSSIAN.items()},
     **{f"R: {name}": (".rds", f) for name, f in _R.items()},
     **{f"UAI: {name}": (".uai", lambda n, f=f: f(n).encode()) for name, f in _UAI.items()},
     **{f"CSV: {name}": (".csv", lambda n, f=f: f(n).encode()) for name, f in _CSV.items()},

@@ -23,6 +23,7 @@ FILES = {
     ".xmlbif": corpus.xmlbif,
     ".xdsl": corpus.xdsl,
     ".rds": corpus.rds,
+    ".json": corpus.gaussian_json,
     ".uai": corpus.uai,
     ".bayesgraph": corpus.native,
     ".csv": corpus.csv,
