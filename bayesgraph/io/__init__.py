@@ -56,6 +56,8 @@ FORMATS: dict[str, str] = {
     ".bayesgraph": "bayesgraph.io.native:FORMAT",
     **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
     **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
+    **dict.fromkeys((".xdsl", ".xdsl.gz"), "bayesgraph.io.xdsl:FORMAT"),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "bayesgraph.io.rds:FORMAT"),
     **dict.fromkeys(
         (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
     ),

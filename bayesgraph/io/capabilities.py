@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +11,10 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.variables import Discrete, Variable, plain
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _every(cpd: CPD) -> bool:
+    return True
 
 
 class Spelling(Protocol):
@@ -156,6 +161,8 @@ class Capabilities:
     families : tuple of types of CPD
         What is written as it is. A canonical CPD that is not among them, such as a noisy or, is
         written as its table.
+    fits : callable
+        Whether a CPD of one of these types is written as it is.
     mixed : bool
         Whether one network may have both discrete and continuous variables.
     intervals : bool
@@ -181,6 +188,7 @@ class Capabilities:
     names: Spelling
     states: Spelling
     families: tuple[type[CPD], ...] = (TableCPD,)
+    fits: Callable[[CPD], bool] = _every
     mixed: bool = False
     intervals: bool = False
     exponents: bool = False

@@ -273,7 +273,8 @@ def held_cpds(network: BayesianNetwork, capabilities: Capabilities, losses: Loss
     """Return a CPD for each variable of a network that a format holds; others are noted."""
     found: list[CPD] = []
     for cpd in network.cpds:
-        held = cpd if type(cpd) in capabilities.families else as_table(cpd)
+        as_it_is = type(cpd) in capabilities.families and capabilities.fits(cpd)
+        held = cpd if as_it_is else as_table(cpd)
         family = f"a {type(cpd).__name__}"
         if held is None:
             losses.refuse(_unheld(cpd, family))

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from bayesgraph.cpds.table import TableCPD
+from bayesgraph.cpds.base import CPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import (
     BayesGraphError,
@@ -77,7 +77,7 @@ class RoundedRows:
         )
 
 
-def network_of(cpds: Sequence[TableCPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
+def network_of(cpds: Sequence[CPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
     """Return the network of a file, and warn of rows that were divided by their sums.
 
     `source` is the path for messages.

@@ -167,6 +167,8 @@ def _read_with_options(path: Path) -> Any:
 
 TARGETS: dict[str, Target] = {
     "bif": Target(_damaged(corpus.bif), _file(".bif", bg.load), use_model),
+    "xdsl": Target(_damaged(corpus.xdsl), _file(".xdsl", bg.load), use_model),
+    "rds": Target(_damaged(corpus.rds), _file(".rds", bg.load), use_model),
     "xmlbif": Target(_damaged(corpus.xmlbif), _file(".xmlbif", bg.load), use_model),
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
     "uai-evidence": Target(

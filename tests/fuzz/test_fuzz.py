@@ -21,6 +21,8 @@ FREE, PER_BYTE, UNCHARGED = 64 << 20, 40, 8 << 20
 FILES = {
     ".bif": corpus.bif,
     ".xmlbif": corpus.xmlbif,
+    ".xdsl": corpus.xdsl,
+    ".rds": corpus.rds,
     ".uai": corpus.uai,
     ".bayesgraph": corpus.native,
     ".csv": corpus.csv,
