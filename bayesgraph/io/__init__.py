@@ -40,7 +40,7 @@ class FileFormat:
     holds_estimators : bool
         Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
     holds : Capabilities or None
-        What the format can hold; None for the native format, which holds everything.
+        What the format can hold, where that is known.
     """
 
     name: str
@@ -49,6 +49,11 @@ class FileFormat:
     read_saved: Callable[..., Any] | None = None
     holds_estimators: bool = False
     holds: Capabilities | None = None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the writer refuses what the format cannot hold, unless ``strict=False``."""
+        return self.write is not None and "strict" in inspect.signature(self.write).parameters
 
 
 # From suffix to "module:name" of the card.
