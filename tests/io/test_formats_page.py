@@ -62,7 +62,7 @@ def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
         card.name,
         plain + packed,
         verbs,
-        *map(spelled, ("a b", "ä", 1)),
+        *map(spelled, ("a b", "ä", 1.5)),
         cell(held.intervals),
         ("mixed" if held.mixed else "alone") if held.continuous else "no",
         "yes" if NoisyMaxCPD in held.families else "as tables",
