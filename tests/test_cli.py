@@ -310,6 +310,23 @@ def test_render_and_convert(capfd, tmp_path, model, bif):
     assert bg.load(tmp_path / "b.bif.gz") == bg.load(bif)
 
 
+def test_convert_says_what_it_writes_in_another_form(capfd, tmp_path):
+    net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [0, 1]), [0.25, 0.75])])
+    net.save(tmp_path / "a.bayesgraph")
+    code, _, error = run(capfd, "convert", tmp_path / "a.bayesgraph", tmp_path / "a.bif")
+    assert code == 2
+    assert "the states 0, 1 (int) of 'a' are not text" in error
+    assert "(--lossy writes '0', '1')" in error
+    given = ("convert", tmp_path / "a.bayesgraph", tmp_path / "a.bif", "--lossy", "--report")
+    code, out, _ = run(capfd, *given)
+    assert code == 0
+    assert "bayesgraph restores it exactly:\n  the states 0, 1" in out
+    assert out.endswith("Nothing is lost.\n")
+    assert bg.load(tmp_path / "a.bif") == net
+    given = ("convert", tmp_path / "a.bif", tmp_path / "b.bayesgraph", "--lossy", "--report")
+    assert run(capfd, *given)[1].endswith("Written as the native format.\nNothing is lost.\n")
+
+
 def test_a_classifier_survives_conversion(capfd, tmp_path, model):
     assert run(capfd, "convert", model, tmp_path / "copy.bayesgraph")[0] == 0
     assert (tmp_path / "copy.bayesgraph").read_bytes() == model.read_bytes()

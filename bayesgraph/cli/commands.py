@@ -19,7 +19,13 @@ from bayesgraph.cli.arcs import arc_of, tier_of
 from bayesgraph.cli.evidence import evidence_of, named, prices_of, state_of
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.compilation import tiers
-from bayesgraph.errors import DataError, FileFormatError, quoted, unknown_variable
+from bayesgraph.errors import (
+    DataError,
+    FileFormatError,
+    LossyExportError,
+    quoted,
+    unknown_variable,
+)
 from bayesgraph.io import tables
 from bayesgraph.variables import Continuous, Name, has_text_states
 
@@ -840,18 +846,31 @@ def warm_up(
         typer.echo("All kernels are compiled.")
 
 
-@app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.bayesgraph")
+@app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.xmlbif --lossy --report")
 def convert(
     source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
     destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Write names and states in a form that the format has.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Print what other programs read in another form.")
+    ] = False,
 ) -> None:
     """Convert a model from one format to another, or to a picture, named by the suffixes."""
     loaded = bg.load(source)
+    told = None
     if destination.suffix.lower() in _PICTURES:
         _network(loaded).render(destination)
     else:
-        loaded.save(destination)
+        options = {"strict": False} if lossy and bg.io.format_of(destination).is_strict else {}
+        try:
+            told = loaded.save(destination, **options)
+        except LossyExportError as error:
+            raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
     typer.echo(f"{source} written to {destination}")
+    if report and told is not None:
+        typer.echo(str(told))
 
 
 @app.callback(invoke_without_command=True)

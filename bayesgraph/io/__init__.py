@@ -40,7 +40,7 @@ class FileFormat:
     holds_estimators : bool
         Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
     holds : Capabilities or None
-        What the format can hold; None for the native format, which holds everything.
+        What the format can hold, where that is known.
     """
 
     name: str
@@ -50,18 +50,26 @@ class FileFormat:
     holds_estimators: bool = False
     holds: Capabilities | None = None
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether the writer refuses what the format cannot hold, unless ``strict=False``."""
+        return self.write is not None and "strict" in inspect.signature(self.write).parameters
+
 
 # From suffix to "module:name" of the card.
 FORMATS: dict[str, str] = {
     ".bayesgraph": "bayesgraph.io.native:FORMAT",
     **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
+    **dict.fromkeys(
+        (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
+    ),
     **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
     **dict.fromkeys((".xdsl", ".xdsl.gz"), "bayesgraph.io.xdsl:FORMAT"),
     ".json": "bayesgraph.io.gaussian_json:FORMAT",
     **dict.fromkeys((".rds", ".rda", ".rdata"), "bayesgraph.io.rds:FORMAT"),
-    **dict.fromkeys(
-        (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
-    ),
+    **dict.fromkeys((".net", ".net.gz", ".oobn"), "bayesgraph.io.net:FORMAT"),
+    **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.io.dne:FORMAT"),
+    **dict.fromkeys((".dsc", ".dsc.gz"), "bayesgraph.io.dsc:FORMAT"),
 }
 # The first member of native files, after its head.
 _NATIVE = b'header.json{"format":"bayesgraph"'
@@ -165,7 +173,7 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
     FileNotFoundError
         If there is no such directory.
     """
-    card = _format_of(path)
+    card = format_of(path)
     if card.write is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
     _check_options(f"writing {card.name}", card.write, 2, options)
@@ -193,7 +201,16 @@ def _is_native(path: PathLike) -> bool:
         return _NATIVE in stream.read(100)
 
 
-def _format_of(path: PathLike, *, read: bool = False) -> FileFormat:
+def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
+    """Return the card of the format that the suffix of a path names.
+
+    With `read`, a native file is recognised under any suffix.
+
+    Raises
+    ------
+    FileFormatError
+        If the suffix is unknown; the message suggests the nearest one.
+    """
     name = path_text(path).lower()
     # The longest suffix first: .bif.gz before a .gz that a user may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
@@ -211,7 +228,7 @@ def _format_of(path: PathLike, *, read: bool = False) -> FileFormat:
 
 def _reader_of(path: PathLike) -> tuple[FileFormat, Callable[..., Any]]:
     """Return the card of a path's format, and its reader; an error if there is none."""
-    card = _format_of(path, read=True)
+    card = format_of(path, read=True)
     if card.read is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
     return card, card.read
@@ -222,4 +239,4 @@ def _card(suffix: str) -> FileFormat:
     return card
 
 
-__all__ = ["FORMATS", "FileFormat", "load", "register_format", "save"]
+__all__ = ["FORMATS", "FileFormat", "format_of", "load", "register_format", "save"]

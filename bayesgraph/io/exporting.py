@@ -247,7 +247,7 @@ class Export:
                 sidecar.append(scores_line(model.arc_scores, by_name))
             else:
                 losses.change("arc scores are left out")
-        annotations = model.annotations.renamed(by_name)
+        annotations = model.annotations.of(by_name).renamed(by_name)
         left = _not_held(annotations, capabilities)
         if left and capabilities.restores:
             sidecar.append(annotations_line(left))

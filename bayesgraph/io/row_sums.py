@@ -18,6 +18,7 @@ from bayesgraph.errors import (
     warn,
 )
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Name
 
@@ -77,7 +78,12 @@ class RoundedRows:
         )
 
 
-def network_of(cpds: Sequence[CPD], rounded: RoundedRows, source: str) -> BayesianNetwork:
+def network_of(
+    cpds: Sequence[CPD],
+    rounded: RoundedRows,
+    source: str,
+    annotations: Annotations | None = None,
+) -> BayesianNetwork:
     """Return the network of a file, and warn of rows that were divided by their sums.
 
     `source` is the path for messages.
@@ -88,7 +94,7 @@ def network_of(cpds: Sequence[CPD], rounded: RoundedRows, source: str) -> Bayesi
         If the CPDs do not form a network.
     """
     try:
-        network = BayesianNetwork(cpds)
+        network = BayesianNetwork(cpds, annotations=annotations)
     except BayesGraphError as error:
         raise FileFormatError(f"{source}: {error}") from error
     rounded.warn(source)

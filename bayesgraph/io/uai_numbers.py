@@ -194,6 +194,15 @@ def _text(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
 
 
+def _without_comments(data: bytes) -> bytes:
+    if data.startswith(b"c"):
+        return _COMMENT.sub(b"", data)
+    starts = [at for at in (data.find(b"#"), data.find(b"\nc")) if at >= 0]
+    # From the first comment on, which is at the end of files that bayesgraph writes.
+    start = min(starts, default=len(data))
+    return data[:start] + _COMMENT.sub(b"", data[start:])
+
+
 def sidecar_lines(data: bytes) -> list[str]:
     """Return what comments of bayesgraph say; see `bayesgraph.io.sidecar`."""
     if b"# bayesgraph {" not in data:
@@ -226,7 +235,7 @@ def open_numbers(
         If the first word is another one, or a later word is not a number.
     """
     data = data.removeprefix(_BOM)
-    data = _COMMENT.sub(b"", data) if b"c" in data or b"#" in data else data
+    data = _without_comments(data)
     if not kinds:
         return "", Numbers(data, source)
     match = _WORD.search(data)

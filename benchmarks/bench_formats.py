@@ -1,0 +1,161 @@
+"""Files of networks in every format: reading them, beside pyAgrum and pgmpy.
+
+python benchmarks/bench_formats.py [--quick] [--json FILE] [--only SUFFIX ...]
+
+The network has tables of 256 random numbers, as many as make a file of the given size. Each format
+is written by bayesgraph and read by all: 50 MB beside pyAgrum, a quarter of it (whether reading is
+linear in the size of the file), and 1 MB beside pgmpy, which takes minutes for more. What a peer
+cannot read is told in its place. Targets: no slower than pyAgrum, ten times as fast as pgmpy.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import Row, parser, report
+
+import bayesgraph as bg
+
+SIZE, QUICK, SMALL = 50, 4, 1
+STATES, PARENTS = 4, 3
+# Readers of pgmpy by suffix: the class in pgmpy.readwrite.
+PGMPY = {
+    ".bif": "BIFReader",
+    ".xmlbif": "XMLBIFReader",
+    ".uai": "UAIReader",
+    ".net": "NETReader",
+    ".xdsl": "XDSLReader",
+}
+# The suffix by which pyAgrum knows a format.
+AGRUM = {".bif": "bif", ".xmlbif": "bifxml", ".uai": "uai", ".net": "net", ".xdsl": "xdsl"}
+
+
+def network(n: int) -> bg.BayesianNetwork:
+    """Return a network of n variables, each with the few before it as parents."""
+    random = np.random.default_rng(1)
+    variables = [bg.Discrete(f"x{i}", [f"s{k}" for k in range(STATES)]) for i in range(n)]
+    cpds = []
+    for i, variable in enumerate(variables):
+        parents = variables[max(0, i - PARENTS) : i]
+        values = random.dirichlet(np.ones(STATES), [STATES] * len(parents))
+        cpds.append(bg.TableCPD(variable, values, parents))
+    return bg.BayesianNetwork(cpds)
+
+
+def write(path: Path, megabytes: float) -> None:
+    """Write a file of about so many megabytes."""
+    n = 40
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network(n).save(path, **_lossy(path))
+        n = int(n * megabytes * 1e6 / path.stat().st_size)
+        network(n).save(path, **_lossy(path))
+
+
+def _lossy(path: Path) -> dict[str, bool]:
+    return {} if path.suffix == ".bayesgraph" else {"strict": False}
+
+
+def by_agrum(path: Path) -> Callable[[], object]:
+    """Return a call that reads a file by pyAgrum."""
+    agrum = importlib.import_module("pyagrum")
+    return lambda: agrum.loadBN(str(path))
+
+
+def by_pgmpy(path: Path) -> Callable[[], object]:
+    """Return a call that reads a file by pgmpy."""
+    reader = getattr(importlib.import_module("pgmpy.readwrite"), PGMPY[path.suffix])
+    return lambda: reader(str(path)).get_model()
+
+
+def seconds(read: Callable[[], object], repeats: int) -> float:
+    """Return the least time of some calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        model = read()
+        times.append(time.perf_counter() - start)
+        del model
+    return min(times)
+
+
+def peer(name: str, make: Callable[[], Callable[[], object]], repeats: int) -> tuple[Any, str]:
+    """Return the time of a peer, or None and why it has none."""
+    try:
+        return seconds(make(), repeats), name
+    except ImportError:
+        return None, f"no {name}"
+    except Exception as error:  # whatever it raises for a file that it cannot read
+        return None, f"{name}: {' '.join(str(error).split()):.60}"
+
+
+def compared(
+    case: str, path: Path, name: str, make: Callable[[], Callable[[], object]], repeats: int
+) -> Row:
+    """Return the row of a peer."""
+    ours = seconds(lambda: bg.load(path), repeats)
+    theirs, told = peer(name, make, repeats)
+    return Row(case, "read", ours, theirs, told, None if theirs is None else theirs / ours)
+
+
+def rows(suffix: str, size: float, folder: Path) -> list[Row]:
+    """Return the rows of one format."""
+    found = []
+    small, part, whole = (folder / f"{name}{suffix}" for name in ("small", "part", "whole"))
+    for path, megabytes in ((small, SMALL), (part, size / 4), (whole, size)):
+        write(path, megabytes)
+    read_once = seconds(lambda: bg.load(small), 1)  # imports
+    del read_once
+    if suffix in PGMPY:
+        found.append(compared(f"{suffix}, {SMALL} MB", small, "pgmpy", lambda: by_pgmpy(small), 1))
+    quarter = seconds(lambda: bg.load(part), 3)
+    if suffix in AGRUM:
+        known = whole.rename(folder / f"whole.{AGRUM[suffix]}")
+        whole = known
+        found.append(compared(f"{suffix}, {size} MB", known, "pyAgrum", lambda: by_agrum(known), 2))
+    ours = found[-1].ours if suffix in AGRUM else seconds(lambda: bg.load(whole), 2)
+    linear = 4 * quarter
+    found.append(
+        Row(f"{suffix}, {size} MB", "linear", ours, linear, "4 x a quarter", linear / (ours or 1))
+    )
+    for path in (small, part, whole):
+        path.unlink()
+    return found
+
+
+def suffixes() -> list[str]:
+    """Return the first suffix of each format that is read and written."""
+    homes = {home: suffix for suffix, home in reversed(bg.io.FORMATS.items())}
+    cards = {suffix: _card(home) for home, suffix in homes.items()}
+    return [s for s, card in reversed(cards.items()) if card.read and card.write]
+
+
+def _card(home: str) -> Any:
+    module, name = home.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def main() -> None:
+    """Measure the chosen formats."""
+    command = parser(__doc__ or "")
+    command.add_argument("--only", nargs="+", default=[], help="suffixes of formats")
+    given = command.parse_args()
+    size = QUICK if given.quick else SIZE
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in given.only or suffixes():
+            print(suffix, file=sys.stderr, flush=True)
+            found += rows(suffix, size, Path(folder))
+    report(found, given.json, ["pgmpy", "pyagrum"])
+
+
+if __name__ == "__main__":
+    main()
