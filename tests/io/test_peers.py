@@ -156,23 +156,31 @@ INSTALLED = {
     "Weka": WEKA.exists() and shutil.which("javac") is not None,
 }
 SUFFIXES = {
-    "pyAgrum": (".bif", ".bifxml", ".uai"),
-    "pgmpy": (".bif", ".xmlbif", ".uai"),
+    "pyAgrum": (".bif", ".bifxml", ".uai", ".net", ".xdsl"),
+    "pgmpy": (".bif", ".xmlbif", ".uai", ".net", ".xdsl"),
     "Weka": (".xml",),
 }
 # What a peer reads or writes otherwise than the format says.
 DEFECTS = {
     ("pyAgrum", ".uai", "reads"): "It reads the first parent as the one that varies fastest.",
     ("pyAgrum", ".uai", "writes"): "It writes the first parent as the one that varies fastest.",
+    ("pyAgrum", ".xdsl", "reads"): "It takes the first parent for the one that varies fastest.",
     ("pgmpy", ".uai", "reads"): "It reads no exponents of numbers, and varies the child slowest.",
     ("pgmpy", ".uai", "writes"): "It writes tables in which the child varies slowest.",
     ("pyAgrum", ".bif", "intervals"): "It reads no names and states in quotes.",
+    ("pyAgrum", ".xdsl", "intervals"): "It takes the first parent for the one that varies fastest.",
     ("pgmpy", ".bif", "intervals"): "It takes the commas of quoted states for separators.",
+    ("pgmpy", ".uai", "intervals"): "It varies the child slowest.",
 }
 # Probabilities may differ by so much where a peer has less than double precision.
 TOLERANCE = {
-    ("pyAgrum", ".bif", "reads"): 1e-7,  # it reads numbers of 32 bits
-    ("pyAgrum", ".bif", "writes"): 1e-5,  # it writes six digits
+    # It reads numbers of 32 bits, and writes six digits.
+    ("pyAgrum", ".bif", "reads"): 1e-7,
+    ("pyAgrum", ".bif", "writes"): 1e-5,
+    ("pyAgrum", ".net", "reads"): 1e-7,
+    ("pyAgrum", ".net", "writes"): 1e-5,
+    ("pyAgrum", ".uai", "reads"): 1e-7,
+    ("pyAgrum", ".xdsl", "writes"): 1e-5,
     ("pyAgrum", ".bifxml", "writes"): 1e-5,
 }
 
@@ -223,7 +231,10 @@ def _agree(ours: Beliefs, theirs: Beliefs, tolerance: float) -> None:
         for name, states in mine.items():
             assert states.keys() == other[name].keys()
             np.testing.assert_allclose(
-                [other[name][state] for state in states], list(states.values()), atol=tolerance
+                [other[name][state] for state in states],
+                list(states.values()),
+                rtol=0,
+                atol=tolerance,
             )
 
 
@@ -323,3 +334,32 @@ def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: 
         _agree(expected, ours, _tolerance(peer, suffix, "writes"))
 
     _expect(peer, suffix, "writes", run)
+
+
+@pytest.mark.parametrize(
+    ("peer", "suffix"), [(peer, s) for peer, suffixes in SUFFIXES.items() for s in suffixes]
+)
+def test_peers_read_classifiers_of_intervals(peer: str, suffix: str, tmp_path: Path) -> None:
+    if not INSTALLED[peer]:
+        pytest.skip(f"{peer} is not installed")
+    random = np.random.default_rng(0)
+    y = random.choice(["no", "yes"], 300)
+    x = {
+        "petal width": random.normal(size=300) + 2.0 * (y == "yes"),
+        "age": random.normal(size=300) * (1.0 + (y == "no")),
+    }
+    network = bg.TANClassifier(discretizer="mdlp").fit(x, y).network_
+    assert isinstance(network.variables[0], bg.Binned)
+    file = tmp_path / f"network{suffix}"
+    network.save(file, strict=False)
+    assert bg.load(file) == network
+    words = _words(network, suffix)
+    target = network.variables[-1]
+    ours = _beliefs(network, target.name, target.states[1], lambda value: value)
+    spelled = _spelled(ours, words, suffix)
+
+    def run() -> None:
+        theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], 1)
+        _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
+
+    _expect(peer, suffix, "intervals", run)
