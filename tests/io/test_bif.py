@@ -389,8 +389,8 @@ def test_everything_that_is_lost_is_listed() -> None:
         format_bif(mixed())
     message = str(caught.value)
     for part in (
-        "the states True, 2 (bool, int) of 'a': states are text without double quotes and line breaks "
-        "(strict=False writes 'True', '2')",
+        "the states True, 2 (bool, int) of 'a': states are text without double quotes and line "
+        "breaks (strict=False writes 'True', '2')",
         "the name ('b', 1) (tuple): names are text",
         "of ('b', 1): states are text without double quotes and line breaks (strict=False writes "
         "'say _hi_', 'two_lines')",
