@@ -69,6 +69,7 @@ EXTRAS = {
     "pygraphviz",
     "matplotlib",
     "pyagrum",
+    "rdata",
     "river",
 }
 

@@ -863,9 +863,9 @@ def convert(
     if destination.suffix.lower() in _PICTURES:
         _network(loaded).render(destination)
     else:
-        held = bg.io.format_of(destination).holds
+        options = {"strict": False} if lossy and bg.io.format_of(destination).is_strict else {}
         try:
-            told = loaded.save(destination, **({"strict": False} if lossy and held else {}))
+            told = loaded.save(destination, **options)
         except LossyExportError as error:
             raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
     typer.echo(f"{source} written to {destination}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds.base import CPD
 from bayesgraph.cpds.canonical import MAX_TABLE, CanonicalCPD, Codes, one_hot
@@ -147,36 +147,41 @@ class DeterministicCPD(CanonicalCPD):
 
     @classmethod
     def from_codes(
-        cls, variable: Discrete, codes: Codes, parents: Iterable[Discrete]
+        cls, variable: Discrete, codes: ArrayLike, parents: Iterable[Discrete]
     ) -> DeterministicCPD:
-        """Return the function that a table lists.
+        """Return a function given by the child's state for each joint state of the parents.
 
         Parameters
         ----------
         variable : Discrete
             The child.
-        codes : ndarray of int, shape (*parents' cardinalities)
-            The index of the child's state for each joint state of the parents.
+        codes : array_like of int, shape (*parents' cardinalities)
+            Indices of states of the child.
         parents : iterable of Discrete
             At least one.
 
         Raises
         ------
         CPDError
-            As the constructor does; or for an index of no state.
+            As the constructor does; or for another shape, or a number that is no index of a state.
 
         Examples
         --------
-        >>> a = Discrete("a", ["no", "yes"])
-        >>> DeterministicCPD.from_codes(Discrete("not a", ["no", "yes"]), np.array([1, 0]), [a])
-        DeterministicCPD P(not a | a)
-          a    not a
-          no     yes
-          yes     no
+        >>> a, b = Discrete("a", ["no", "yes"]), Discrete("b", ["no", "yes"])
+        >>> DeterministicCPD.from_codes(Discrete("both", [False, True]), [[0, 0], [0, 1]], [a, b])
+        DeterministicCPD P(both | a, b)
+          a      b   both
+          no    no  False
+          no   yes  False
+          yes   no  False
+          yes  yes   True
         """
         cpd = cls.__new__(cls)
         cpd._set_family(variable, parents)
-        cpd._set_steps(_steps_of(codes, [parent.cardinality for parent in cpd.parents]))
+        table, shape = np.asarray(codes), tuple(parent.cardinality for parent in cpd.parents)
+        if table.shape != shape or table.dtype.kind not in "iu":
+            raise CPDError(f"{cpd.title}: codes are integers of shape {shape}; got {codes!r:.200}.")
+        cpd._set_steps(_steps_of(table.astype(np.intp), shape))
         return cpd
 
     def _set_steps(self, steps: Sequence[Codes]) -> None:

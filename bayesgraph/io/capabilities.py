@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +11,10 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.variables import Discrete, Variable, plain
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _every(cpd: CPD) -> bool:
+    return True
 
 
 class Spelling(Protocol):
@@ -144,8 +149,8 @@ class Capabilities:
     """What a file format can hold.
 
     Writers derive from it what they refuse, what they write in another form, and what they put into
-    the table from which bayesgraph restores the rest; the table of formats in the documentation is
-    compared with it.
+    the comments from which bayesgraph restores the rest; the table of formats in the documentation
+    is compared with it. Each format gives numbers back as the same floats.
 
     Attributes
     ----------
@@ -156,6 +161,8 @@ class Capabilities:
     families : tuple of types of CPD
         What is written as it is. A canonical CPD that is not among them, such as a noisy or, is
         written as its table.
+    fits : callable
+        Whether a CPD of one of these types is written as it is.
     mixed : bool
         Whether one network may have both discrete and continuous variables.
     intervals : bool
@@ -173,14 +180,13 @@ class Capabilities:
     restores : bool
         Whether files have a place for the table from which bayesgraph restores what the format
         itself cannot hold.
-    digits : int, optional
-        Significant digits of numbers; None if each float is read back as the same float.
     """
 
     format: str
     names: Spelling
     states: Spelling
     families: tuple[type[CPD], ...] = (TableCPD,)
+    fits: Callable[[CPD], bool] = _every
     mixed: bool = False
     intervals: bool = False
     exponents: bool = False
@@ -191,7 +197,6 @@ class Capabilities:
     titles: bool = False
     equal_states: bool = True
     restores: bool = True
-    digits: int | None = None
 
     @property
     def continuous(self) -> bool:

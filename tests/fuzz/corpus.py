@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import functools
 import gzip
 import io
+import json
+import lzma
 import tempfile
 import warnings
 from pathlib import Path
@@ -12,6 +15,7 @@ from pathlib import Path
 import golden_models
 import pyarrow as arrow
 import pyarrow.parquet
+import r_files
 
 import bayesgraph as bg
 from bayesgraph.errors import BayesGraphError
@@ -44,6 +48,33 @@ _UAI = """MARKOV
  1 0 1 0 1 0.5
 1
  3.0
+"""
+_XDSL = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<smile version="1.0" id="n"><nodes>
+<cpt id="a"><state id="x"/><state id="y"/><probabilities>0.25 0.75</probabilities></cpt>
+<noisymax id="m"><state id="great"/><state id="small"/><state id="no"/><parents>a c</parents>
+<strengths>1 0 2 0 1</strengths><parameters>.5 .25 .25 0 0 1 .1 .2 .7 .3 .3 .4 0 0 1 .1 .1 .8
+</parameters></noisymax>
+<cpt id="c"><state id="p"/><state id="q"/><state id="r"/><parents>a</parents>
+<probabilities>0.1 0.2 0.7 1 0 0</probabilities><property id="p">text</property></cpt>
+<noisymax id="o"><state id="yes"/><state id="no"/><parents>a</parents>
+<parameters>.5 .5 0 1 .125 .875</parameters></noisymax>
+<deterministic id="d"><state id="u"/><state id="v"/><parents>m o</parents>
+<resultingstates>u u v v u v</resultingstates></deterministic></nodes>
+<extensions><genie version="1.0" app="GeNIe" name="n"><comment>A\\nnote</comment>
+<node id="a"><name>A title</name><position>10 20 30 41</position><comment>c</comment></node>
+<submodel id="s"><name>inner</name><node id="d"><position>1 2 3 4</position></node></submodel>
+</genie></extensions></smile>
+"""
+_DAGITTY = """dag {
+bb="-3,-0.5,2,1.2" /* bounds */
+D [outcome,pos="1.000,1.000"]
+E [exposure,pos="-2.000,1.000"]
+"two words" [latent,adjusted]
+D <-> Z [pos="1.000,-1.000"] // a curve
+E -> D
+Z -> { D "two words" }
+}
 """
 _XMLBIF = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> <!ATTLIST BIF VERSION CDATA #REQUIRED> ]>
@@ -166,6 +197,59 @@ def written(suffix: str, *more: str) -> list[bytes]:
                 network.save(path, strict=False)
             found.append(path.read_bytes())
     return [*found, gzip.compress(found[0], mtime=0)]
+
+
+def xdsl() -> list[bytes]:
+    """Return networks as XDSL."""
+    return written(".xdsl", _XDSL, _XDSL.replace('app="GeNIe"', 'app="aGrUM 3.3"'))
+
+
+def rds() -> list[bytes]:
+    """Return fits of every kind as R saves them, compressed in several ways."""
+    x, y, c = bg.Continuous("x"), bg.Continuous("y"), bg.Discrete("c", ["a", "b", "ü"])
+    mixed = bg.BayesianNetwork(
+        [
+            bg.TableCPD(c, [0.25, 0.25, 0.5]),
+            bg.GaussianCPD(x, [0.0, 1.0, 2.0], [1.0, 4.0, 9.0], [c]),
+            bg.GaussianCPD(y, [1.0, 2.0, 3.0], 0.25, [c, x], [[1.0], [2.0], [3.0]]),
+        ]
+    )
+    chain = golden_models.chain()
+    texts = [bg.Discrete(v.name, [str(s) for s in v.states]) for v in chain.variables]
+    named = {v.name: v for v in texts}
+    tables = [
+        bg.TableCPD(named[cpd.variable.name], cpd.values, [named[p.name] for p in cpd.parents])
+        for cpd in chain.cpds
+    ]
+    fits = [r_files.fit(mixed), r_files.fit(bg.BayesianNetwork(tables))]
+    wrapped = r_files.fit(mixed)
+    wrapped.values[1].values[6] = r_files.Wrapped(wrapped.values[1].values[6])
+    wrapped.values[0].values[2] = r_files.Deferred([1.0, 2.5])
+    plain = [r_files.rds(item) for item in (*fits, wrapped)]
+    several = r_files.rda({"rows": r_files.Range(5, 1), "fit": fits[0]})
+    packed = [gzip.compress(plain[0], mtime=0), bz2.compress(plain[1]), lzma.compress(plain[0])]
+    return [*plain, r_files.rds(fits[0], version=2, encoding="latin-1"), several, *packed]
+
+
+def gaussian_json() -> list[bytes]:
+    """Return networks of linear Gaussians as pgmpy's JSON."""
+    chain = {
+        "a": {"coefficients": {"(Intercept)": [0.5]}, "variance": [4], "parents": []},
+        "b": {
+            "coefficients": {"(Intercept)": [1e-3], "a": [-2.5]},
+            "variance": [0.25],
+            "parents": ["a"],
+        },
+    }
+    content = {"nodes": ["b", "a"], "arcs": [["a", "b"]], "cpds": chain}
+    single = {"nodes": ["a"], "arcs": [], "cpds": {"a": chain["a"]}}
+    return [json.dumps(item, indent=1).encode() for item in (content, single)]
+
+
+def dagitty() -> list[bytes]:
+    """Return causal diagrams of dagitty."""
+    texts = (_DAGITTY, "dag { a -> b <- c -> d <-> a ; {e f} -> {d b} }", "dag{x}")
+    return [text.encode() for text in texts]
 
 
 def xmlbif() -> list[bytes]:

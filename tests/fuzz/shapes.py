@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
+import struct
 import zipfile
 from collections.abc import Callable
 
+import numpy as np
+import r_files
 from fuzz.mutation import resealed, rezipped
 
 _A = "variable a { type discrete [2] { x y }; }\nprobability ( a ) { table 0.5 0.5; }\n"
@@ -66,6 +70,54 @@ _BIF: dict[str, Callable[[int], str]] = {
     "blanks before a type": lambda n: "variable a { " + " " * n + "[ }",
     "blanks in brackets": lambda n: "variable a { type discrete [" + " " * n + "x",
     "blanks in a row": lambda n: _A.replace("table", "( x )" + " " * n + "table"),
+}
+_NODE = "<cpt id='a'><state id='x'/><state id='y'/><probabilities>.5 .5</probabilities></cpt>"
+_GATE = (
+    "<noisymax id='b'><state id='x'/><state id='y'/><parents>a</parents>"
+    "<strengths>0 1</strengths><parameters>.5 .5 0 1 0 1</parameters></noisymax>"
+)
+
+
+def _smile(nodes: str, extension: str = "") -> str:
+    shown = f"<extensions><genie>{extension}</genie></extensions>"
+    return f"<smile id='n'><nodes>{_NODE}{nodes}</nodes>{shown}</smile>"
+
+
+_XDSL: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: _smile(
+        "".join(
+            f"<cpt id='v{i}'><state id='x'/><parents>{f'v{i - 1}' if i else 'a'}</parents>"
+            f"<probabilities>1{'' if i else ' 1'}</probabilities></cpt>"
+            for i in range(n // 90)
+        )
+    ),
+    "noisy maxima": lambda n: _smile(
+        "".join(_GATE.replace("'b'", f"'b{i}'") for i in range(n // len(_GATE)))
+    ),
+    "parents": lambda n: _smile(_GATE.replace(">a<", f">{'a ' * (n // 2)}<")),
+    "parents of a function": lambda n: _smile(
+        "<deterministic id='f'><state id='x'/>"
+        f"<parents>{'a ' * (n // 2)}</parents><resultingstates>x</resultingstates></deterministic>"
+    ),
+    "states": lambda n: _smile(
+        "<cpt id='b'>" + "".join(f"<state id='s{i}'/>" for i in range(n // 20)) + "</cpt>"
+    ),
+    "equal states": lambda n: _smile(
+        _GATE.replace("<state id='x'/>", "<state id='x'/>" * (n // 15))
+    ),
+    "strengths": lambda n: _smile(_GATE.replace("0 1</s", "0 1 " * (n // 4) + "</s")),
+    "parameters": lambda n: _smile(_GATE.replace("0 1</p", "0 1 " * (n // 4) + "</p")),
+    "results": lambda n: _smile(
+        "<deterministic id='f'><state id='x'/><parents>a</parents>"
+        f"<resultingstates>{'y ' * (n // 2)}</resultingstates></deterministic>"
+    ),
+    "refused nodes": lambda n: _smile("<decision id='d'/>" * (n // 18)),
+    "submodels": lambda n: _smile("", "<submodel>" * 100 + "<submodel/>" * (n // 11)),
+    "nodes in a submodel": lambda n: _smile("", f"<submodel>{'<node/>' * (n // 7)}</submodel>"),
+    "positions": lambda n: _smile(
+        "", f"<node id='a'><position>{'1 ' * (n // 2)}</position></node>" + "<node id='a'/>" * 9
+    ),
+    "backslashes": lambda n: _smile("", "<comment>" + "\\" * n + "</comment>"),
 }
 _UAI: dict[str, Callable[[int], str]] = {
     "variables of one state": lambda n: (
@@ -314,9 +366,79 @@ _NATIVE: dict[str, Callable[[int], bytes]] = {
     "equal states": lambda n: _header(_network(",".join(['"a"'] * (n // 4)))),
 }
 
+_DAGITTY: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: "dag {" + " -> ".join(f"v{i}" for i in range(n // 12)) + "}",
+    "nodes": lambda n: "dag {" + " ".join(f"v{i}" for i in range(n // 8)) + "}",
+    "one node": lambda n: "dag {" + "a " * (n // 2) + "}",
+    "equal arcs": lambda n: "dag {" + "a -> b " * (n // 7) + "}",
+    "sets": lambda n: "dag {" + " -> ".join(["{a b}"] * 2) + "{c} " * (n // 4) + "}",
+    "pairs": lambda n: "dag {" + " ".join(f"v{i} <-> w{i}" for i in range(n // 18)) + "}",
+    "attributes": lambda n: "dag { a [" + "x=1," * (n // 4) + "] }",
+    "an open attribute": lambda n: "dag { a [" + '"x"' * (n // 3),
+    "open attributes": lambda n: "dag { a " + "[" * n,
+    "a quote": lambda n: 'dag { "' + "\\a" * (n // 2),
+    "comments": lambda n: "dag {" + "/**/" * (n // 4) + "}",
+    "an open comment": lambda n: "dag {" + "/*" + "* " * (n // 2),
+    "arrows": lambda n: "dag { a" + "-" * n,
+    "braces": lambda n: "dag " + "{" * n,
+    "a place": lambda n: 'dag { a [pos="' + "1" * n + '"] }',
+}
+
+
+def _gaussians(n: int) -> str:
+    names = [f"v{i}" for i in range(n // 150)]
+    cpds = {
+        name: {
+            "coefficients": {"(Intercept)": [0.5], **({names[i - 1]: [2.0]} if i else {})},
+            "variance": [1.5],
+            "parents": [names[i - 1]] if i else [],
+        }
+        for i, name in enumerate(names)
+    }
+    arcs = [list(pair) for pair in itertools.pairwise(names)]
+    return json.dumps({"nodes": names, "arcs": arcs, "cpds": cpds})
+
+
+_GAUSSIAN: dict[str, Callable[[int], str]] = {
+    "a chain": _gaussians,
+    "nodes": lambda n: json.dumps({"nodes": ["a"] * (n // 5), "cpds": {}}),
+    "parents": lambda n: _gaussians(400).replace('["v0"]', '["v0"' + ',"v0"' * (n // 5) + "]"),
+    "arcs": lambda n: _gaussians(400).replace(
+        '"arcs": [', '"arcs": [' + '["v0", "v1"],' * (n // 13)
+    ),
+    "brackets": lambda n: '{"nodes": ' + "[" * n,
+    "digits": lambda n: _gaussians(400).replace("1.5", "1" * n),
+}
+_R_HEAD = r_files.rds(None)[:-4]
+# Lists, texts, pairlists and numbers of R's files, in the order of bytes of the network.
+_R: dict[str, Callable[[int], bytes]] = {
+    "nothing": lambda n: _R_HEAD + struct.pack(">ii", 19, n // 4) + b"\x00\x00\x00\xfe" * (n // 4),
+    "lists in lists": lambda n: _R_HEAD + struct.pack(">ii", 19, 1) * (n // 8),
+    "a pairlist": lambda n: _R_HEAD + struct.pack(">ii", 2, 254) * (n // 8),
+    "texts": lambda n: (
+        _R_HEAD + struct.pack(">ii", 16, n // 9) + struct.pack(">iic", 9, 1, b"a") * (n // 9)
+    ),
+    "equal names": lambda n: r_files.rds(
+        r_files.named({"a": r_files.R(["x"])}, names=r_files.R(["a"] * (n // 9)))
+    ),
+    "numbers": lambda n: r_files.rds(r_files.R(np.zeros(n // 8))),
+    "nodes": lambda n: r_files.rds(
+        r_files.named(
+            {f"v{i}": r_files.R(["x"]) for i in range(n // 40)}, **{"class": r_files.R(["bn.fit"])}
+        )
+    ),
+}
+
 SHAPES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     **{f"BIF: {name}": (".bif", lambda n, f=f: f(n).encode()) for name, f in _BIF.items()},
     **{f"XMLBIF: {name}": (".xmlbif", lambda n, f=f: f(n).encode()) for name, f in _XMLBIF.items()},
+    **{f"XDSL: {name}": (".xdsl", lambda n, f=f: f(n).encode()) for name, f in _XDSL.items()},
+    **{
+        f"dagitty: {name}": (".dagitty", lambda n, f=f: f(n).encode())
+        for name, f in _DAGITTY.items()
+    },
+    **{f"JSON: {name}": (".json", lambda n, f=f: f(n).encode()) for name, f in _GAUSSIAN.items()},
+    **{f"R: {name}": (".rds", f) for name, f in _R.items()},
     **{f"UAI: {name}": (".uai", lambda n, f=f: f(n).encode()) for name, f in _UAI.items()},
     **{f"NET: {name}": (".net", lambda n, f=f: f(n).encode()) for name, f in _NET.items()},
     **{f"DNE: {name}": (".dne", lambda n, f=f: f(n).encode()) for name, f in _DNE.items()},

@@ -21,6 +21,9 @@ FREE, PER_BYTE, UNCHARGED = 64 << 20, 40, 8 << 20
 FILES = {
     ".bif": corpus.bif,
     ".xmlbif": corpus.xmlbif,
+    ".xdsl": corpus.xdsl,
+    ".rds": corpus.rds,
+    ".json": corpus.gaussian_json,
     ".net": corpus.net,
     ".dne": corpus.dne,
     ".dsc": corpus.dsc,
