@@ -13,6 +13,7 @@ from bayesgraph.cpds import CPD, DeterministicCPD
 from bayesgraph.errors import (
     BayesGraphError,
     BayesGraphWarning,
+    CPDError,
     FileFormatError,
     quoted,
     warn,
@@ -278,6 +279,8 @@ class _Parser:
             raise self._text.error(
                 found.start + error.at, f"the {found.name} of {child.name!r}: {error}."
             ) from error
+        except CPDError as error:
+            raise self._text.error(found.start, str(error)) from error
         values = self._possible(child, values)
         return table_of(self._text, found, child, values, parents, rounded)
 

@@ -377,6 +377,10 @@ B = "node b { kind = NATURE; states = (x, y); parents = (a); probs = ((1, 0), (0
         (file(A, B.replace("probs = ((1, 0), (0, 1))", "functable = (x, z)")), "'z' is no state"),
         (file(A, B.replace("probs = ((1, 0), (0, 1))", "functable = (x, #2)")), "'#2' is no state"),
         (file(A, B.replace("probs = ((1, 0), (0, 1))", "functable = (x, 7)")), "'7' is no state"),
+        (
+            file(A, B.replace("(a); probs = ((1, 0), (0, 1))", "(a, a); functable = (x, x, x, x)")),
+            "line 3: .*child and parents must all differ",
+        ),
         (file(A) + "// bayesgraph {nothing}", "expected what bayesgraph restores"),
     ],
 )

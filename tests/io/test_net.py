@@ -435,6 +435,7 @@ GAUSS = "continuous node c { }\n"
         (NODE + "continuous function f { }", "line 2: function nodes are not read: 'f'"),
         (GAUSS, "expected a 'potential"),
         (GAUSS + "potential (c) { data = (.5); }", r"line 2: .*expected a list of 'normal \( mean"),
+        (GAUSS + "potential (c) { data = (0); }", r"line 2: .*expected a list of 'normal \( mean"),
         (GAUSS + "potential (c) { data = normal (1, x); }", "expected a number as the variance"),
         (GAUSS + "potential (c) { data = normal (1, 0); }", "variance must be positive"),
         (GAUSS + "potential (c) { data = normal (1 2, 1); }", "expected a sum such as"),
@@ -458,12 +459,13 @@ def test_refusals_name_line_and_remedy(text: str, message: str) -> None:
         parse_net(text)
 
 
-def test_tables_that_no_text_confirms_are_limited() -> None:
-    nodes = " ".join(f"node n{i} {{ states = (x y); }}" for i in range(30))
-    priors = " ".join(f"potential (n{i}) {{ data = (1 0); }}" for i in range(29))
-    parents = " ".join(f"n{i}" for i in range(29))
-    last = f"potential (n29 | {parents}) {{ model_nodes = (); model_data = x; }}"
-    with pytest.raises(FileFormatError, match=r"the table of 'n29' would take .* limit="):
+@pytest.mark.parametrize("n", [29, 62])
+def test_tables_that_no_text_confirms_are_limited(n: int) -> None:
+    nodes = " ".join(f"node n{i} {{ states = (x y); }}" for i in range(n + 1))
+    priors = " ".join(f"potential (n{i}) {{ data = (1 0); }}" for i in range(n))
+    parents = " ".join(f"n{i}" for i in range(n))
+    last = f"potential (n{n} | {parents}) {{ model_nodes = (); model_data = x; }}"
+    with pytest.raises(FileFormatError, match=rf"the table of 'n{n}' would take .* limit="):
         parse_net(nodes + priors + last)
 
 
