@@ -21,7 +21,7 @@ from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 COMMENTS = Comments("%")
 # Where the writer puts a position that Hugin's integers do not hold.
@@ -311,7 +311,8 @@ class _Parser:
     # ------------------------------------------------------------------------------- annotations
 
     def _annotations(self, sidecar: Sidecar) -> Annotations:
-        positions, notes = {}, {}
+        positions: dict[Name, tuple[float, float]] = {}
+        notes: dict[Name, str] = {}
         for name, node in self._nodes.items():
             if (place := _position(node.fields)) is not None:
                 positions[name] = place
