@@ -257,7 +257,7 @@ class BlockText:
             if (field := self.field(at)) is not None:
                 fields[field.name] = field
                 at = field.end
-            elif (head := self.head(at)) is not None:
+            elif (head := self.head(at)) is not None and head[0]:
                 blocks.append(head)
                 at = self.after_end(self.after_braces(head[1] - 1))
             else:

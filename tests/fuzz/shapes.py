@@ -195,11 +195,11 @@ _XMLBIF: dict[str, Callable[[int], str]] = {
 _NET_A = "node a { states = (x y); }\npotential (a) { data = (.5 .5); }\n"
 _NET: dict[str, Callable[[int], str]] = {
     "a chain": lambda n: (
-        "".join(f"node v{i} {{ states = (x y); }}\n" for i in range(n // 100))
+        "".join(f"node v{i} {{ states = (x y); }}\n" for i in range(n // 120))
         + "potential (v0) { data = (.5 .5); }\n"
         + "".join(
             f"potential (v{i} | v{i - 1}) {{ data = ((.5 .5) (.1 .9)); }}\n"
-            for i in range(1, n // 100)
+            for i in range(1, n // 120)
         )
     ),
     "nodes": lambda n: "".join(f"node v{i} {{ states = (x y); }}\n" for i in range(n // 35)),
@@ -214,6 +214,7 @@ _NET: dict[str, Callable[[int], str]] = {
     "quotes after backslashes": lambda n: "net { a = " + '\\"' * (n // 2),
     "open braces": lambda n: "net { a " + "{" * n,
     "braces": lambda n: "net { a " + "{}" * (n // 2),
+    "blocks": lambda n: "net { " + "block {}\n" * (n // 9) + "}",
     "braces in fields": lambda n: "net { a = b {" + "c = {" * (n // 5),
     "classes": lambda n: "class A { " * (n // 10),
     "heads": lambda n: "node a " * (n // 7),
@@ -254,7 +255,7 @@ _DNE: dict[str, Callable[[int], str]] = {
         f"bnet n {{ {_DNE_A.replace('a', 'v0', 1)}"
         + "".join(
             f"node v{i} {{ states = (x, y); parents = (v{i - 1}); probs = ((1, 0), (0, 1)); }};\n"
-            for i in range(1, n // 75)
+            for i in range(1, n // 120)
         )
         + "};"
     ),
@@ -262,7 +263,7 @@ _DNE: dict[str, Callable[[int], str]] = {
         f"bnet n {{ {_DNE_A.replace('a', 'v0', 1)}"
         + "".join(
             f"node v{i} {{ states = (x, y); parents = (v{i - 1}); functable = (x, y); }};\n"
-            for i in range(1, n // 70)
+            for i in range(1, n // 110)
         )
         + "};"
     ),
@@ -296,7 +297,7 @@ _DSC: dict[str, Callable[[int], str]] = {
         + "".join(
             f"node v{i} {{ type : discrete [2] = {{ x, y }}; }} "
             f"probability ( v{i} | v{i - 1} ) {{ (0) : 1, 0; (1) : 0, 1; }}\n"
-            for i in range(1, n // 95)
+            for i in range(1, n // 150)
         )
     ),
     "attributes": lambda n: _DSC_A.replace("{ type", "{ " + "a is b; " * (n // 8) + "type"),

@@ -428,7 +428,7 @@ def test_names_are_restored_from_comments() -> None:
     a, b = bg.Discrete(("a", 1), [True, 2, 'say "x"']), bg.Discrete(long, ["", "é", long])
     tables = [bg.TableCPD(a, [0.5, 0.25, 0.25]), bg.TableCPD(b, np.full((3, 3), 1 / 3), [a])]
     net = bg.BayesianNetwork(tables, arc_scores={(a.name, long): 0.1})
-    with pytest.raises(LossyExportError, match=r"(?s)are not identifiers: at most 30.*states"):
+    with pytest.raises(LossyExportError, match=r"(?s)names are identifiers: at most 30.*states"):
         format_dne(net)
     text = format_dne(net, strict=False)
     assert 'statetitles = ("True", "2", "say \\"x\\"");' in text

@@ -262,7 +262,7 @@ def test_names_are_restored_from_comments() -> None:
     a, b = bg.Discrete(("a", 1), [True, 2, 'say "x"']), bg.Discrete("node", ["", "é", "\\"])
     tables = [bg.TableCPD(a, [0.5, 0.25, 0.25]), bg.TableCPD(b, np.full((3, 3), 1 / 3), [a])]
     net = bg.BayesianNetwork(tables, arc_scores={(a.name, "node"): 0.1})
-    with pytest.raises(LossyExportError, match=r"(?s)'node' .* are not identifiers.*states"):
+    with pytest.raises(LossyExportError, match=r"(?s)'node' .*: names are identifiers.*states"):
         format_dsc(net)
     text = format_dsc(net, strict=False)
     assert "name : \"('a', 1)\";" in text
