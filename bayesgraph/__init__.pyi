@@ -109,6 +109,8 @@ from .inference.sensitivity import Sensitivity as Sensitivity
 from .inference.solver import select as select
 from .inference.weighting import WeightedSamples as WeightedSamples
 from .io import load as load
+from .io.dagitty import CausalDiagram as CausalDiagram
+from .io.dagitty import read_dagitty as read_dagitty
 from .io.loss_report import LossReport as LossReport
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table

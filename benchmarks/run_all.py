@@ -28,6 +28,7 @@ BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 BENCHMARKS = {
     "bench_first_answer": ["--quick"],
     "bench_cli": ["--quick"],
+    "bench_formats": ["--quick"],
     "bench_single_row": ["--quick"],
     "bench_inference": ["--quick"],
     "bench_questions": ["--quick"],

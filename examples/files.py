@@ -1,7 +1,7 @@
-"""Save, load, draw and hand over: the native format, BIF, UAI, DOT, SVG and pgmpy."""
+"""Save, load, draw and hand over: files of every format, DOT, SVG and pgmpy."""
 
 import tempfile
-import warnings
+import textwrap
 from pathlib import Path
 
 import bayesgraph as bg
@@ -22,22 +22,33 @@ with tempfile.TemporaryDirectory() as name:
     net.save(folder / "net.bayesgraph")
     print("native, the same:", bg.load(folder / "net.bayesgraph") == net)
 
-    # BIF is read by most other tools; it holds discrete variables with text states.
-    net.save(folder / "net.bif")
-    print("BIF, the same:", bg.load(folder / "net.bif") == net)
-    numbers = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("dice", [1, 2]), [0.5, 0.5])])
-    try:
-        numbers.save(folder / "dice.bif")
-    except bg.errors.LossyExportError as error:
-        print("... and what it cannot hold it refuses:", error)
+    # GeNIe, Hugin, Netica, Weka and most tools of the field: the suffix names the format.
+    for suffix in (".xdsl", ".net", ".dne", ".xmlbif", ".bif", ".dsc"):
+        net.save(folder / f"net{suffix}")
+        print(f"{suffix}, the same:", bg.load(folder / f"net{suffix}") == net)
 
-    # UAI, the format of the inference competitions, holds numbers only and factor graphs too.
+    # What a format cannot hold it refuses.
+    dice = bg.Discrete("first throw", [1, 2])
+    numbers = bg.BayesianNetwork([bg.TableCPD(dice, [0.5, 0.5])])
+    try:
+        numbers.save(folder / "dice.net")
+    except bg.errors.LossyExportError as error:
+        print(textwrap.fill(str(error), 80))
+
+    # Or it writes similar words, and comments from which bayesgraph restores what they stand for.
+    report = numbers.save(folder / "dice.net", strict=False)
+    print(len(report.restored), "restored,", len(report.lost), "lost")
+    print("dice, the same:", bg.load(folder / "dice.net") == numbers)
+
+    # Positions, notes and titles of graphical programs are annotations.
+    drawn = net.annotated(bg.Annotations(positions={"rain": (100, 60), "wet": (100, 160)}))
+    drawn.save(folder / "drawn.xdsl")
+    print("positions:", dict(bg.load(folder / "drawn.xdsl").annotations.positions))
+
+    # UAI, the format of the inference competitions, has no names, and factor graphs too.
     graph = net.to_factor_graph()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bg.errors.LossyExportWarning)  # names and states
-        graph.save(folder / "net.uai", strict=False)
-    back = bg.load(folder / "net.uai", variables=graph.variables)
-    print("UAI:", back.query("rain", {"wet": "wet"}))
+    graph.save(folder / "net.uai", strict=False)
+    print("UAI:", bg.load(folder / "net.uai").query("rain", {"wet": "wet"}))
 
     # pgmpy's object of the same network, and back.
     print("pgmpy, the same:", bg.from_pgmpy(net.to_pgmpy()) == net)

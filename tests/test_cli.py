@@ -315,7 +315,7 @@ def test_convert_says_what_it_writes_in_another_form(capfd, tmp_path):
     net.save(tmp_path / "a.bayesgraph")
     code, _, error = run(capfd, "convert", tmp_path / "a.bayesgraph", tmp_path / "a.bif")
     assert code == 2
-    assert "the states 0, 1 (int) of 'a' are not text" in error
+    assert "the states 0, 1 (int) of 'a': states are text" in error
     assert "(--lossy writes '0', '1')" in error
     given = ("convert", tmp_path / "a.bayesgraph", tmp_path / "a.bif", "--lossy", "--report")
     code, out, _ = run(capfd, *given)

@@ -40,7 +40,7 @@ class FileFormat:
     holds_estimators : bool
         Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
     holds : Capabilities or None
-        What the format can hold; None for the native format, which holds everything.
+        What the format can hold, where that is known.
     """
 
     name: str
@@ -50,20 +50,26 @@ class FileFormat:
     holds_estimators: bool = False
     holds: Capabilities | None = None
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether the writer refuses what the format cannot hold, unless ``strict=False``."""
+        return self.write is not None and "strict" in inspect.signature(self.write).parameters
+
 
 # From suffix to "module:name" of the card.
 FORMATS: dict[str, str] = {
     ".bayesgraph": "bayesgraph.io.native:FORMAT",
     **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.io.bif:FORMAT"),
-    **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
-    **dict.fromkeys((".net", ".net.gz", ".oobn"), "bayesgraph.io.net:FORMAT"),
-    **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.io.dne:FORMAT"),
-    **dict.fromkeys((".dsc", ".dsc.gz"), "bayesgraph.io.dsc:FORMAT"),
-    **dict.fromkeys((".xdsl", ".xdsl.gz"), "bayesgraph.io.xdsl:FORMAT"),
-    **dict.fromkeys((".rds", ".rda", ".rdata"), "bayesgraph.io.rds:FORMAT"),
     **dict.fromkeys(
         (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.io.xmlbif:FORMAT"
     ),
+    **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.io.uai:FORMAT"),
+    **dict.fromkeys((".xdsl", ".xdsl.gz"), "bayesgraph.io.xdsl:FORMAT"),
+    ".json": "bayesgraph.io.gaussian_json:FORMAT",
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "bayesgraph.io.rds:FORMAT"),
+    **dict.fromkeys((".net", ".net.gz", ".oobn"), "bayesgraph.io.net:FORMAT"),
+    **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.io.dne:FORMAT"),
+    **dict.fromkeys((".dsc", ".dsc.gz"), "bayesgraph.io.dsc:FORMAT"),
     ".html": "bayesgraph.explorer.reading:FORMAT",
 }
 # The first member of native files, after its head.

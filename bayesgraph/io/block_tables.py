@@ -13,7 +13,7 @@ from bayesgraph.io.budget import MAX_AXES
 from bayesgraph.io.nested_numbers import place_of
 from bayesgraph.io.row_sums import RoundedRows, first_bad_row
 from bayesgraph.io.sidecar import Sidecar
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 V = TypeVar("V", bound=Variable)
 
@@ -87,7 +87,7 @@ def table_of(
         raise text.error(found.start + place, f"{error}{advice}") from error
 
 
-def titles_of(found: Mapping[str, str], sidecar: Sidecar) -> dict[str, str]:
+def titles_of(found: Mapping[str, str], sidecar: Sidecar) -> dict[Name, str]:
     """Return the titles of nodes, without those that say the name again.
 
     Parameters

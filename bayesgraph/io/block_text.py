@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bayesgraph.errors import FileFormatError
@@ -53,9 +54,10 @@ class Comments:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Pattern of quoted texts, which are its first group, and of comments."""
+        """Pattern of comments and of quoted texts, in which there are none."""
         block = r"|/\*.*?\*/|/\*.*+" if self.block else ""
-        return re.compile(rf"({STRING})|{re.escape(self.line)}[^\n]*+{block}", re.DOTALL)
+        # No group stands around them: the search is for their first characters then, and fast.
+        return re.compile(rf"{STRING}|{re.escape(self.line)}[^\n]*+{block}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -129,28 +131,30 @@ class BlockText:
     def __init__(self, text: str, budget: Budget, comments: Comments) -> None:
         self.source = budget.source
         self.sidecar: list[str] = []
-        self._comments = comments
         self.text = text
-        if (comments.block and "/*" in text) or f"{comments.line} bayesgraph {{" in text:
-            self.text = comments.pattern.sub(self._without, text)
-        elif comments.line in text:
-            self.text = comments.pattern.sub(r"\1", text)
+        if comments.line in text or (comments.block and "/*" in text):
+            self.text = "".join(self._without(text, comments))
 
-    def _without(self, match: re.Match[str]) -> str:
-        found = match[0]
-        if match[1] is not None:
-            return found
-        if not found.startswith("/*"):
-            if (line := content_of(found.removeprefix(self._comments.line))) is not None:
-                self.sidecar.append(line)
-            return ""
-        if not found.endswith("*/") or len(found) < 4:
-            line_number = match.string.count("\n", 0, match.start()) + 1
-            raise FileFormatError(
-                f"{self.source}, line {line_number}: expected '*/' at the end of the comment; it "
-                "does not end."
-            )
-        return "\n" * found.count("\n") or " "
+    def _without(self, text: str, comments: Comments) -> Iterator[str]:
+        """Yield the pieces of a text between its comments, and the line breaks in those."""
+        begun = 0
+        for match in comments.pattern.finditer(text):
+            found, at = match[0], match.start()
+            if found.startswith('"'):
+                continue
+            yield text[begun:at]
+            begun = match.end()
+            if found.startswith("/*"):
+                if not found.endswith("*/") or len(found) < 4:
+                    line = text.count("\n", 0, at) + 1
+                    raise FileFormatError(
+                        f"{self.source}, line {line}: expected '*/' at the end of the comment; it "
+                        "does not end."
+                    )
+                yield "\n" * found.count("\n") or " "
+            elif (content := content_of(found.removeprefix(comments.line))) is not None:
+                self.sidecar.append(content)
+        yield text[begun:]
 
     def error(self, at: int, message: str) -> FileFormatError:
         """Return an error at a position, whose line is put before the message."""
@@ -257,7 +261,7 @@ class BlockText:
             if (field := self.field(at)) is not None:
                 fields[field.name] = field
                 at = field.end
-            elif (head := self.head(at)) is not None:
+            elif (head := self.head(at)) is not None and head[0]:
                 blocks.append(head)
                 at = self.after_end(self.after_braces(head[1] - 1))
             else:

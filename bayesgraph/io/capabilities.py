@@ -149,8 +149,8 @@ class Capabilities:
     """What a file format can hold.
 
     Writers derive from it what they refuse, what they write in another form, and what they put into
-    the table from which bayesgraph restores the rest; the table of formats in the documentation is
-    compared with it.
+    the comments from which bayesgraph restores the rest; the table of formats in the documentation
+    is compared with it. Each format gives numbers back as the same floats.
 
     Attributes
     ----------
@@ -180,8 +180,6 @@ class Capabilities:
     restores : bool
         Whether files have a place for the table from which bayesgraph restores what the format
         itself cannot hold.
-    digits : int, optional
-        Significant digits of numbers; None if each float is read back as the same float.
     """
 
     format: str
@@ -199,7 +197,6 @@ class Capabilities:
     titles: bool = False
     equal_states: bool = True
     restores: bool = True
-    digits: int | None = None
 
     @property
     def continuous(self) -> bool:

@@ -13,6 +13,7 @@ from bayesgraph.cpds import CPD, DeterministicCPD
 from bayesgraph.errors import (
     BayesGraphError,
     BayesGraphWarning,
+    CPDError,
     FileFormatError,
     quoted,
     warn,
@@ -27,7 +28,7 @@ from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete, State
+from bayesgraph.variables import Discrete, Name, State
 
 COMMENTS = Comments("//", block=True)
 _OTHERS = {
@@ -278,6 +279,8 @@ class _Parser:
             raise self._text.error(
                 found.start + error.at, f"the {found.name} of {child.name!r}: {error}."
             ) from error
+        except CPDError as error:
+            raise self._text.error(found.start, str(error)) from error
         values = self._possible(child, values)
         return table_of(self._text, found, child, values, parents, rounded)
 
@@ -287,22 +290,23 @@ class _Parser:
     def _one_hot(self, child: Discrete, codes: NDArray[np.intp]) -> Floats:
         """Return rows with all probability on the state of an index, or NaN for -1."""
         self._budget.take(BYTES_OF_CELL * codes.size * child.cardinality, f"{child.name!r}")
-        rows = (codes[..., None] == np.arange(child.cardinality)).astype(np.float64)
+        rows: Floats = np.equal.outer(codes, np.arange(child.cardinality)).astype(np.float64)
         rows[codes < 0] = np.nan
         return rows
 
     def _possible(self, child: Discrete, values: Floats) -> Floats:
         """Return a table with uniform rows for conditions that never occur, which are NaN."""
-        never = np.isnan(values).all(axis=-1)
+        never = np.isnan(values).all(axis=-1, keepdims=True)
         if not never.any():
             return values
         self._impossible.append(str(child.name))
-        return np.where(never[..., None], 1.0 / child.cardinality, values)
+        return np.where(never, 1.0 / child.cardinality, values)
 
     # --------------------------------------------------------------------- annotations, warnings
 
     def _annotations(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> Annotations:
-        positions, notes = {}, {}
+        positions: dict[Name, tuple[float, float]] = {}
+        notes: dict[Name, str] = {}
         for name, node in nodes.items():
             center = node.visual["center"].value if "center" in node.visual else ""
             if (place := position_of(center)) is not None:

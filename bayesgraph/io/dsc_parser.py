@@ -26,7 +26,7 @@ from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, networ
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Discrete, Name
 
 COMMENTS = Comments("//", block=True)
 _IS = r"\s*+(?:is\b|[:=])\s*+"
@@ -94,7 +94,7 @@ class _Parser:
         self._budget = budget
         self._variables: dict[str, Discrete] = {}
         self._titles: dict[str, str] = {}
-        self._positions: dict[str, tuple[float, float]] = {}
+        self._positions: dict[Name, tuple[float, float]] = {}
         self._cpds: dict[str, TableCPD] = {}
         # What the signs of a row mean as states of a parent: words in quotes, names and indices.
         self._codes: dict[str, dict[str, int]] = {}

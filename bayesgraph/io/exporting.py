@@ -159,21 +159,22 @@ class _Faults:
             if names := self._names[restored]:
                 fault = _fault("name", [value for value, _ in names])
                 held = self._capabilities.names.held
-                note(f"{fault} not {held}", quoted(word for _, word in names))
+                note(f"{fault}: names are {held}", quoted(word for _, word in names))
             found, held = self._states[restored], self._capabilities.states.held
             for variable, values, words in found[:_LISTED]:
                 fault = _fault("state", values, f" of {variable.name!r:.80}")
-                note(f"{fault} not {held}", quoted(words))
+                note(f"{fault}: states are {held}", quoted(words))
             if left := found[_LISTED:]:
-                fault = f"states of {quoted(variable.name for variable, *_ in left)} are not {held}"
+                fault = (
+                    f"states of {quoted(variable.name for variable, *_ in left)}: states are {held}"
+                )
                 note(fault, "similar words")
 
 
 def _fault(what: str, values: Sequence[object], of: str = "") -> str:
     kinds = dict.fromkeys(type(value).__name__ for value in values)
     listed = quoted(values) + ("" if kinds.keys() == {"str"} else f" ({', '.join(kinds)})")
-    many = len(values) > 1
-    return f"the {what}{'s' * many} {listed}{of} {'are' if many else 'is'}"
+    return f"the {what}{'s' * (len(values) > 1)} {listed}{of}"
 
 
 def _line(
@@ -247,7 +248,7 @@ class Export:
                 sidecar.append(scores_line(model.arc_scores, by_name))
             else:
                 losses.change("arc scores are left out")
-        annotations = model.annotations.renamed(by_name)
+        annotations = model.annotations.of(by_name).renamed(by_name)
         left = _not_held(annotations, capabilities)
         if left and capabilities.restores:
             sidecar.append(annotations_line(left))

@@ -24,9 +24,10 @@ from bayesgraph.errors import (
 from bayesgraph.io import FileFormat
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, read_archive, write_archive
 from bayesgraph.io.budget import Budget, reading
+from bayesgraph.io.capabilities import AnySpelling, Capabilities
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
 from bayesgraph.io.loss_report import LossReport
-from bayesgraph.io.payloads import Kind, RemovedKind
+from bayesgraph.io.payloads import STORED, Kind, RemovedKind
 
 # From kind to "module:name" of its payloads.Kind.
 KINDS: dict[str, str] = {
@@ -191,6 +192,21 @@ def _decoded(name: str, payload: Any, arrays: ArrayReader, decoders: Mapping[str
         ) from error
 
 
+HELD = Capabilities(
+    "the native format",
+    names=AnySpelling("text, numbers, times, bytes and tuples of these"),
+    states=AnySpelling("text, numbers, times, bytes and tuples of these"),
+    families=tuple(STORED.values()),
+    mixed=True,
+    intervals=True,
+    exponents=True,
+    mixtures=True,
+    scores=True,
+    positions=True,
+    notes=True,
+    titles=True,
+    restores=False,
+)
 FORMAT = FileFormat(
-    "the native format", read_native, write_native, read_saved, holds_estimators=True
+    "the native format", read_native, write_native, read_saved, holds_estimators=True, holds=HELD
 )

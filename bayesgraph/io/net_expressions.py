@@ -20,7 +20,7 @@ _TERM = re.compile(
     rf"|(?P<alone>{_NAME})(?:\s*+\*\s*+(?P<factor>{_NUMBER}))?+)\s*+"
 )
 _VARIANCE = re.compile(rf"\s*+{_NUMBER}\s*+")
-_PLACES = re.compile(r"[\s(),0]*+")
+_BETWEEN = re.compile(r"[\s(),]*+")
 _MODEL = re.compile(
     rf"\s*+(?:Distribution\s*+\((?P<numbers>[-+.0-9eE,\s]*+)\)|(?P<state>{STRING}|[\w.+\-]++))"
     r"\s*+(?:,|\Z)",
@@ -48,11 +48,10 @@ def normals(
     TableError
         If the text is something else.
     """
-    places = _NORMAL.sub("0", text)
-    if not _PLACES.fullmatch(places):
+    if not _BETWEEN.fullmatch(_NORMAL.sub("", text)):
         raise TableError(0, "expected a list of 'normal ( mean, variance )'")
     try:
-        nested_numbers(places, tuple(cards) or (1,))
+        nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
     except TableError as error:
         raise TableError(0, f"{error}, where each 'normal ( ... )' counts as one") from error
     columns = {name: k for k, name in enumerate(parents)}

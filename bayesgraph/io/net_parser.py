@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 COMMENTS = Comments("%")
 # Where the writer puts a position that Hugin's integers do not hold.
@@ -288,7 +289,7 @@ class _Parser:
         within = [parent for parent in parents if parent.name in nodes]
         if len(within) < len(nodes):
             raise TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
-        n_rows = int(np.prod([parent.cardinality for parent in within]))
+        n_rows = math.prod(parent.cardinality for parent in within)
         rows = modelled(data.value, [str(state) for state in child.states], n_rows)
         ordered = sorted(within, key=lambda parent: nodes.index(str(parent.name)))
         table = rows.reshape([*(parent.cardinality for parent in ordered), child.cardinality])
@@ -298,8 +299,7 @@ class _Parser:
             if parent not in within:
                 table = np.expand_dims(table, place)
         shape = [variable.cardinality for variable in (*parents, child)]
-        cells = int(np.prod(shape))
-        self._budget.take(BYTES_OF_CELL * cells, f"the table of {child.name!r}")
+        self._budget.take(BYTES_OF_CELL * math.prod(shape), f"the table of {child.name!r}")
         return np.ascontiguousarray(np.broadcast_to(table, shape))
 
     def _fault(self, child: Variable, data: Field, error: Exception) -> FileFormatError:
@@ -311,7 +311,8 @@ class _Parser:
     # ------------------------------------------------------------------------------- annotations
 
     def _annotations(self, sidecar: Sidecar) -> Annotations:
-        positions, notes = {}, {}
+        positions: dict[Name, tuple[float, float]] = {}
+        notes: dict[Name, str] = {}
         for name, node in self._nodes.items():
             if (place := _position(node.fields)) is not None:
                 positions[name] = place

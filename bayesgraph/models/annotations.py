@@ -44,9 +44,10 @@ class Annotations:
     """
 
     note: str = ""
-    positions: Mapping[Name, tuple[float, float]] = field(default_factory=lambda: _EMPTY)
-    notes: Mapping[Name, str] = field(default_factory=lambda: _EMPTY)
-    titles: Mapping[Name, str] = field(default_factory=lambda: _EMPTY)
+    # Names, of which a mapping from text is a mapping too for those who read types.
+    positions: Mapping[Any, tuple[float, float]] = field(default_factory=lambda: _EMPTY)
+    notes: Mapping[Any, str] = field(default_factory=lambda: _EMPTY)
+    titles: Mapping[Any, str] = field(default_factory=lambda: _EMPTY)
 
     def __post_init__(self) -> None:
         _text("The note", self.note)
@@ -70,12 +71,12 @@ class Annotations:
         """Names of all variables that have an annotation."""
         return dict.fromkeys((*self.positions, *self.notes, *self.titles))
 
-    def of(self, names: Collection[Name]) -> Annotations:
-        """Return the annotations of some variables, with the note on the network."""
-        if all(name in names for name in self.names):
+    def of(self, names: Iterable[Name]) -> Annotations:
+        """Return the annotations of some variables, in their order, and the network's note."""
+        if not self.names:
             return self
         mappings = (self.positions, self.notes, self.titles)
-        kept: list[Any] = [{n: value for n, value in m.items() if n in names} for m in mappings]
+        kept: list[Any] = [{n: m[n] for n in names if n in m} for m in mappings]
         return Annotations(self.note, *kept)
 
     def renamed(self, new: Mapping[Name, Name]) -> Annotations:

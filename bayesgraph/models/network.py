@@ -548,7 +548,7 @@ class BayesianNetwork(Model):
         The order of the variables is that of this network, unless it is given.
         """
         left = {child for block in blocks for child in block.children}
-        names = {variable.name for variable in left}
+        names = [child.name for block in blocks for child in block.children]
         arcs = {arc for block in blocks for arc in block.arcs()}
         scores = self.arc_scores if arc_scores is None else arc_scores
         return BayesianNetwork(

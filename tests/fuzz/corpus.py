@@ -6,6 +6,7 @@ import bz2
 import functools
 import gzip
 import io
+import json
 import lzma
 import re
 import tempfile
@@ -66,6 +67,16 @@ _XDSL = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <submodel id="s"><name>inner</name><node id="d"><position>1 2 3 4</position></node></submodel>
 </genie></extensions></smile>
 """
+_DAGITTY = """dag {
+bb="-3,-0.5,2,1.2" /* bounds */
+D [outcome,pos="1.000,1.000"]
+E [exposure,pos="-2.000,1.000"]
+"two words" [latent,adjusted]
+D <-> Z [pos="1.000,-1.000"] // a curve
+E -> D
+Z -> { D "two words" }
+}
+"""
 _XMLBIF = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> <!ATTLIST BIF VERSION CDATA #REQUIRED> ]>
 <!-- a comment -->
@@ -77,6 +88,59 @@ _XMLBIF = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <DEFINITION><FOR>c</FOR><GIVEN>a &amp; b</GIVEN><TABLE>.2 .3 .5
   1e-1 <![CDATA[0.2 ]]> 0.7</TABLE></DEFINITION>
 </NETWORK></BIF>
+"""
+_NET = """net { node_size = (80 40); HR_Desc = "a \\"note\\""; }
+class N { inputs = (); % a comment { "
+node a { label = "A;"; position = (10 -20); states = ("x, y" "z"); HR_Desc = "}"; }
+continuous node c { bayesgraph_position = "0.5 -1e3"; }
+node d { subtype = interval; state_values = (-infinity 0 1 infinity); }
+node e { subtype = boolean; }
+potential (a) { data = ( 0.25 0.75 ); }
+potential (d | a) { data = (( 0.1 0.2 0.7 ) % x, y
+  ( 0.3 0.3 0.4 )); experience = (1 2); }
+potential (e | d a)
+{
+  model_nodes = (d);
+  model_data = ( Distribution (0.5, 0.5), "true", false );
+}
+potential (c | a d) { data = (( normal (1, 2) normal (-1.5, 1) normal (0, 1) )
+  ( normal (1, 2) normal (-1.5, 1) normal (0, 1) )); }
+}
+"""
+_NET_LINES = """net { }
+continuous node x { }
+continuous node y { }
+node u { states = (s0 s1); }
+potential (x) { data = normal (0, 1); }
+potential (y | x u) { data = ( normal (1 + 2 * x, 0.5) normal (- x * .5, 1) ); }
+potential (u) { data = (1 0); }
+"""
+_DNE = """// ~->[DNET-1]->~
+bnet N {
+comment = "a \\n\\
+   note"; whenchanged = 1685761750;
+visual V1 { nodefont = font {shape= "Arial"; size= 9;}; NodeSet Node {Color = 0x00e1e1e1;}; };
+node A { kind = NATURE; discrete = TRUE; chance = CHANCE; states = (x, y); parents = ();
+  probs = // x y
+   (0.25, 0.75); title = "The \\"A\\""; visual V1 { center = (10, 20.5); height = 7; }; };
+node B { kind = NATURE; discrete = FALSE; levels = (-INFINITY, 0, 10.5, INFINITY); parents = (A);
+  probs = ((0.25, 0.5, 0.25), (@imposs, @imposs, @imposs)); evidence = #1; };
+node C { kind = NATURE; chance = DETERMIN; states = (u, v); inputs = (, b); parents = (A, B);
+  functable = ((u, v, #0), (v, v, v)); /* a comment */ };
+node D { kind = NATURE; numstates = 3; statetitles = ("one", , "3"); probs = (#2); };
+node T { kind = CONSTANT; discrete = FALSE; title = "T"; };
+};
+"""
+_DSC = """belief network "n" { creator is "x;}"; }
+properties { type "p" = choice of [ "a", "b" ]; }
+node a { name : "A \\"a\\""; type : discrete [ 2 ] = { "x, y", "z" }; position : (10, -20.5); }
+node b { type is discrete = { 0, 1, "{2}" }; // a comment { "
+}
+probability ( a ) { 0.25, 0.75; }
+probability ( b | a ) { (0) : 0.1, 0.2, 0.7; ("z") = .5 .25 .25; }
+node c { type : discrete [2] = { t, f }; }
+probability ( c | a, b ) { (1, 2) : 1, 0; default : 0.5, 0.5; /* a
+ comment */ }
 """
 _CSV = """id,size,colour,"a, b",when,ok
 1,0.5,red,x,2024-01-31,true
@@ -171,6 +235,27 @@ def rds() -> list[bytes]:
     return [*plain, r_files.rds(fits[0], version=2, encoding="latin-1"), several, *packed]
 
 
+def gaussian_json() -> list[bytes]:
+    """Return networks of linear Gaussians as pgmpy's JSON."""
+    chain = {
+        "a": {"coefficients": {"(Intercept)": [0.5]}, "variance": [4], "parents": []},
+        "b": {
+            "coefficients": {"(Intercept)": [1e-3], "a": [-2.5]},
+            "variance": [0.25],
+            "parents": ["a"],
+        },
+    }
+    content = {"nodes": ["b", "a"], "arcs": [["a", "b"]], "cpds": chain}
+    single = {"nodes": ["a"], "arcs": [], "cpds": {"a": chain["a"]}}
+    return [json.dumps(item, indent=1).encode() for item in (content, single)]
+
+
+def dagitty() -> list[bytes]:
+    """Return causal diagrams of dagitty."""
+    texts = (_DAGITTY, "dag { a -> b <- c -> d <-> a ; {e f} -> {d b} }", "dag{x}")
+    return [text.encode() for text in texts]
+
+
 def xmlbif() -> list[bytes]:
     """Return networks as XMLBIF."""
     return written(".xmlbif", _XMLBIF)
@@ -183,6 +268,21 @@ def uai() -> list[bytes]:
         warnings.simplefilter("ignore")
         texts = [format_uai(model, strict=False).encode() for model in tables]
     return [_UAI.encode(), *texts, gzip.compress(_UAI.encode(), mtime=0)]
+
+
+def net() -> list[bytes]:
+    """Return networks as Hugin's NET."""
+    return written(".net", _NET, _NET_LINES)
+
+
+def dne() -> list[bytes]:
+    """Return networks as Netica's DNE."""
+    return written(".dne", _DNE)
+
+
+def dsc() -> list[bytes]:
+    """Return networks as DSC."""
+    return written(".dsc", _DSC)
 
 
 def evidence() -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import struct
 import zipfile
@@ -191,6 +192,127 @@ _XMLBIF: dict[str, Callable[[int], str]] = {
         + "</BIF>"
     ),
 }
+_NET_A = "node a { states = (x y); }\npotential (a) { data = (.5 .5); }\n"
+_NET: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: (
+        "".join(f"node v{i} {{ states = (x y); }}\n" for i in range(n // 120))
+        + "potential (v0) { data = (.5 .5); }\n"
+        + "".join(
+            f"potential (v{i} | v{i - 1}) {{ data = ((.5 .5) (.1 .9)); }}\n"
+            for i in range(1, n // 120)
+        )
+    ),
+    "nodes": lambda n: "".join(f"node v{i} {{ states = (x y); }}\n" for i in range(n // 35)),
+    "fields": lambda n: _NET_A.replace("{ s", "{ " + "a = b; " * (n // 7) + "s"),
+    "a field": lambda n: "net { a = " + "b " * (n // 2),
+    "names": lambda n: "net { " + "a " * (n // 2) + "}",
+    "comments": lambda n: _NET_A + '% " {\n' * (n // 6),
+    "signs of comments": lambda n: _NET_A + "%" * n,
+    "comments of bayesgraph": lambda n: _NET_A + '% bayesgraph {"note":""}\n' * (n // 25),
+    "quotes": lambda n: "net { a = " + '"' * n,
+    "backslashes": lambda n: 'net { a = "' + "\\" * n,
+    "quotes after backslashes": lambda n: "net { a = " + '\\"' * (n // 2),
+    "open braces": lambda n: "net { a " + "{" * n,
+    "braces": lambda n: "net { a " + "{}" * (n // 2),
+    "blocks": lambda n: "net { " + "block {}\n" * (n // 9) + "}",
+    "braces in fields": lambda n: "net { a = b {" + "c = {" * (n // 5),
+    "classes": lambda n: "class A { " * (n // 10),
+    "heads": lambda n: "node a " * (n // 7),
+    "parentheses": lambda n: _NET_A.replace("(.5", "(" * n + "(.5"),
+    "closed parentheses": lambda n: _NET_A.replace("(.5", "()" * (n // 2) + "(.5"),
+    "numbers": lambda n: _NET_A.replace(".5 .5", ".5 " * (n // 3)),
+    "digits": lambda n: _NET_A.replace(".5 .5", "." + "5" * n),
+    "points": lambda n: _NET_A.replace(".5 .5", "." * n),
+    "numbers and a letter": lambda n: _NET_A.replace(".5 .5", ".5 " * (n // 3) + "x"),
+    "rows": lambda n: (
+        _NET_A
+        + f"node b {{ states = ({' '.join(f's{i}' for i in range(n // 20))}); }}\n"
+        + f"potential (b) {{ data = ({' '.join([repr(1 / (n // 20))] * (n // 20))}); }}\n"
+        + f"potential (a | b) {{ data = ({'(.5 .5)' * (n // 20)}); }}\n"
+    ),
+    "normals": lambda n: (
+        _NET_A
+        + "continuous node c { }\npotential (c | a) { data = ("
+        + "normal (0, 1) " * (n // 14)
+        + "); }"
+    ),
+    "terms": lambda n: (
+        "continuous node c { }\npotential (c) { data = normal (" + "1 + " * (n // 4) + "1, 1); }"
+    ),
+    "open normals": lambda n: (
+        "continuous node c { }\npotential (c) { data = " + "normal (" * (n // 8) + "; }"
+    ),
+    "models": lambda n: (
+        "node a { states = (x y); } potential (a) { model_data = (" + "x, " * (n // 3) + "x); }"
+    ),
+    "parents": lambda n: _NET_A + f"potential (b | {'a ' * (n // 2)}) {{ data = (.5 .5); }}",
+    "blanks": lambda n: "node" + " " * n + "x",
+    "lines": lambda n: " \n" * (n // 2) + "x",
+}
+_DNE_A = "node a { states = (x, y); probs = (.5, .5); };\n"
+_DNE: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: (
+        f"bnet n {{ {_DNE_A.replace('a', 'v0', 1)}"
+        + "".join(
+            f"node v{i} {{ states = (x, y); parents = (v{i - 1}); probs = ((1, 0), (0, 1)); }};\n"
+            for i in range(1, n // 120)
+        )
+        + "};"
+    ),
+    "functions": lambda n: (
+        f"bnet n {{ {_DNE_A.replace('a', 'v0', 1)}"
+        + "".join(
+            f"node v{i} {{ states = (x, y); parents = (v{i - 1}); functable = (x, y); }};\n"
+            for i in range(1, n // 110)
+        )
+        + "};"
+    ),
+    "visuals": lambda n: "bnet n { " + "visual V { x = 1; };" * (n // 20) + _DNE_A + "};",
+    "fonts": lambda n: "bnet n { " + "a = font {b = 1;};" * (n // 18) + _DNE_A + "};",
+    "open visuals": lambda n: "bnet n { " + "visual V {" * (n // 10),
+    "comments": lambda n: "bnet n { " + '/* x */ // "\n' * (n // 13) + _DNE_A + "};",
+    "open comments": lambda n: "bnet n {" + "/*" * (n // 2),
+    "a long comment": lambda n: "bnet n { /*" + "\n" * n + "*/" + _DNE_A + "};",
+    "quotes": lambda n: "bnet n { a = " + '"' * n,
+    "lines in a text": lambda n: 'bnet n { comment = "' + "\\\n \t" * (n // 4) + '"; };',
+    "left out": lambda n: "bnet n { " + _DNE_A.replace("(x, y)", "(" + "," * n + ")") + "};",
+    "impossible": lambda n: "bnet n { " + _DNE_A.replace(".5, .5", "@imposs, " * (n // 9)) + "};",
+    "one state": lambda n: "bnet n { " + _DNE_A.replace(".5, .5", "#0, " * (n // 4)) + "};",
+    "levels": lambda n: (
+        "bnet n { "
+        + _DNE_A.replace("states = (x, y)", f"discrete = FALSE; levels = ({'1, ' * (n // 3)}1)")
+        + "};"
+    ),
+    "states": lambda n: (
+        "bnet n { "
+        + _DNE_A.replace("(x, y)", f"({', '.join(f's{i}' for i in range(n // 8))})")
+        + "};"
+    ),
+    "inheritance": lambda n: "bnet n { node a (" + "b, " * (n // 3),
+}
+_DSC_A = "node a { type : discrete [2] = { x, y }; }\nprobability ( a ) { .5, .5; }\n"
+_DSC: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: (
+        "node v0 { type : discrete [2] = { x, y }; } probability ( v0 ) { 1, 0; }\n"
+        + "".join(
+            f"node v{i} {{ type : discrete [2] = {{ x, y }}; }} "
+            f"probability ( v{i} | v{i - 1} ) {{ (0) : 1, 0; (1) : 0, 1; }}\n"
+            for i in range(1, n // 150)
+        )
+    ),
+    "attributes": lambda n: _DSC_A.replace("{ type", "{ " + "a is b; " * (n // 8) + "type"),
+    "an attribute": lambda n: "node a { a " + "is " * (n // 3),
+    "rows": lambda n: _DSC_A.replace("{ .5", "{ " + "(0) : 1, 0; " * (n // 12) + ".5"),
+    "defaults": lambda n: _DSC_A.replace("{ .5", "{ " + "default : 1, 0; " * (n // 16) + ".5"),
+    "numbers": lambda n: _DSC_A.replace(".5, .5", ".5, " * (n // 4)),
+    "open rows": lambda n: _DSC_A.replace("{ .5", "{ " + "(" * n + ".5"),
+    "quotes": lambda n: _DSC_A.replace("{ .5", "{ (" + '"' * n + ".5"),
+    "comments": lambda n: _DSC_A + '/* x */ // "\n' * (n // 13),
+    "networks": lambda n: "belief network " + "network " * (n // 8),
+    "properties": lambda n: "properties { } " * (n // 15) + _DSC_A,
+    "states": lambda n: _DSC_A.replace("[2] = { x, y }", "= { " + "x " * (n // 2) + "}"),
+    "blanks": lambda n: "belief network" + " " * n + "{ x",
+}
 _CSV: dict[str, Callable[[int], str]] = {
     "columns": lambda n: ",".join(f"c{i}" for i in range(n // 9)) + "\n" + "1," * (n // 9) + "1",
     "equal columns": lambda n: "a," * (n // 4) + "a\n" + "1," * (n // 4) + "1\n",
@@ -244,6 +366,49 @@ _NATIVE: dict[str, Callable[[int], bytes]] = {
     "equal states": lambda n: _header(_network(",".join(['"a"'] * (n // 4)))),
 }
 
+_DAGITTY: dict[str, Callable[[int], str]] = {
+    "a chain": lambda n: "dag {" + " -> ".join(f"v{i}" for i in range(n // 12)) + "}",
+    "nodes": lambda n: "dag {" + " ".join(f"v{i}" for i in range(n // 8)) + "}",
+    "one node": lambda n: "dag {" + "a " * (n // 2) + "}",
+    "equal arcs": lambda n: "dag {" + "a -> b " * (n // 7) + "}",
+    "sets": lambda n: "dag {" + " -> ".join(["{a b}"] * 2) + "{c} " * (n // 4) + "}",
+    "pairs": lambda n: "dag {" + " ".join(f"v{i} <-> w{i}" for i in range(n // 18)) + "}",
+    "attributes": lambda n: "dag { a [" + "x=1," * (n // 4) + "] }",
+    "an open attribute": lambda n: "dag { a [" + '"x"' * (n // 3),
+    "open attributes": lambda n: "dag { a " + "[" * n,
+    "a quote": lambda n: 'dag { "' + "\\a" * (n // 2),
+    "comments": lambda n: "dag {" + "/**/" * (n // 4) + "}",
+    "an open comment": lambda n: "dag {" + "/*" + "* " * (n // 2),
+    "arrows": lambda n: "dag { a" + "-" * n,
+    "braces": lambda n: "dag " + "{" * n,
+    "a place": lambda n: 'dag { a [pos="' + "1" * n + '"] }',
+}
+
+
+def _gaussians(n: int) -> str:
+    names = [f"v{i}" for i in range(n // 150)]
+    cpds = {
+        name: {
+            "coefficients": {"(Intercept)": [0.5], **({names[i - 1]: [2.0]} if i else {})},
+            "variance": [1.5],
+            "parents": [names[i - 1]] if i else [],
+        }
+        for i, name in enumerate(names)
+    }
+    arcs = [list(pair) for pair in itertools.pairwise(names)]
+    return json.dumps({"nodes": names, "arcs": arcs, "cpds": cpds})
+
+
+_GAUSSIAN: dict[str, Callable[[int], str]] = {
+    "a chain": _gaussians,
+    "nodes": lambda n: json.dumps({"nodes": ["a"] * (n // 5), "cpds": {}}),
+    "parents": lambda n: _gaussians(400).replace('["v0"]', '["v0"' + ',"v0"' * (n // 5) + "]"),
+    "arcs": lambda n: _gaussians(400).replace(
+        '"arcs": [', '"arcs": [' + '["v0", "v1"],' * (n // 13)
+    ),
+    "brackets": lambda n: '{"nodes": ' + "[" * n,
+    "digits": lambda n: _gaussians(400).replace("1.5", "1" * n),
+}
 _R_HEAD = r_files.rds(None)[:-4]
 # Lists, texts, pairlists and numbers of R's files, in the order of bytes of the network.
 _R: dict[str, Callable[[int], bytes]] = {
@@ -268,8 +433,16 @@ SHAPES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     **{f"BIF: {name}": (".bif", lambda n, f=f: f(n).encode()) for name, f in _BIF.items()},
     **{f"XMLBIF: {name}": (".xmlbif", lambda n, f=f: f(n).encode()) for name, f in _XMLBIF.items()},
     **{f"XDSL: {name}": (".xdsl", lambda n, f=f: f(n).encode()) for name, f in _XDSL.items()},
+    **{
+        f"dagitty: {name}": (".dagitty", lambda n, f=f: f(n).encode())
+        for name, f in _DAGITTY.items()
+    },
+    **{f"JSON: {name}": (".json", lambda n, f=f: f(n).encode()) for name, f in _GAUSSIAN.items()},
     **{f"R: {name}": (".rds", f) for name, f in _R.items()},
     **{f"UAI: {name}": (".uai", lambda n, f=f: f(n).encode()) for name, f in _UAI.items()},
+    **{f"NET: {name}": (".net", lambda n, f=f: f(n).encode()) for name, f in _NET.items()},
+    **{f"DNE: {name}": (".dne", lambda n, f=f: f(n).encode()) for name, f in _DNE.items()},
+    **{f"DSC: {name}": (".dsc", lambda n, f=f: f(n).encode()) for name, f in _DSC.items()},
     **{f"CSV: {name}": (".csv", lambda n, f=f: f(n).encode()) for name, f in _CSV.items()},
     **{f"native: {name}": (".bayesgraph", f) for name, f in _NATIVE.items()},
 }

@@ -105,6 +105,14 @@ def use_table(table: Any, folder: Path) -> None:
     repr(table.schema)
 
 
+def _use_diagram(diagram: Any, folder: Path) -> None:
+    """Ask a causal diagram something."""
+    repr(diagram)
+    graph = diagram.observed
+    if len(graph.nodes) > 1:
+        graph.adjustment_sets(*graph.nodes[:2], maximum=3)
+
+
 def _nothing(result: Any, folder: Path) -> None:
     repr(result)
 
@@ -171,8 +179,13 @@ TARGETS: dict[str, Target] = {
     "bif": Target(_damaged(corpus.bif), _file(".bif", bg.load), use_model),
     "xdsl": Target(_damaged(corpus.xdsl), _file(".xdsl", bg.load), use_model),
     "rds": Target(_damaged(corpus.rds), _file(".rds", bg.load), use_model),
+    "gaussian-json": Target(_damaged(corpus.gaussian_json), _file(".json", bg.load), use_model),
+    "dagitty": Target(_damaged(corpus.dagitty), _file(".txt", bg.read_dagitty), _use_diagram),
     "xmlbif": Target(_damaged(corpus.xmlbif), _file(".xmlbif", bg.load), use_model),
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
+    "net": Target(_damaged(corpus.net), _file(".net", bg.load), use_model),
+    "dne": Target(_damaged(corpus.dne), _file(".dne", bg.load), use_model),
+    "dsc": Target(_damaged(corpus.dsc), _file(".dsc", bg.load), use_model),
     "uai-evidence": Target(
         _damaged(corpus.evidence),
         _file(".evid", lambda path: read_uai_evidence(path, corpus.network())),

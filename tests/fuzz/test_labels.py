@@ -190,7 +190,7 @@ def test_pgmpy_keeps_or_refuses_labels(network: bg.BayesianNetwork) -> None:
 def test_what_is_not_refused_is_restored_or_said_to_be_lost(
     network: bg.BayesianNetwork, tmp_path: Path
 ) -> None:
-    for suffix in [suffix for suffix, card in CARDS.items() if card.holds is not None]:
+    for suffix in [suffix for suffix, card in CARDS.items() if card.is_strict]:
         path = tmp_path / f"labels{suffix}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LossyExportWarning)

@@ -351,6 +351,22 @@ def test_a_spread_beyond_the_range_of_floats_is_printed():
     assert "z" in repr(posterior)
 
 
+def test_a_mean_beyond_the_range_of_floats_is_printed():
+    x, z = bg.Continuous("x"), bg.Continuous("z")
+    u = bg.Discrete("u", [0, 1])
+    net = bg.BayesianNetwork(
+        [
+            bg.GaussianCPD(x, 1e308, 1.0),
+            bg.GaussianCPD(z, [1.0, 0.0], [0.5, 1.0], parents=[x, u], coefficients=[[2.0], [-0.5]]),
+            bg.TableCPD(u, [1.0, 0.0]),
+        ]
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        posterior = net.query("x")
+        assert np.isnan(posterior.quantile(0.5))
+        assert "x" in repr(posterior)
+
+
 def binned(probabilities, cuts=(0.0, 1.0, 2.5)):
     return Posterior((bg.Binned("x", cuts),), np.array(probabilities), 0.0)
 

@@ -389,10 +389,10 @@ def test_everything_that_is_lost_is_listed() -> None:
         format_bif(mixed())
     message = str(caught.value)
     for part in (
-        "the states True, 2 (bool, int) of 'a' are not text without double quotes and line breaks "
-        "(strict=False writes 'True', '2')",
-        "the name ('b', 1) (tuple) is not text",
-        "of ('b', 1) are not text without double quotes and line breaks (strict=False writes "
+        "the states True, 2 (bool, int) of 'a': states are text without double quotes and line "
+        "breaks (strict=False writes 'True', '2')",
+        "the name ('b', 1) (tuple): names are text",
+        "of ('b', 1): states are text without double quotes and line breaks (strict=False writes "
         "'say _hi_', 'two_lines')",
     ):
         assert part in message
@@ -404,7 +404,7 @@ def test_continuous_variables_and_factor_graphs_are_refused() -> None:
     net = bg.BayesianNetwork(
         [bg.TableCPD(a, [0.5, 0.5]), bg.GaussianCPD(x, 0, 1), bg.GaussianCPD(y, 0, 1)]
     )
-    with pytest.raises(LossyExportError, match=r"(?s)'x' is con.*'y' is con.*'\"' of 'a' is not"):
+    with pytest.raises(LossyExportError, match=r"(?s)'x' is con.*'y' is con.*'\"' of 'a': states"):
         format_bif(net)
     with pytest.raises(LossyExportError, match=r"(?s)'x' is con.*'y' is continuous: [^\n]*$"):
         format_bif(net, strict=False)

@@ -211,6 +211,20 @@ def test_mixed_networks_are_refused_by_name(net: bg.BayesianNetwork) -> None:
         mixed.to_pgmpy()
 
 
+def test_kinds_scores_and_annotations_come_back() -> None:
+    size, b = bg.Binned(("size", 1), [0.5]), bg.Discrete(1, [True, "x"])
+    net = bg.BayesianNetwork(
+        [bg.TableCPD(size, [0.5, 0.5]), bg.TableCPD(b, [[0.5, 0.5], [1, 0]], [size])],
+        arc_scores={(("size", 1), 1): 0.5},
+        annotations=bg.Annotations("note", {1: (0.1, 2)}, {("size", 1): "é"}),
+    )
+    back = bg.from_pgmpy(net.to_pgmpy())
+    assert back == net
+    assert type(back.variable(("size", 1))) is bg.Binned
+    assert back.arc_scores == net.arc_scores
+    assert back.annotations == net.annotations
+
+
 def test_equal_states_are_refused() -> None:
     net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [True, 1, "1"]), [0.5, 0.25, 0.25])])
     with pytest.raises(LossyExportError, match="equal states of 'a': True, 1, '1'"):

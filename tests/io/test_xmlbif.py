@@ -154,7 +154,7 @@ def test_names_and_kinds_are_restored() -> None:
         arc_scores={(" a", "--"): float("inf")},
         annotations=notes,
     )
-    with pytest.raises(LossyExportError, match="the name ' a' is not text without control"):
+    with pytest.raises(LossyExportError, match="the name ' a': names are text without control"):
         format_xmlbif(net)
     back = parse_xmlbif(format_xmlbif(net, strict=False))
     assert back == net

@@ -476,7 +476,7 @@ def fitted(kind, **options):
 
 
 ALL = {"with_cpd", "without", "with_arc", "renamed", "with_states", "conditioned",
-       "marginalised", "merged", "expanded"}  # fmt: skip
+       "marginalised", "merged", "expanded", "annotated"}  # fmt: skip
 OF_MIXTURES = {"without", "renamed", "with_states", "conditioned", "marginalised"}
 # What each kind of model has; it refuses the rest.
 KINDS = {
@@ -512,6 +512,7 @@ EDITS = {
     "marginalised": lambda m, t: m.marginalised("t" if "t" in m_names(m) else "wet"),
     "merged": lambda m, t: m.merged(bg.BayesianNetwork([bg.TableCPD(bg.Discrete("n", [0]), [1])])),
     "expanded": lambda m, t: m.expanded(),
+    "annotated": lambda m, t: m.annotated(bg.Annotations("note")),
 }
 
 

@@ -100,9 +100,9 @@ def convert(
     if destination.suffix.lower() in PICTURES:
         network_of(loaded).render(destination)
     else:
-        held = bg.io.format_of(destination).holds
+        options = {"strict": False} if lossy and bg.io.format_of(destination).is_strict else {}
         try:
-            told = loaded.save(destination, **({"strict": False} if lossy and held else {}))
+            told = loaded.save(destination, **options)
         except LossyExportError as error:
             raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
     typer.echo(f"{source} written to {destination}")

@@ -1,0 +1,79 @@
+"""The table of docs/formats.md says what the records of the formats say."""
+
+from __future__ import annotations
+
+import pkgutil
+from pathlib import Path
+
+import bayesgraph as bg
+from bayesgraph.cpds import DeterministicCPD, NoisyMaxCPD
+from bayesgraph.io import FileFormat
+
+PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
+HEAD = (
+    *("format", "suffixes", "", "blanks", "unicode", "other types", "intervals", "continuous"),
+    *("noisy maxima", "functions", "exponents", "mixtures", "scores", "positions", "notes"),
+    "titles",
+)
+SPELLINGS = ("format", "names", "states")
+
+
+def _cards() -> dict[str, tuple[FileFormat, list[str]]]:
+    """Return the card of each format with its suffixes."""
+    homes: dict[str, list[str]] = {}
+    for suffix, home in bg.io.FORMATS.items():
+        homes.setdefault(home, []).append(suffix)
+    return {home: (pkgutil.resolve_name(home), suffixes) for home, suffixes in homes.items()}
+
+
+def table() -> str:
+    """Return the table of formats as the page has it."""
+    return _table(HEAD, [_row(card, suffixes) for card, suffixes in _cards().values()])
+
+
+def spellings() -> str:
+    """Return the table of what names and states can be."""
+    held = [card.holds for card, _ in _cards().values()]
+    return _table(SPELLINGS, [(h.format, h.names.held, h.states.held) for h in held if h])
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
+
+
+def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
+    plain = ", ".join(f"`{suffix}`" for suffix in suffixes if not suffix.endswith(".gz"))
+    packed = " (`.gz`)" if any(suffix.endswith(".gz") for suffix in suffixes) else ""
+    verbs = "reads, writes" if card.read and card.write else "reads" if card.read else "writes"
+    held = card.holds
+    if held is None:
+        return card.name, plain + packed, verbs, *("",) * (len(HEAD) - 3)
+
+    def cell(yes: bool) -> str:
+        return "yes" if yes else "restored" if held.restores else "no"
+
+    def spelled(value: object) -> str:
+        if held.names.exact(value, 0) is not None:
+            return "yes"
+        return "restored" if held.states.exact(value, 1) is None else "states"
+
+    return (
+        card.name,
+        plain + packed,
+        verbs,
+        *map(spelled, ("a b", "ä", 1.5)),
+        cell(held.intervals),
+        ("mixed" if held.mixed else "alone") if held.continuous else "no",
+        "yes" if NoisyMaxCPD in held.families else "as tables",
+        "yes" if DeterministicCPD in held.families else "as tables",
+        "yes" if held.exponents else "no",
+        "yes" if held.mixtures else "no",
+        *map(cell, (held.scores, held.positions, held.notes, held.titles)),
+    )
+
+
+def test_the_page_has_the_tables_of_the_records() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert table() in text
+    assert spellings() in text

@@ -1,0 +1,380 @@
+"""Files through other programs: they read what bayesgraph writes, and bayesgraph what they write.
+
+Each peer is tested where it is installed. What one cannot do is named in `DEFECTS`, and the test
+then expects that it fails: a peer that is mended makes it fail, and the row can go.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.io.exporting import Export
+
+# name -> state -> probability, without and with evidence
+Beliefs = list[dict[str, dict[str, float]]]
+WEKA = Path("/usr/share/java/weka.jar")
+MARGINALS = """
+import weka.classifiers.bayes.net.*;
+public class Marginals {
+  public static void main(String[] args) throws Exception {
+    BIFReader reader = new BIFReader();
+    reader.processFile(args[0]);
+    MarginCalculator calculator = new MarginCalculator();
+    calculator.calcMargins(reader);
+    print(reader, calculator);
+    int node = reader.getNode(args[1]);
+    calculator.setEvidence(node, Integer.parseInt(args[2]));
+    print(reader, calculator);
+  }
+  static void print(BIFReader reader, MarginCalculator calculator) {
+    for (int i = 0; i < reader.getNrOfNodes(); i++)
+      for (int k = 0; k < reader.getCardinality(i); k++)
+        System.out.println(reader.getNodeName(i) + "\\t" + reader.getNodeValue(i, k) + "\\t"
+          + calculator.getMargin(i)[k]);
+    System.out.println("end");
+  }
+}
+"""
+
+
+# -------------------------------------------------------------------------------------- peers
+
+
+class Peer(NamedTuple):
+    """Another program: what it answers from a file, and what it writes."""
+
+    beliefs: Callable[[Path, str, int], Beliefs]
+    write: Callable[[Path, Path], None]
+
+
+def _agrum_beliefs(path: Path, observed: str, code: int) -> Beliefs:
+    agrum = pytest.importorskip("pyagrum")
+    network = agrum.loadBN(str(path))
+    found = []
+    for evidence in ({}, {observed: code}):
+        engine = agrum.LazyPropagation(network)
+        engine.setEvidence(evidence)
+        engine.makeInference()
+        found.append(
+            {
+                network.variable(node).name(): dict(
+                    zip(
+                        network.variable(node).labels(),
+                        engine.posterior(node).tolist(),
+                        strict=True,
+                    )
+                )
+                for node in network.nodes()
+            }
+        )
+    return found
+
+
+def _agrum_write(source: Path, path: Path) -> None:
+    agrum = pytest.importorskip("pyagrum")
+    agrum.saveBN(agrum.loadBN(str(source)), str(path))
+
+
+_READERS = {".bif": "BIF", ".xmlbif": "XMLBIF", ".uai": "UAI", ".net": "NET", ".xdsl": "XDSL"}
+
+
+def _pgmpy(name: str) -> Any:
+    return getattr(pytest.importorskip("pgmpy.readwrite"), name)
+
+
+def _pgmpy_model(path: Path) -> Any:
+    return _pgmpy(f"{_READERS[path.suffix]}Reader")(str(path)).get_model()
+
+
+def _pgmpy_beliefs(path: Path, observed: str, code: int) -> Beliefs:
+    # The peer reads; its own inference does not end on the larger networks.
+    model = bg.from_pgmpy(_pgmpy_model(path))
+    state = model.variable(observed).states[code]
+    return _beliefs(model, observed, state, str)
+
+
+def _pgmpy_write(source: Path, path: Path) -> None:
+    writer = _pgmpy(f"{_READERS[path.suffix]}Writer")(_pgmpy_model(source))
+    writer.write(str(path))
+
+
+def _weka_beliefs(path: Path, observed: str, code: int) -> Beliefs:
+    source = path.with_name("Marginals.java")
+    source.write_text(MARGINALS)
+    command = ["java", "-cp", str(WEKA), str(source), str(path), observed, str(code)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found: Beliefs = [{}]
+    for line in ran.stdout.splitlines():
+        if line == "end":
+            found.append({})
+            continue
+        name, state, number = line.split("\t")
+        found[-1].setdefault(name, {})[state] = float(number)
+    return found[:-1]
+
+
+def _weka_write(source: Path, path: Path) -> None:
+    """Weka learns a network from rows that are drawn from the one in the source."""
+    rows = bg.load(source).sample(200, random_state=0, frame="pandas")
+    lines = ["@relation rows"]
+    for name, variable in ((v.name, v) for v in bg.load(source).variables):
+        states = ",".join(_arff(state) for state in variable.states)
+        lines.append(f"@attribute {_arff(name)} {{{states}}}")
+    lines += ["@data", *(",".join(map(_arff, row)) for row in rows.itertuples(index=False))]
+    table = path.with_suffix(".arff")
+    table.write_text("\n".join(lines))
+    learner = "weka.classifiers.bayes.net.search.local.TAN"
+    command = ["java", "-cp", str(WEKA), "weka.classifiers.bayes.BayesNet", "-t", str(table)]
+    command += ["-no-cv", "-D", "-g", "-Q", learner]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    path.write_text(ran.stdout)
+
+
+def _arff(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+PEERS = {
+    "pyAgrum": Peer(_agrum_beliefs, _agrum_write),
+    "pgmpy": Peer(_pgmpy_beliefs, _pgmpy_write),
+    "Weka": Peer(_weka_beliefs, _weka_write),
+}
+INSTALLED = {
+    "pyAgrum": importlib.util.find_spec("pyagrum") is not None,
+    "pgmpy": importlib.util.find_spec("pgmpy") is not None,
+    "Weka": WEKA.exists() and shutil.which("javac") is not None,
+}
+SUFFIXES = {
+    "pyAgrum": (".bif", ".bifxml", ".uai", ".net", ".xdsl"),
+    "pgmpy": (".bif", ".xmlbif", ".uai", ".net", ".xdsl"),
+    "Weka": (".xml",),
+}
+# What a peer reads or writes otherwise than the format says.
+DEFECTS = {
+    ("pyAgrum", ".uai", "reads"): "It reads the first parent as the one that varies fastest.",
+    ("pyAgrum", ".uai", "writes"): "It writes the first parent as the one that varies fastest.",
+    ("pyAgrum", ".xdsl", "reads"): "It takes the first parent for the one that varies fastest.",
+    ("pgmpy", ".uai", "reads"): "It reads no exponents of numbers, and varies the child slowest.",
+    ("pgmpy", ".uai", "writes"): "It writes tables in which the child varies slowest.",
+    ("pyAgrum", ".bif", "intervals"): "It reads no names and states in quotes.",
+    ("pyAgrum", ".xdsl", "intervals"): "It takes the first parent for the one that varies fastest.",
+    ("pyAgrum", ".uai", "intervals"): "It reads the first parent as the one that varies fastest.",
+    ("pgmpy", ".net", "intervals"): "It reads no parentheses in quoted states.",
+    ("pgmpy", ".bif", "intervals"): "It takes the commas of quoted states for separators.",
+    ("pgmpy", ".uai", "intervals"): "It varies the child slowest.",
+}
+# Probabilities may differ by so much where a peer has less than double precision.
+TOLERANCE = {
+    # It reads numbers of 32 bits, and writes six digits.
+    ("pyAgrum", ".bif", "reads"): 1e-7,
+    ("pyAgrum", ".bif", "writes"): 1e-5,
+    ("pyAgrum", ".net", "reads"): 1e-7,
+    ("pyAgrum", ".net", "writes"): 1e-5,
+    ("pyAgrum", ".uai", "reads"): 1e-7,
+    ("pyAgrum", ".xdsl", "writes"): 1e-5,
+    ("pyAgrum", ".bifxml", "writes"): 1e-5,
+}
+
+# -------------------------------------------------------------------------------- comparing
+
+
+def _networks() -> list[Path]:
+    spec = importlib.util.find_spec("pgmpy")
+    if spec is None or spec.origin is None:
+        return []
+    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.bif.gz"))
+
+
+def _normalised(path: Path) -> bg.BayesianNetwork:
+    """Return a network whose rows sum to one: programs divide those that do not, or do not."""
+    cpds = []
+    for cpd in bg.load(path).cpds:
+        values = cpd.values / cpd.values.sum(axis=-1, keepdims=True)
+        cpds.append(bg.TableCPD(cpd.variable, values, cpd.parents))
+    return bg.BayesianNetwork(cpds)
+
+
+def _beliefs(
+    network: bg.BayesianNetwork, observed: Any, state: Any, spell: Callable[[Any], str]
+) -> Beliefs:
+    found = []
+    for evidence in ({}, {observed: state}):
+        marginals = network.marginals(evidence)
+        found.append(
+            {
+                spell(v.name): {
+                    spell(s): (
+                        float(s == state)
+                        if v.name in evidence
+                        else float(marginals[v.name].probabilities[i])
+                    )
+                    for i, s in enumerate(v.states)
+                }
+                for v in network.variables
+            }
+        )
+    return found
+
+
+def _agree(ours: Beliefs, theirs: Beliefs, tolerance: float) -> None:
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.keys() == other.keys()
+        for name, states in mine.items():
+            assert states.keys() == other[name].keys()
+            np.testing.assert_allclose(
+                [other[name][state] for state in states],
+                list(states.values()),
+                rtol=0,
+                atol=tolerance,
+            )
+
+
+def _words(network: bg.BayesianNetwork, suffix: str) -> Mapping[Any, str]:
+    """Return the words of a format for the names of a network and for pairs of name and state."""
+    found = Export.of(network, bg.io.format_of(f"a{suffix}").holds, strict=False).words
+    words: dict[Any, str] = {v.name: word for v, word in found.names.items()}
+    words |= {
+        (v.name, s): word
+        for v, listed in found.states.items()
+        for s, word in zip(v.states, listed, strict=True)
+    }
+    return words
+
+
+def _spelled(beliefs: Beliefs, words: Mapping[Any, str], suffix: str) -> Beliefs:
+    """Return beliefs by the words that stand in a file."""
+
+    # pyAgrum and pgmpy give numbers, which have no words in UAI files, as names.
+    def name(word: str) -> str:
+        return word.removeprefix("x") if suffix == ".uai" else word
+
+    return [
+        {name(words[n]): {words[n, s]: p for s, p in states.items()} for n, states in found.items()}
+        for found in beliefs
+    ]
+
+
+# These start processes of their own, or take seconds for the smallest network.
+_SLOW = {("pgmpy", ".bif"), ("pgmpy", ".uai"), ("Weka", ".xml")}
+
+
+def _cases(what: str) -> Iterator[Any]:
+    for peer, suffixes in SUFFIXES.items():
+        default = ("asia", "survey") if peer == "pyAgrum" else ("asia",)
+        for suffix in suffixes:
+            for path in _networks():
+                name = path.name.removesuffix(".bif.gz")
+                takes_long = name not in default or (peer, suffix) in _SLOW
+                takes_long |= what == "writes" and peer != "pyAgrum"
+                # The one start of Java by default.
+                takes_long &= (peer, name, what) != ("Weka", "asia", "reads")
+                marks = [pytest.mark.slow] if takes_long else []
+                if not INSTALLED[peer]:
+                    marks.append(pytest.mark.skip(f"{peer} is not installed"))
+                yield pytest.param(peer, suffix, path, marks=marks, id=f"{peer}{suffix}-{name}")
+
+
+def _expect(peer: str, suffix: str, what: str, run: Callable[[], None]) -> None:
+    """Run a comparison, which fails where the peer has a defect."""
+    defect = DEFECTS.get((peer, suffix, what))
+    if defect is None:
+        run()
+        return
+    try:
+        run()
+    except Exception:  # whatever the peer raises
+        return
+    raise AssertionError(f"{peer} no longer has the defect in {suffix}: {defect}")
+
+
+def _tolerance(peer: str, suffix: str, what: str) -> float:
+    return TOLERANCE.get((peer, suffix, what), 1e-9)
+
+
+@pytest.mark.parametrize(("peer", "suffix", "path"), list(_cases("reads")))
+def test_peers_read_what_we_write(peer: str, suffix: str, path: Path, tmp_path: Path) -> None:
+    network = _normalised(path)
+    observed = network.variables[-1]
+    file = tmp_path / f"network{suffix}"
+    network.save(file, strict=False)
+    code = int(np.argmax(network.query(observed.name).probabilities))
+    words = _words(network, suffix)
+    ours = _beliefs(network, observed.name, observed.states[code], lambda value: value)
+    spelled = _spelled(ours, words, suffix)
+    name = list(spelled[0])[-1]
+
+    def run() -> None:
+        theirs = PEERS[peer].beliefs(file, name, code)
+        _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
+
+    _expect(peer, suffix, "reads", run)
+
+
+@pytest.mark.parametrize(("peer", "suffix", "path"), list(_cases("writes")))
+def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: Path) -> None:
+    source, file = tmp_path / "source.bif", tmp_path / f"theirs{suffix}"
+    network = _normalised(path)
+    network.save(source)
+
+    def run() -> None:
+        PEERS[peer].write(source, file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rows of six digits
+            back = bg.load(file)
+        observed = back.variables[-1]
+        code = int(np.argmax(back.query(observed.name).probabilities))
+        ours = _beliefs(back, observed.name, observed.states[code], str)
+        if peer == "Weka":  # it learns the network that it writes
+            _agree(ours, PEERS[peer].beliefs(file, observed.name, code), 1e-9)
+            return
+        known = network.variable(observed.name)
+        state = known.states[known.index(observed.states[code])]
+        expected = _beliefs(network, observed.name, state, str)
+        _agree(expected, ours, _tolerance(peer, suffix, "writes"))
+
+    _expect(peer, suffix, "writes", run)
+
+
+@pytest.mark.parametrize(
+    ("peer", "suffix"),
+    [
+        pytest.param(peer, s, marks=[pytest.mark.slow] if (peer, s) in _SLOW else [])
+        for peer, suffixes in SUFFIXES.items()
+        for s in suffixes
+    ],
+)
+def test_peers_read_classifiers_of_intervals(peer: str, suffix: str, tmp_path: Path) -> None:
+    if not INSTALLED[peer]:
+        pytest.skip(f"{peer} is not installed")
+    random = np.random.default_rng(0)
+    y = random.choice(["no", "yes"], 300)
+    x = {
+        "petal width": random.normal(size=300) + 2.0 * (y == "yes"),
+        "age": random.normal(size=300) * (1.0 + (y == "no")),
+    }
+    network = bg.TANClassifier(discretizer="frequency").fit(x, y).network_
+    assert isinstance(network.variables[-1], bg.Binned)
+    file = tmp_path / f"network{suffix}"
+    network.save(file, strict=False)
+    assert bg.load(file) == network
+    words = _words(network, suffix)
+    target = network.variables[-1]
+    ours = _beliefs(network, target.name, target.states[1], lambda value: value)
+    spelled = _spelled(ours, words, suffix)
+
+    def run() -> None:
+        theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], 1)
+        _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
+
+    _expect(peer, suffix, "intervals", run)
