@@ -537,13 +537,13 @@ class GaussianMixture(NumberMixture):
     def quantile(self, probability: float) -> float:
         """Return the x with P(X <= x) = probability, for a mixture of a single variable X.
 
-        It is NaN if the mixture spreads beyond the range of floats.
+        It is NaN if the mixture lies or spreads beyond the range of floats.
         """
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         self._check_single()
         scale = np.sqrt(self.covariances[:, 0, 0])
-        if not np.isfinite(scale).all():
+        if not (np.isfinite(scale).all() and np.isfinite(self.means[:, 0]).all()):
             return np.nan
         ends = self.means[:, 0] + scale * scipy.special.ndtri(probability)
         low, high = float(ends.min()), float(ends.max())
