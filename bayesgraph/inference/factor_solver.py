@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import ImpossibleEvidenceError
+from bayesgraph.errors import ImpossibleEvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.factors.factor import align
@@ -273,6 +273,11 @@ def _mixture(
     log_evidence = float(log_sum_exp(log_mass[None], 1)[0])
     if log_evidence == -np.inf:
         return None
+    if np.isnan(log_evidence):
+        raise UnsupportedModelError(
+            f"The posterior of {quoted(v.name for v in wanted)} is beyond the range of floats: "
+            "means, slopes or variances are too large. Give the numbers in another unit."
+        )
     weights = np.exp(log_mass - log_evidence)
     mean = flat(mean[..., order], n)
     covariance = flat(covariance[..., order, :][..., :, order], n, n)

@@ -133,6 +133,16 @@ def test_numbers_by_hand(tmp_path: Path) -> None:
     assert net.query("b").variance == pytest.approx(0.25 + 4 * 4)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_beyond_the_range_of_floats(tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    path.write_text(_with(["cpds", "a", "coefficients", "(Intercept)"], [1e308]))
+    assert np.isnan(bg.load(path).query("b").quantile(0.5))  # its mean would be -2e308
+    path.write_text(_with(["cpds", "b", "coefficients", "a"], [-1e308]))
+    with pytest.raises(bg.errors.UnsupportedModelError, match="'b' is beyond the range of floats"):
+        bg.load(path).query("b")
+
+
 def _with(place: list[str], value: Any) -> str:
     content = json.loads(json.dumps(VALID))
     item = content
