@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from bayesgraph.cpds.base import CPD
+from bayesgraph.cpds.table import TableCPD
 from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.errors import (
     BayesGraphError,
@@ -20,7 +21,7 @@ from bayesgraph.errors import (
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Name
+from bayesgraph.variables import Discrete, Name
 
 # Which rows are divided by their sums.
 Normalize: TypeAlias = bool | Literal["always"]
@@ -99,6 +100,25 @@ def network_of(
         raise FileFormatError(f"{source}: {error}") from error
     rounded.warn(source)
     return network
+
+
+def table_of(
+    child: Discrete, values: Floats, parents: Sequence[Discrete], rounded: RoundedRows
+) -> TableCPD:
+    """Return the CPD of a table with the child on the last axis; rounded rows are normalised.
+
+    A table without faults, as almost all are, is checked once.
+
+    Raises
+    ------
+    CPDError
+        If there is no such distribution.
+    """
+    names = {variable.name for variable in (*parents, child)}
+    plain = len(names) == len(parents) + 1 and values.min() >= 0
+    if plain and sum_to_one(values.reshape(-1, values.shape[-1]), SUM_TOLERANCE):
+        return TableCPD.from_checked(child, values, parents)
+    return TableCPD(child, rounded.repaired(child.name, values), parents)
 
 
 def first_bad_row(values: Floats) -> int:

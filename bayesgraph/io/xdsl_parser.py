@@ -30,7 +30,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.budget import MAX_AXES, Budget
 from bayesgraph.io.guarded_xml import Element, read_xml
 from bayesgraph.io.number_text import floats_of
-from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
+from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, table_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
@@ -270,7 +270,7 @@ class _Nodes:
         else:
             values = node.values.reshape([*shape, variable.cardinality])
         table = np.ascontiguousarray(self._turned(values, node))
-        return TableCPD(variable, rounded.repaired(variable.name, table), parents)
+        return table_of(variable, table, parents, rounded)
 
     def _function(
         self, variable: Discrete, node: _Node, parents: list[Discrete], rounded: RoundedRows

@@ -31,7 +31,7 @@ from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.guarded_xml import Element, comment, escaped, read_xml
 from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.number_text import floats_of
-from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, sum_to_one
+from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, sum_to_one, table_of
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable
@@ -306,9 +306,9 @@ class _Reader:
                 f"expected {math.prod(shape)} probabilities for {child.name!r}; got "
                 f"{len(found.numbers)}.",
             )
-        values = rounded.repaired(child.name, found.numbers.reshape(shape))
+        values = found.numbers.reshape(shape)
         try:
-            return TableCPD(child, values, parents)
+            return table_of(child, values, parents, rounded)
         except BayesGraphError as error:
             raise self._error(found.line, f"{error}{_advice(values)}") from error
 

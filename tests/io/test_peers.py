@@ -7,10 +7,11 @@ then expects that it fails: a peer that is mended makes it fail, and the row can
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -167,12 +168,16 @@ DEFECTS = {
     ("pyAgrum", ".xdsl", "reads"): "It takes the first parent for the one that varies fastest.",
     ("pgmpy", ".uai", "reads"): "It reads no exponents of numbers, and varies the child slowest.",
     ("pgmpy", ".uai", "writes"): "It writes tables in which the child varies slowest.",
-    ("pyAgrum", ".bif", "intervals"): "It reads no names and states in quotes.",
-    ("pyAgrum", ".xdsl", "intervals"): "It takes the first parent for the one that varies fastest.",
-    ("pyAgrum", ".uai", "intervals"): "It reads the first parent as the one that varies fastest.",
-    ("pgmpy", ".net", "intervals"): "It reads no parentheses in quoted states.",
-    ("pgmpy", ".bif", "intervals"): "It takes the commas of quoted states for separators.",
-    ("pgmpy", ".uai", "intervals"): "It varies the child slowest.",
+}
+# What a peer makes of names and states of other characters than letters, digits and hyphens.
+ODD = {
+    ("pyAgrum", ".bif"): "It reads and writes no names and states in quotes.",
+    ("pyAgrum", ".bifxml"): "It writes < and & as they are, which is no XML.",
+    ("pyAgrum", ".xdsl"): "It writes < and & as they are, which is no XML.",
+    ("pgmpy", ".bif"): "It takes the commas of quoted states for separators.",
+    ("pgmpy", ".xmlbif"): "It writes underscores for them, so that states may be equal.",
+    ("pgmpy", ".net"): "It reads no parentheses in quoted states.",
+    ("pgmpy", ".xdsl"): "It writes underscores for them, so that states may be equal.",
 }
 # Probabilities may differ by so much where a peer has less than double precision.
 TOLERANCE = {
@@ -183,6 +188,7 @@ TOLERANCE = {
     ("pyAgrum", ".net", "writes"): 1e-5,
     ("pyAgrum", ".uai", "reads"): 1e-7,
     ("pyAgrum", ".xdsl", "writes"): 1e-5,
+    ("pgmpy", ".net", "writes"): 1e-7,  # it writes nine digits
     ("pyAgrum", ".bifxml", "writes"): 1e-5,
 }
 
@@ -285,17 +291,26 @@ def _cases(what: str) -> Iterator[Any]:
                 yield pytest.param(peer, suffix, path, marks=marks, id=f"{peer}{suffix}-{name}")
 
 
-def _expect(peer: str, suffix: str, what: str, run: Callable[[], None]) -> None:
-    """Run a comparison, which fails where the peer has a defect."""
+def _expect(peer: str, suffix: str, what: str, run: Callable[[], None], *, odd: bool) -> None:
+    """Run a comparison, which fails where the peer has a defect.
+
+    It may fail if names or states are odd and the peer does not take all of those.
+    """
     defect = DEFECTS.get((peer, suffix, what))
-    if defect is None:
+    if defect is None and not (odd and (peer, suffix) in ODD):
         run()
         return
     try:
         run()
     except Exception:  # whatever the peer raises
+        if defect is None:
+            pytest.xfail(ODD[peer, suffix])
         return
-    raise AssertionError(f"{peer} no longer has the defect in {suffix}: {defect}")
+    assert defect is None, f"{peer} no longer has the defect in {suffix}: {defect}"
+
+
+def _is_odd(words: Iterable[str]) -> bool:
+    return any(re.search(r"[^\w.-]", word) for word in words)
 
 
 def _tolerance(peer: str, suffix: str, what: str) -> float:
@@ -318,12 +333,15 @@ def test_peers_read_what_we_write(peer: str, suffix: str, path: Path, tmp_path: 
         theirs = PEERS[peer].beliefs(file, name, code)
         _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
 
-    _expect(peer, suffix, "reads", run)
+    _expect(peer, suffix, "reads", run, odd=_is_odd(words.values()))
 
 
 @pytest.mark.parametrize(("peer", "suffix", "path"), list(_cases("writes")))
 def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: Path) -> None:
-    source, file = tmp_path / "source.bif", tmp_path / f"theirs{suffix}"
+    # In the format that all peers read exactly.
+    source, file = tmp_path / "source.xmlbif", tmp_path / f"theirs{suffix}"
+    if peer == "pyAgrum":
+        source = source.with_suffix(".bifxml")
     network = _normalised(path)
     network.save(source)
 
@@ -343,7 +361,8 @@ def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: 
         expected = _beliefs(network, observed.name, state, str)
         _agree(expected, ours, _tolerance(peer, suffix, "writes"))
 
-    _expect(peer, suffix, "writes", run)
+    labels = (str(word) for v in network.variables for word in (v.name, *v.states))
+    _expect(peer, suffix, "writes", run, odd=_is_odd(labels))
 
 
 @pytest.mark.parametrize(
@@ -377,4 +396,4 @@ def test_peers_read_classifiers_of_intervals(peer: str, suffix: str, tmp_path: P
         theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], 1)
         _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
 
-    _expect(peer, suffix, "intervals", run)
+    _expect(peer, suffix, "reads", run, odd=True)
