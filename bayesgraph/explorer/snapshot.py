@@ -291,9 +291,10 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
 def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     part = model_part(model, numbers, partial(_tables, numbers, limit))
     if part is None:
+        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
         raise UnsupportedModelError(
-            f"A page answers exactly for factors that are tables or counts; {model!r} has others. "
-            "Ask the model in Python."
+            f"A page answers exactly for factors of tables and counts; those over {quoted(names)} "
+            "are others. Ask the model in Python."
         )
     return part
 
