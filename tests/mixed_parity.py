@@ -1,4 +1,4 @@
-"""Pages of models beyond tables beside Python: questions about rows of data, and the differences."""
+"""Pages of models beyond tables beside Python: questions about rows of data, and differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _OPEN = """async (models) => {
   while (!globalThis.bayesgraph) await new Promise((go) => setTimeout(go, 5));
   const { kernel, createBackend } = await bayesgraph, found = [];
   for (const { snapshot, numbers, asked } of models) {
-    const backend = await createBackend(snapshot, Float64Array.from(numbers), { kernel }), answers = [];
+    const backend = await createBackend(snapshot, Float64Array.from(numbers), { kernel });
+    const answers = [];
     for (const [verb, ...given] of asked) answers.push(await backend[verb](...given));
     found.push({ answers, verbs: [...backend.verbs] });
   }
@@ -179,7 +180,7 @@ def _best(model, _, given, answer):
 def _information(model, target, given, answer):
     name = model.names[target]
     if name in given and not isinstance(given[name], dict):
-        assert all(bits is None for bits in answer["bits"])
+        assert not any(answer["bits"])  # nothing tells more about what is known
         return
     try:
         expected = model.next_question(name, given)
