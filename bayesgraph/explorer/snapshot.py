@@ -1,7 +1,7 @@
 """Snapshots of models: what a page needs to show a model and to answer questions about it exactly.
 
-A snapshot is content that JSON can hold, and numbers. Its version is `FORMAT`; the front end reads
-it (``front/model.js``) and refuses newer versions.
+A snapshot is content that JSON can hold, and numbers. The front end reads it (``front/model.js``)
+and refuses versions newer than its own.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
-# Version of the content.
-FORMAT = 1
 # Entries of the clique tree up to which a page answers while one waits, unless `limit=` says more.
 LIMIT = 20_000_000
 # Characters of a name or a state that are shown; a file may hold any.
@@ -299,9 +297,10 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
 def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     part = model_part(model, numbers, partial(_tables, numbers, limit))
     if part is None:
+        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
         raise UnsupportedModelError(
-            f"A page answers exactly for factors that are tables or counts; {model!r} has others. "
-            "Ask the model in Python."
+            f"A page answers exactly for factors of tables and counts; those over {quoted(names)} "
+            "are others. Ask the model in Python."
         )
     return part
 

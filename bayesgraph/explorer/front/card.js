@@ -145,13 +145,11 @@ export class Density {
       type: "button", className: "clear", title: WORDS.retract, "aria-label": `${WORDS.retract}: ${name}`,
       on: { click: () => find(null) },
     }, "✕");
-    this.summary = h("span", { className: "summary" });
     this.unit = variable.unit ? h("span", { className: "unit" }, variable.unit) : null;
     this.element = h("div", { className: "density" },
-      h("div", { className: "plot" }, this.curves, this.mark, this.handle),
-      h("div", { className: "ends" }, h("span", {}, number(this.low, span)), this.summary,
-        h("span", {}, number(this.high, span))),
-      h("div", { className: "value" }, this.typed, this.unit, this.clear));
+      h("div", { className: "plot" }, h("div", { className: "curves" }, this.curves, this.mark), this.handle),
+      h("div", { className: "ends" }, h("span", {}, number(this.low, span)),
+        h("span", { className: "value" }, this.typed, this.unit, this.clear), h("span", {}, number(this.high, span))));
   }
 
   /** From where to where: as the model says, or where the density before all findings is drawn. */
@@ -185,12 +183,13 @@ export class Density {
     this.handle.setAttribute("aria-valuetext", isFound ? number(value, span) : WORDS.not_observed);
     this.mark.hidden = !isFound;
     this.mark.style.left = `${(100 * (Number(this.handle.value) - this.low)) / (span || 1)}%`;
+    this.element.classList.toggle("bare", !curves.length);
     if (document.activeElement !== this.typed) this.typed.value = isFound ? value : "";
     this.clear.hidden = !isFound;
-    const spread = now?.mean === undefined || now === null ? WORDS.no_posterior
-      : WORDS.mean(number(now.mean, 4 * now.sd), number(now.sd, 4 * now.sd));
-    this.typed.placeholder = now?.mean === undefined || now === null ? "" : number(now.mean, span);
-    set(this.summary, "textContent", isFound ? "" : spread);
+    const isKnown = now?.mean !== undefined && !isFound;
+    const spread = isKnown ? WORDS.mean(number(now.mean, 4 * now.sd), number(now.sd, 4 * now.sd)) : "";
+    set(this.typed, "placeholder", spread);
+    set(this.typed, "title", isKnown || isFound ? spread : WORDS.no_posterior);
   }
 
   path({ x, y }, top) {

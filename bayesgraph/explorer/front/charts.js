@@ -7,7 +7,7 @@ import { WORDS } from "./words.js";
 const TICKS = [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
 const MOST_TERMS = 14, NARROWEST_TICK = 13, EDGE = 0.06;
 
-const logOdds = (p) => Math.log(p / (1 - p));
+const placeOnAxis = (p) => Math.log(p / (1 - p));
 
 /** A list of names with what belongs to each; pressing a name calls `press`. */
 export function pairs(rows) {
@@ -63,18 +63,18 @@ function scaleOf(bars) {
 function axis(scale, labels = false) {
   let right = -Infinity;
   const ticks = TICKS.filter((p) => {
-    const at = scale(logOdds(p));
+    const at = scale(placeOnAxis(p));
     return at > 2 && at < 98;
   });
   // The middle first, so that crowded ticks leave 50 % rather than its neighbours.
   const kept = new Set();
-  for (const p of ticks.slice().sort((a, b) => Math.abs(logOdds(a)) - Math.abs(logOdds(b)))) {
-    const at = scale(logOdds(p));
-    if ([...kept].every((q) => Math.abs(scale(logOdds(q)) - at) >= NARROWEST_TICK)) kept.add(p);
+  for (const p of ticks.slice().sort((a, b) => Math.abs(placeOnAxis(a)) - Math.abs(placeOnAxis(b)))) {
+    const at = scale(placeOnAxis(p));
+    if ([...kept].every((q) => Math.abs(scale(placeOnAxis(q)) - at) >= NARROWEST_TICK)) kept.add(p);
   }
   return h("div", { className: labels ? "axis" : "grid", "aria-hidden": "true" },
     h("div", { className: "span" }, [...kept].map((p) => {
-      right = scale(logOdds(p));
+      right = scale(placeOnAxis(p));
       return h("span", { className: p === 0.5 ? "even" : "", style: { left: `${right}%` } }, labels ? percentTick(p) : "");
     })));
 }
@@ -82,14 +82,14 @@ function axis(scale, labels = false) {
 function barOf({ label, from, to, value, tone }, scale, isTerm) {
   const [left, right] = [scale(Math.min(from, to)), scale(Math.max(from, to))];
   const text = isTerm ? signed(value) : percent(1 / (1 + Math.exp(-to)));
-  const isEnd = right < 84;
+  const side = right < 84 ? "" : left > 18 ? "before" : "within";
   return h("div", { className: `step ${isTerm ? "" : "sum"}` },
     h("div", { className: "step-name" }, label),
     h("div", { className: "span" },
       h("i", { className: `step-bar ${tone}`, title: exactly(isTerm ? value : to), style: { left: `${left}%`, width: `${Math.max(right - left, 0.4)}%` } }),
       h("span", {
-        className: isEnd ? "step-text" : "step-text before",
-        style: isEnd ? { left: `${right}%` } : { right: `${100 - left}%` },
+        className: `step-text ${side}`,
+        style: side === "" ? { left: `${right}%` } : { right: `${100 - (side === "before" ? left : right)}%` },
       }, text)));
 }
 

@@ -71,12 +71,20 @@ export function oddsState(app, { answer, target }) {
 
 /** Return a finding as children of an element: "= yes", "≠ no", likelihoods, "= 63". */
 export function findingText(variable, finding) {
-  const { states, range } = variable;
+  const { states } = variable;
   if (finding.state !== undefined) return ["= ", own(states[finding.state])];
   if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
   if (finding.weights) return `${WORDS.likelihoods} ${finding.weights.map((x) => number(x)).join(" : ")}`;
-  return `= ${number(finding.value, range ? range[1] - range[0] : NaN)}`;
+  return `= ${number(finding.value, spanOf(variable))}`;
 }
+
+/** Return what was found as a value, without a sign before it. */
+function valueText(variable, finding) {
+  if (finding.state !== undefined) return own(variable.states[finding.state]);
+  return finding.value === undefined ? findingText(variable, finding) : number(finding.value, spanOf(variable));
+}
+
+const spanOf = ({ range }) => (range ? range[1] - range[0] : NaN);
 
 /** How far a posterior moved, from 0 to 1: total variation, or the distance of Hellinger. */
 export function movement(now, before) {
@@ -97,7 +105,7 @@ export function movements({ answer, base, findings }) {
 
 // --------------------------------------------------------------------------------------- panels
 
-const TARGET = {
+const TARGET_PANEL = {
   key: "target",
   title: WORDS.target,
   draw(app, { target, ...scene }) {
@@ -109,7 +117,7 @@ const TARGET = {
   },
 };
 
-const FINDINGS = {
+const FINDINGS_PANEL = {
   key: "findings",
   title: WORDS.findings,
   draw(app, { findings }) {
@@ -125,10 +133,10 @@ const FINDINGS = {
   },
 };
 
-const TOGETHER = {
+const TOGETHER_PANEL = {
   key: "together",
   title: WORDS.together,
-  needs: hasFindings,
+  needs: (scene) => hasFindings(scene) && Number.isFinite(scene.answer.logEvidence),
   async draw(app, { findings, answer }) {
     const isDensity = Object.keys(findings).some((v) => app.model.variables[v].kind === "continuous");
     const { logEvidence } = answer, shown = logEvidence > Math.log(0.1) ? oneIn(logEvidence) : WORDS.one_in(oneIn(logEvidence));
@@ -143,7 +151,7 @@ const TOGETHER = {
   },
 };
 
-const MOVED = {
+const MOVED_PANEL = {
   key: "moved",
   title: WORDS.moved,
   needs: (scene) => hasFindings(scene) || scene.isPinned,
@@ -161,7 +169,7 @@ const MOVED = {
   },
 };
 
-const ASK_NEXT = {
+const ASK_NEXT_PANEL = {
   key: "ask",
   title: WORDS.ask_next,
   verb: "information",
@@ -205,7 +213,7 @@ export async function drawnWhy(app, scene) {
     waterfall({ ...found, terms }, tone)];
 }
 
-const WHY = {
+const WHY_PANEL = {
   key: "why",
   title: WORDS.why,
   verb: "contributions",
@@ -213,7 +221,7 @@ const WHY = {
   draw: drawnWhy,
 };
 
-const FLIP = {
+const FLIP_PANEL = {
   key: "flip",
   title: WORDS.flip_title,
   verb: "flip",
@@ -224,7 +232,7 @@ const FLIP = {
     const { states } = app.model.variables[target];
     const rows = Object.entries(found.changes).map(([v, finding]) => {
       const variable = app.model.variables[v], before = findings[v];
-      return [named(variable.name), [before ? findingText(variable, before) : WORDS.not_observed, " → ", findingText(variable, finding)],
+      return [named(variable.name), [before ? valueText(variable, before) : WORDS.not_observed, " → ", valueText(variable, finding)],
         () => app.inspect(Number(v))];
     });
     return [pairs(rows), h("p", {}, `${WORDS.then} `, own(states[found.to]), ` ${percent(found.probability)} `,
@@ -233,7 +241,7 @@ const FLIP = {
   },
 };
 
-const REST = {
+const REST_PANEL = {
   key: "rest",
   title: WORDS.most_probable,
   verb: "mostProbable",
@@ -251,7 +259,7 @@ const REST = {
   },
 };
 
-const SENSITIVITY = {
+const SENSITIVITY_PANEL = {
   key: "sensitivity",
   title: WORDS.sensitivity,
   verb: "sensitivity",
@@ -268,7 +276,7 @@ const SENSITIVITY = {
   },
 };
 
-const SELECTED = {
+const SELECTED_PANEL = {
   key: "selected",
   title: WORDS.selected,
   needs: (_, app) => app.state.selected !== null,
@@ -316,7 +324,18 @@ async function distribution(app, v) {
     h("p", { className: "quiet" }, WORDS.distribution_note)];
 }
 
-const PANELS = { TARGET, FINDINGS, TOGETHER, MOVED, ASK_NEXT, WHY, FLIP, REST, SENSITIVITY, SELECTED };
+const PANELS = {
+  TARGET: TARGET_PANEL,
+  FINDINGS: FINDINGS_PANEL,
+  TOGETHER: TOGETHER_PANEL,
+  MOVED: MOVED_PANEL,
+  ASK_NEXT: ASK_NEXT_PANEL,
+  WHY: WHY_PANEL,
+  FLIP: FLIP_PANEL,
+  REST: REST_PANEL,
+  SENSITIVITY: SENSITIVITY_PANEL,
+  SELECTED: SELECTED_PANEL,
+};
 
 /** Make panels, but none that the backend cannot answer. */
 export function panelsOf(app, keys) {

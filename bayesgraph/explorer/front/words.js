@@ -48,9 +48,8 @@ export const WORDS = {
   likelihood_of: (state) => `Likelihood of the finding under ${state}`,
   likelihoods: "likelihoods",
   value_of: (name) => `Value of ${name}`,
-  equals: (x) => `= ${x}`,
   mean: (mean, sd) => `${mean} ± ${sd}`,
-  no_posterior: "no exact posterior; answers take its value",
+  no_posterior: "It takes a value; the page has no exact posterior of it.",
 
   hint: "click: observe · again: retract · shift-click: exclude · alt-click: weigh · right-click: menu",
   hint_touch: "tap: observe · again: retract · hold: menu",
