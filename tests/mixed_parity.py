@@ -11,7 +11,7 @@ import numpy as np
 
 import bayesgraph as bg
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
-from bayesgraph.explorer import take_snapshot
+from bayesgraph.explorer.snapshot import take_snapshot
 from bayesgraph.inference import Posterior
 from bayesgraph.inference.items_mixture import ItemsMixture
 

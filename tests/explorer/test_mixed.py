@@ -9,7 +9,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import MemoryLimitError, UnsupportedModelError
-from bayesgraph.explorer import take_snapshot
+from bayesgraph.explorer.snapshot import take_snapshot
 
 ANSWERS = ("answer", "mostProbable", "contributions")
 QUESTIONS = ("information", "flip")
