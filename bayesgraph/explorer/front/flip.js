@@ -136,7 +136,7 @@ async function cheapestInOrder(choices, excess, effort, pause) {
   for (const [cost, change] of inOrderOfCost(choices)) {
     if (best && isAbove(cost, best.cost)) return { ...best, proved: true };
     if (asked >= effort) return best ? { ...best, proved: true } : { options: null, proved: false };
-    if (asked++ % TOGETHER === TOGETHER - 1) await pause();
+    if (asked++ % TOGETHER === TOGETHER - 1 && !(await pause())) return null;
     const options = new Array(choices.length).fill(0);
     for (const [j, option] of change) options[j] = option;
     const found = excess(options);
@@ -263,9 +263,9 @@ function beyond(old, value, most) {
  * @param {{[v: number]: {range?: number[], cuts?: number[], whole?: boolean, costs?: Float64Array}}} moves
  *   How numbers and intervals may change.
  * @param {number[][]|null} links  Variables that are not independent given all else, if known.
- * @param {{effort?: number, pause?: () => Promise<void>}} options
+ * @param {{effort?: number, pause?: () => Promise<boolean>}} options  `pause` tells whether to go on.
  */
-export async function flipOf(model, given, target, moves, links, { effort = 20000, pause = async () => {} } = {}) {
+export async function flipOf(model, given, target, moves, links, { effort = 20000, pause = async () => true } = {}) {
   const choices = [];
   for (const v of [...given.keys()].sort((a, b) => a - b)) {
     const finding = given.get(v);
@@ -290,6 +290,7 @@ export async function flipOf(model, given, target, moves, links, { effort = 2000
   for (const state of sums ? goals : [null]) {
     const ask = sums ? (options) => excessFor(sums(options), state) : excess;
     const one = await cheapestInOrder(choices, ask, sums ? FAST * effort : effort, pause);
+    if (!one) return null;
     const proved = found.proved && one.proved;
     found = { ...(one.options && one.cost < found.cost - TIE ? one : found), proved };
   }

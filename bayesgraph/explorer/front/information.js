@@ -99,9 +99,11 @@ function ofNumber(mixture, density, before) {
 export function informationOf(model, given, target, count) {
   const known = (v) => given.get(v)?.state !== undefined || given.get(v)?.value !== undefined;
   const before = known(target) ? null : fromLogs(model.logScores(given, target));
-  const ask = before && (model.joint ? ofJoint : ofOther)(model, given, target, before);
+  // Nothing tells more about what is known.
+  const ask = before ? (model.joint ? ofJoint : ofOther)(model, given, target, before) : () => 0;
+  if (!before && !known(target)) return new Array(count).fill(null);
   return Array.from({ length: count }, (_, v) => {
-    const found = !ask || v === target || known(v) ? null : ask(v);
+    const found = v === target || known(v) ? null : ask(v);
     return found === null ? null : Math.max(found, 0);
   });
 }
