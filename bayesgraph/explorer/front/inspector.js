@@ -60,7 +60,7 @@ export class Panel {
 
 const hasTarget = ({ target }) => target !== null;
 const hasFindings = ({ findings }) => Object.keys(findings).length > 0;
-const isFree = (findings, v) => findings[v]?.state === undefined && findings[v]?.value === undefined;
+const isFree = (findings, v) => ["state", "value", "counts"].every((key) => findings[v]?.[key] === undefined);
 
 /** Return the state whose odds the page explains: the second of two, else the most probable. */
 export function oddsState(app, { answer, target }) {
@@ -75,6 +75,7 @@ export function findingText(variable, finding) {
   if (finding.state !== undefined) return ["= ", own(states[finding.state])];
   if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
   if (finding.weights) return `${WORDS.likelihoods} ${finding.weights.map((x) => number(x)).join(" : ")}`;
+  if (finding.counts) return WORDS.items(Object.keys(finding.counts).length);
   return `= ${number(finding.value, spanOf(variable))}`;
 }
 
@@ -199,10 +200,12 @@ const ASK_NEXT_PANEL = {
 export async function drawnWhy(app, scene) {
   const { findings, target } = scene, { states } = app.model.variables[target], state = oddsState(app, scene);
   const found = await app.ask("contributions", findings, target, state);
-  const terms = found.terms.map(({ variable, value }) => ({
-    value,
-    label: [named(app.model.names[variable]), " ", findingText(app.model.variables[variable], findings[variable])],
-  }));
+  const label = ({ variable: v, item }) => {
+    const { items } = app.model.variables[v];
+    if (item !== undefined) return [own(items[item]), ` × ${findings[v].counts[item]}`];
+    return [named(app.model.names[v]), " ", findingText(app.model.variables[v], findings[v])];
+  };
+  const terms = found.terms.map((term) => ({ value: term.value, label: label(term) }));
   const isTwo = states.length === 2;
   const tone = (isFor) => (isTwo ? `class-${isFor ? 0 : 1}` : isFor ? `class-${app.tone(target, state)}` : "against");
   const rest = isTwo ? quotable(states[0]) : WORDS.the_rest;

@@ -49,6 +49,10 @@ export const WORDS = {
   likelihoods: "likelihoods",
   value_of: (name) => `Value of ${name}`,
   mean: (mean, sd) => `${mean} ± ${sd}`,
+  items_here: "Type or paste text",
+  counted: "Counted:",
+  nothing: "nothing known",
+  items: (k) => counted(k, "item", "items"),
   no_posterior: "It takes a value; the page has no exact posterior of it.",
 
   hint: "click: observe · again: retract · shift-click: exclude · alt-click: weigh · right-click: menu",
@@ -110,7 +114,8 @@ export const WORDS = {
   selected: "Selected",
   computing: "computing …",
 
-  classifier_note: (k, all) => `Exact: ${k} of ${counted(all, "feature", "features")} observed, the others summed out.`,
+  classifier_note: (k, all) => (k === all ? "Exact: everything is observed."
+    : `Exact: ${k} of ${counted(all, "feature", "features")} observed, the others summed out.`),
   no_features: "Nothing observed yet: the share of each class before any finding. Click a state, or drag a handle.",
   features_title: "Findings",
   class_share: (name) => `Shapes show how the cases spread, each class of ${name} in its own colour and pattern.`,
