@@ -14,6 +14,8 @@ from bayesgraph.io import tables
 # Suffixes of graphs, and of charts.
 PICTURES = (".svg", ".png", ".pdf", ".dot")
 FIGURES = (".svg", ".png", ".pdf")
+# Suffix of pages that answer questions.
+PAGE = ".html"
 
 
 def check_output(path: Path, suffixes: tuple[str, ...]) -> None:

@@ -41,8 +41,8 @@ from bayesgraph.variables import Binned, Continuous, CountVector, Discrete, Name
 _MOST_CELLS = 100_000
 # Nodes of the trees of one variable, numbers of a vector of counts, and members of an ensemble.
 _MOST_NODES, _MOST_COUNTS, _MOST_MEMBERS = 200_000, 500_000, 64
-# Entries of a table that replaces trees whose parents are no roots of their own.
-_LARGEST_TABLE = 65_536
+# Entries of a table that replaces trees, and trees whose parents are no roots of their own.
+_SMALL_TABLE, _LARGEST_TABLE = 512, 65_536
 
 Json: TypeAlias = dict[str, Any]
 
@@ -55,8 +55,8 @@ class Numbers(Protocol):
         ...
 
 
-# From tables, the index of each variable among those of the tables (-1 for others), to their part.
-TablesPart: TypeAlias = Callable[[Tables, Mapping[int, int]], Json]
+# From tables, and for each variable its index among theirs (-1 if it has none), to their part.
+TablesPart: TypeAlias = Callable[[Tables, Sequence[int]], Json]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _with_tables(
     seen = {v for scope, _ in found for v in scope}
     found += [((v,), np.ones(v.cardinality)) for v in discrete if v not in seen]
     scopes = Scopes(discrete, [scope for scope, _ in found])
-    nodes = dict.fromkeys(writer.number.values(), -1)
+    nodes = [-1] * len(writer.number)
     for i, v in enumerate(discrete):
         if v.name in writer.number:
             nodes[writer.number[v.name]] = i
@@ -172,14 +172,18 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
     """Return the table of a discrete child, parents first; None if a local part serves."""
     if not isinstance(cpd.variable, Discrete):
         return None
-    if isinstance(cpd, RootSummingCPD) and _has_own_roots(cpd, writer):
-        return None
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
-    if factor is None and isinstance(cpd, RootSummingCPD) and not cpd.continuous_parents:
+    if isinstance(cpd, RootSummingCPD):
+        walked = _has_own_roots(cpd, writer)
+        most = _SMALL_TABLE if walked else _LARGEST_TABLE
         size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
-        potential = cpd.potential(Evidence(1, {})) if size <= _LARGEST_TABLE else None
-        factor = potential if isinstance(potential, Factor) else None
+        if not cpd.continuous_parents and size <= most:
+            potential = cpd.potential(Evidence(1, {}))
+            assert isinstance(potential, Factor)  # all variables are discrete
+            factor = potential
+        elif walked:
+            return None
     if factor is None:
         raise _unknown(cpd, "is neither a table nor trees over roots without other children")
     logs = factor.aligned([v for v in axes if isinstance(v, Discrete)])[0]
@@ -543,8 +547,8 @@ def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -
             known.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
         elif isinstance(term.source, ItemsCPD):
             cpd = term.source
-            base = {"child": model.number[cpd.variable.name], "factor": -1}
-            base["scope"] = writer.places(cpd.discrete_parents)
+            scope = writer.places(cpd.discrete_parents)
+            base = {"child": model.number[cpd.variable.name], "scope": scope, "factor": -1}
             parts.append(base | _items(cpd, writer, term.exponent))
         else:
             return None
@@ -554,13 +558,26 @@ def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -
 
 
 def model_part(model: Model, numbers: Numbers, tables: TablesPart) -> Json | None:
-    """Return the part of a model beyond tables; None for a model of another kind."""
+    """Return the part of a model beyond tables, with the verbs that the page answers.
+
+    The result is None for a model of another kind.
+    """
+    verbs = ["answer", "information", "contributions", "flip"]
+    part: Json | None = None
     if isinstance(model, BayesianNetwork):
-        return {"kind": "network"} | network_part(model, model.number, numbers, tables)
-    if isinstance(model, WeightedNetwork):
-        return weighted_part(model, numbers, tables)
-    if isinstance(model, NetworkMixture):
-        return mixture_part(model, numbers, tables)
-    if isinstance(model, PosteriorAverage):
-        return average_part(model, numbers, tables)
-    return items_graph_part(model, numbers, tables) if isinstance(model, FactorGraph) else None
+        part = {"kind": "network"} | network_part(model, model.number, numbers, tables)
+    elif isinstance(model, WeightedNetwork):
+        part = weighted_part(model, numbers, tables)
+    elif isinstance(model, NetworkMixture):
+        part = mixture_part(model, numbers, tables)
+    elif isinstance(model, PosteriorAverage):
+        part = average_part(model, numbers, tables)
+    elif isinstance(model, FactorGraph):
+        part = items_graph_part(model, numbers, tables)
+    if part is not None:
+        # Walks through trees sum their roots out, and have no most probable states of them.
+        walks = any(own["type"] == "trees" for own in part.get("locals", ()))
+        if "locals" in part and part["kind"] != "factor graph" and not walks:
+            verbs.append("mostProbable")
+        part["verbs"] = verbs
+    return part

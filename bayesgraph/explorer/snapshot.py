@@ -1,12 +1,12 @@
 """Snapshots of models: what a page needs to show a model and to answer questions about it exactly.
 
-A snapshot is content that JSON can hold, and numbers. Its version is `FORMAT`; the front end reads
-it (``front/model.js``) and refuses newer versions.
+A snapshot is content that JSON can hold, and numbers. The front end reads it (``front/model.js``)
+and refuses versions newer than its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -33,8 +33,6 @@ from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
-# Version of the content.
-FORMAT = 1
 # Entries of the clique tree up to which a page answers while one waits, unless `limit=` says more.
 LIMIT = 20_000_000
 # Characters of a name or a state that are shown; a file may hold any.
@@ -275,6 +273,7 @@ def _widest(tables: Tables, tree: Any) -> list[Name]:
 # Questions that a page answers about every model, and about networks all of whose variables show.
 _ALWAYS = ("answer", "information")
 _OF_TABLES = ("mostProbable", "conflict", "sensitivity")
+_EXPLAINED = ("contributions", "flip")
 
 
 def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
@@ -285,23 +284,23 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
     part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
     # Auxiliary variables of canonical distributions would have to be summed out first.
     is_whole = len(answering.variables) == len(model.variables)
-    verbs = [*_ALWAYS, *(_OF_TABLES if is_whole else ())]
+    verbs = [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES if is_whole else ())]
     return {"kind": "network", "verbs": verbs, "engine": part}
 
 
 def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     part = model_part(model, numbers, partial(_tables, numbers, limit))
     if part is None:
+        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
         raise UnsupportedModelError(
-            f"A page answers exactly for factors that are tables or counts; {model!r} has others. "
-            "Ask the model in Python."
+            f"A page answers exactly for factors of tables and counts; those over {quoted(names)} "
+            "are others. Ask the model in Python."
         )
     return part
 
 
-def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Mapping[int, int]) -> Json:
-    places = [nodes.get(i, -1) for i in range(len(nodes))]
-    return tables_part(tables, places, numbers, limit)
+def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Sequence[int]) -> Json:
+    return tables_part(tables, nodes, numbers, limit)
 
 
 def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import io
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -53,6 +54,9 @@ _CSV = """id,size,colour,"a, b",when,ok
 4,nan,"two
 lines",?,2024-02-29,true
 """
+_FRONT_END = re.compile(
+    r'(?<=id="bayesgraph-)(?:snapshot|kernel|look|script|loader)">.*?(?=</script>)', re.DOTALL
+)
 _GERMAN = "# Messung\nGröße;Farbe;Gewicht\n1,5;rot;10\n2,25;grün;11\n;blau;12,0\n"
 
 
@@ -122,6 +126,12 @@ def native() -> list[bytes]:
             bg.io.save(model, path)
             files.append(path.read_bytes())
     return files
+
+
+def pages() -> list[bytes]:
+    """Return pages of models without the front end, which no reader looks at."""
+    made = (golden_models.many_discrete(), golden_models.chain(), golden_models.few_factors())
+    return [_FRONT_END.sub('">', model.to_html()).encode() for model in made]
 
 
 def csv() -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
 import io
@@ -9,6 +10,7 @@ import json
 import random
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -160,6 +162,30 @@ def forgery(chance: random.Random, members: dict[str, bytes]) -> bytes:
             members.pop(chance.choice([name for name in members if name != _HEADER] or [""]), None)
     members[_HEADER] = json.dumps(header).encode()
     return rezipped(members)
+
+
+_BLOCK = re.compile(rb'(?<=id="bayesgraph-)(numbers|archive)">([^<]*)')
+_HEAD = re.compile(rb'(?<=id="bayesgraph">)[^<]*')
+
+
+def forged_page(chance: random.Random, page: bytes) -> bytes:
+    """Return a page whose head, numbers or archive say something else, packed as they should be."""
+    found = _HEAD.search(page)
+    assert found is not None
+    head = json.loads(found[0])
+    blocks = {name: zlib.decompress(base64.b64decode(text)) for name, text in _BLOCK.findall(page)}
+    for _ in range(chance.choice((1, 1, 2))):
+        if chance.random() < 0.6:
+            _change_header(chance, head)
+        else:
+            name = chance.choice(sorted(blocks))
+            blocks[name] = mutated(chance, blocks[name], list(blocks.values()))
+    page = _HEAD.sub(lambda _: json.dumps(head).encode().replace(b"<", b"\\u003c"), page, count=1)
+
+    def packed(block: re.Match[bytes]) -> bytes:
+        return block[1] + b'">' + base64.b64encode(zlib.compress(blocks[block[1]]))
+
+    return _BLOCK.sub(packed, page)
 
 
 def _nodes(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from fuzz import corpus
 from fuzz.limits import TimeOut
-from fuzz.mutation import forgery, members_of, mutated, resealed
+from fuzz.mutation import forged_page, forgery, members_of, mutated, resealed
 from fuzz.pgmpy_models import damaged_model
 
 import bayesgraph as bg
@@ -147,6 +147,8 @@ def _forged_native(chance: random.Random) -> bytes:
     return forgery(chance, chance.choice(_native_members()))
 
 
+_pages = functools.cache(corpus.pages)
+
 _CSV_OPTIONS: dict[str, list[Any]] = {
     "delimiter": [",", ";", "\t", "|", " ", "a"],
     "encoding": ["utf-8", "latin-1", "utf-16", "cp1252", "shift_jis"],
@@ -180,6 +182,12 @@ TARGETS: dict[str, Target] = {
     ),
     "native": Target(_damaged_native, _file(".bayesgraph", bg.load), use_model),
     "sealed": Target(_forged_native, _file(".bayesgraph", bg.load), use_model),
+    "page": Target(_damaged(corpus.pages), _file(".html", bg.load), use_model),
+    "packed page": Target(
+        lambda chance: forged_page(chance, chance.choice(_pages())),
+        _file(".html", bg.load),
+        use_model,
+    ),
     "csv": Target(_damaged(corpus.csv), _file(".csv", bg.read_table), use_table),
     "csv-options": Target(_damaged(corpus.csv), _file(".csv", _read_with_options), use_table),
     "parquet": Target(_damaged(corpus.parquet), _file(".parquet", bg.read_table), use_table),

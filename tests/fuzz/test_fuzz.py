@@ -22,6 +22,7 @@ FILES = {
     ".bif": corpus.bif,
     ".uai": corpus.uai,
     ".bayesgraph": corpus.native,
+    ".html": corpus.pages,
     ".csv": corpus.csv,
     ".parquet": corpus.parquet,
 }

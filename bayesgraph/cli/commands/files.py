@@ -1,7 +1,9 @@
-"""Commands on files of models: show, render and convert; and warm-up."""
+"""Commands on files of models: show, render, explore and convert; and warm-up."""
 
 from __future__ import annotations
 
+import tempfile
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from bayesgraph import cli
 from bayesgraph.cli.evidence import evidence_of
 from bayesgraph.cli.loaded import is_classifier, network_of
 from bayesgraph.cli.options import Evidence, ModelFile, output_option
-from bayesgraph.cli.output import PICTURES, check_output
+from bayesgraph.cli.output import PAGE, PICTURES, check_output
 
 app = typer.Typer()
 
@@ -35,13 +37,17 @@ def show(model: ModelFile) -> None:
 @app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")
 def render(
     model: ModelFile,
-    output: Annotated[Path, output_option("An .svg, .png, .pdf or .dot file.")],
+    output: Annotated[Path, output_option("An .svg, .png, .pdf, .dot or .html file.")],
     evidence: Evidence = None,
     beliefs: Annotated[bool, typer.Option(help="Draw the posterior in each node.")] = False,
     tables: Annotated[bool, typer.Option(help="Draw the probability tables.")] = False,
 ) -> None:
-    """Draw the graph of a model."""
-    check_output(output, PICTURES)
+    """Draw the graph of a model; an .html file is an offline page that answers questions."""
+    check_output(output, (*PICTURES, PAGE))
+    if output.name.lower().endswith(PAGE):
+        _page(model, evidence, output)
+        typer.echo(f"Written to {output}; any browser opens it")
+        return
     loaded = bg.io.load_saved(model)
     network = network_of(loaded)
     options: dict[str, Any] = {
@@ -53,6 +59,27 @@ def render(
         options["target"] = loaded.target_.name
     network.render(output, **options)
     typer.echo(f"Drawn to {output}")
+
+
+@app.command(epilog="Example: bayesgraph explore alarm.bif -e CVP=HIGH")
+def explore(model: ModelFile, evidence: Evidence = None) -> None:
+    """Open a model in the browser: a page in a temporary file, which answers questions."""
+    page = _page(model, evidence)
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="bayesgraph-", suffix=PAGE, delete=False, encoding="utf-8"
+    ) as file:
+        file.write(page)
+    path = Path(file.name)
+    opened = webbrowser.open(path.as_uri())
+    typer.echo(f"Written to {path}{'' if opened else '; open it in a browser'}")
+
+
+def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -> str:
+    """Return a model as a page, and write it if there is a path to write to."""
+    loaded = bg.load(model)
+    given = evidence_of(network_of(loaded), evidence) or None
+    page: str = loaded.to_html(output, evidence=given, title=model.name.split(".")[0])
+    return page
 
 
 @app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.bayesgraph")

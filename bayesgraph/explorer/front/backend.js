@@ -1,6 +1,8 @@
 // The one door to inference: what the views ask, and a worker carries.
 
 import { Engine, startKernel } from "./engine.js";
+import { Explanations } from "./explanations.js";
+import { MixedNetwork } from "./mixed.js";
 import { MixedBackend } from "./mixed_backend.js";
 import { conflict, information, slopes } from "./questions.js";
 
@@ -18,16 +20,18 @@ import { conflict, information, slopes } from "./questions.js";
  */
 export async function createBackend(snapshot, numbers, { wasm = true, kernel = null } = {}) {
   const start = () => (wasm && kernel?.length ? startKernel(kernel) : null);
-  if (snapshot.locals || snapshot.members || snapshot.weighted) return new MixedBackend(snapshot, numbers, start);
-
-  return new TableBackend(snapshot, new Engine(snapshot.engine, numbers, start()));
+  if (snapshot.locals || snapshot.members) return new MixedBackend(snapshot, numbers, start);
+  const engine = new Engine(snapshot.engine, numbers, start()), { node } = snapshot.engine;
+  const model = new MixedNetwork({ node, locals: [] }, numbers, engine);
+  return new TableBackend(snapshot, engine, new Explanations(snapshot, numbers, model));
 }
 
 /** Answers questions about networks and factor graphs of tables. */
 export class TableBackend {
-  constructor(snapshot, engine) {
+  constructor(snapshot, engine, explanations) {
     this.snapshot = snapshot;
     this.engine = engine;
+    this.explanations = explanations;
     this.verbs = new Set(snapshot.verbs);
     this.logTotal = 0;
     if (snapshot.kind === "factor graph") {
@@ -81,6 +85,14 @@ export class TableBackend {
   async information(findings, target) {
     const { node } = this.snapshot.engine, bits = information(this.engine, this.read(findings), node[target]);
     return { bits: node.map((v) => (bits ? bits[v] : null)) };
+  }
+
+  async contributions(findings, target, state) {
+    return this.explanations.contributions(findings, target, state);
+  }
+
+  async flip(findings, target) {
+    return this.explanations.flip(findings, target);
   }
 
   async conflict(findings) {

@@ -5,7 +5,7 @@
  *
  * Findings come in the order of the arcs, in mixtures and averages in that of the variables.
  */
-import { caseWith, logSumExp } from "./mixed.js";
+import { logSumExp } from "./mixed.js";
 
 /** Log odds of a state against the other one, or against all others together. */
 export function logOdds(logScores, state) {
@@ -27,7 +27,8 @@ function shift(before, step, state) {
  *   total: number} | null}  `value` in nats; null for an impossible case.
  */
 export function contributionsOf(model, given, order, target, state) {
-  const observed = order.filter((v) => v !== target && given.has(v)), known = new Map(), terms = [];
+  const observed = order.filter((v) => v !== target && given.has(v)), terms = [];
+  const known = new Map([...given].filter(([v]) => v === target));
   const prior = model.logScores(known, target);
   let scores = prior;
   const add = (step, term) => {
@@ -42,7 +43,7 @@ export function contributionsOf(model, given, order, target, state) {
     if (items) {
       for (const { item, logs } of items) add(logs, item === null ? { variable: v } : { variable: v, item });
     } else if (model.tempered) {
-      add(model.tempered(caseWith(given, [[target, null]]), v) || scores.map(() => 0), { variable: v });
+      add(model.tempered(given, v) || scores.map(() => 0), { variable: v });
     } else {
       const after = model.logScores(known, target);
       add(after.map((x, c) => x - scores[c]), { variable: v });

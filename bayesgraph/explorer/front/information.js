@@ -6,8 +6,8 @@
  *
  * A sum over states or counts, an integral over other numbers.
  */
-import { meanAndSd, reach } from "./leaves.js";
-import { caseWith, fromLogs, logsOf } from "./mixed.js";
+import { densityAt, joinedMixture, meanAndSd, reach } from "./leaves.js";
+import { caseWith, fromLogs, logSumExp } from "./mixed.js";
 import { sumOf } from "./trees.js";
 
 /** Nodes and weights of Gauss and Kronrod, and of Gauss at every second node (QUADPACK, 1983). */
@@ -22,7 +22,7 @@ const KRONROD = [
 const GAUSS = [0.1294849661688697, 0.27970539148927664, 0.3818300505051189, 0.4179591836734694];
 /** Ends of panels of a component, in standard deviations, and panels beyond all components. */
 const ENDS = [-10, -4, -1.5, 0, 1.5, 4, 10], OUTSIDE = 24, MOST_JUMPS = 200;
-const MOST_HALVINGS = 30, ENOUGH = 1e-13, TAIL = 1e-13, MOST_COUNTS = 65536;
+const MOST_HALVINGS = 48, ENOUGH = 1e-13, TAIL = 1e-13, MOST_COUNTS = 65536;
 
 /** Share of an answer, given P(x | e) P(t | e, x) and P(t | e). */
 function gained(joint, before) {
@@ -97,49 +97,35 @@ function ofNumber(mixture, density, before) {
  * @returns {(number|null)[]}  Of each variable; null where there is no answer, or it is known.
  */
 export function informationOf(model, given, target, count) {
-  const own = logsOf(given.get(target), model.cards[target]);
-  const free = caseWith(given, [[target, null]]);
-  const before = fromLogs(model.logScores(free, target).map((x, t) => x + own[t]));
-  if (!before) return new Array(count).fill(null);
-  const ask = model.joint ? ofJoint(model, free, target, before) : ofOther(model, given, target, before);
+  const known = (v) => given.get(v)?.state !== undefined || given.get(v)?.value !== undefined;
+  const before = known(target) ? null : fromLogs(model.logScores(given, target));
+  const ask = before && (model.joint ? ofJoint : ofOther)(model, given, target, before);
   return Array.from({ length: count }, (_, v) => {
-    const known = given.get(v);
-    if (v === target || known?.state !== undefined || known?.value !== undefined) return null;
-    const found = ask(v);
+    const found = !ask || v === target || known(v) ? null : ask(v);
     return found === null ? null : Math.max(found, 0);
   });
 }
 
 /** One run for each state of the target says all of a joint distribution. */
-function ofJoint(model, free, target, before) {
-  const runs = before.map((p, state) => (p > 0 ? model.run(caseWith(free, [[target, { state }]])) : null));
-  const some = runs.find((run) => run);
+function ofJoint(model, given, target, before) {
+  const runs = before.map((p, state) => (p > 0 ? model.run(caseWith(given, [[target, { state }]])) : null));
+  const total = logSumExp(model.logScores(given, target));
   return (v) => {
     if (model.cards[v]) {
       const beliefs = runs.map((run) => run && run.belief(v));
       return sumOf(Array.from({ length: model.cards[v] }, (_, x) =>
         gained(beliefs.map((p, t) => (p ? p[x] * before[t] : 0)), before)));
     }
-    if (!some.number(v)) return null;
     const parts = runs.map((run) => run && run.number(v));
-    const all = joinedByState(parts, before);
-    return ofNumber(all, (x) => parts.map((m, t) => (m ? before[t] * densityOf(m, x) : 0)), before);
-  };
-}
-
-function densityOf({ weights, logs }, x) {
-  return sumOf(logs(x).map((log, k) => (weights[k] > 0 ? weights[k] * Math.exp(log) : 0)));
-}
-
-/** All components together, to see where they lie. */
-function joinedByState(parts, before) {
-  const known = parts.map((m, t) => [before[t], m]).filter(([, m]) => m), [, first] = known[0];
-  const flat = (of) => known.flatMap(([p, m]) => Array.from(of(m), (x) => [x, p]));
-  return {
-    ...first,
-    weights: flat((m) => m.weights).map(([w, p]) => w * p),
-    means: flat((m) => m.means).map(([x]) => x),
-    variances: flat((m) => m.variances).map(([x]) => x),
+    if (runs.every((run, t) => !run || parts[t])) {
+      const shares = parts.map((m, t) => [before[t], m]).filter(([, m]) => m);
+      const density = (x) => parts.map((m, t) => (m ? before[t] * densityAt(m, x) : 0));
+      return ofNumber(joinedMixture(shares), density, before);
+    }
+    // A number above the target, of which only values can be asked.
+    const prior = model.run(new Map()).number(v);
+    return prior && ofNumber(prior, (x) =>
+      model.logScores(caseWith(given, [[v, { value: x }]]), target).map((log) => Math.exp(log - total)), before);
   };
 }
 
@@ -147,9 +133,7 @@ function joinedByState(parts, before) {
 function ofOther(model, given, target, before) {
   const run = model.run(given);
   const after = (v, finding) => {
-    const own = logsOf(given.get(target), model.cards[target]);
-    const scores = model.logScores(caseWith(given, [[target, null], [v, finding]]), target);
-    return fromLogs(scores.map((x, t) => x + own[t])) || before.map(() => 0);
+    return fromLogs(model.logScores(caseWith(given, [[v, finding]]), target)) || before.map(() => 0);
   };
   const ofAnswers = (v, findings, shares) => {
     const joint = findings.map((finding, x) => after(v, finding).map((p) => p * shares[x]));
@@ -166,6 +150,6 @@ function ofOther(model, given, target, before) {
     }
     const mixture = run.number(v);
     if (!mixture || !mixture.normal) return null;
-    return ofNumber(mixture, (x) => after(v, { value: x }).map((p) => p * densityOf(mixture, x)), before);
+    return ofNumber(mixture, (x) => after(v, { value: x }).map((p) => p * densityAt(mixture, x)), before);
   };
 }

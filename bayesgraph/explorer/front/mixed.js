@@ -10,8 +10,7 @@
  * @property {(v: number) => ArrayLike<number>|null} shares  Of the items of a vector of counts.
  *
  * `run(case)` gives a Run, or null for an impossible case; `logScores(case, target)` gives
- * log P(target = state, case) for each state, perhaps up to a constant, whatever the case says of
- * the target; `joint` tells whether the model is one distribution of all its variables.
+ * log P(target = state, case) for each state, perhaps up to a constant; `joint` tells whether the model is one distribution of all its variables.
  */
 import { Engine } from "./engine.js";
 import { gaussianComponent } from "./gaussian.js";
@@ -61,15 +60,15 @@ export function logsOf(finding, n) {
 /** A product of tables, of leaves, Gaussian components and trees. */
 export class MixedNetwork {
   /**
-   * @param {{engine: object, locals: object[]}} parts
+   * @param {{node: number[], locals: object[]}} parts  `node` has the engine's variable of each.
    * @param {Float64Array} numbers
-   * @param {() => object|null} kernel  Starts a kernel.
+   * @param {Engine} engine
    */
-  constructor(parts, numbers, kernel) {
+  constructor(parts, numbers, engine) {
     this.joint = true;
-    this.engine = new Engine(parts.engine, numbers, kernel());
-    this.node = parts.engine.node;
-    this.cards = this.node.map((v) => (v < 0 ? 0 : parts.engine.cards[v]));
+    this.engine = engine;
+    this.node = parts.node;
+    this.cards = this.node.map((v) => (v < 0 ? 0 : engine.tree.cards[v]));
     this.locals = parts.locals.map((given) => {
       const size = given.scope.reduce((n, v) => n * this.cards[v], 1);
       const steps = given.scope.map((_, k) =>
@@ -139,8 +138,8 @@ export class MixedNetwork {
   }
 
   logScores(given, target) {
-    return Array.from({ length: this.cards[target] }, (_, state) =>
-      this.logMass(caseWith(given, [[target, { state }]])));
+    return logsOf(given.get(target), this.cards[target]).map((own, state) =>
+      own + this.logMass(caseWith(given, [[target, { state }]])));
   }
 
   /** @returns {Run|null} */
@@ -214,6 +213,15 @@ export class MixedNetwork {
   }
 }
 
+/** The network of a part of the snapshot; its engine holds only its own numbers. */
+function networkOf(part, numbers, kernel) {
+  const { at, sizes, logs, ...rest } = part.engine, begin = Math.min(...at);
+  const total = rest.scopes.reduce((n, scope) => n + scope.reduce((size, v) => size * rest.cards[v], 1), 0);
+  const own = numbers.subarray(begin, begin + total);
+  const engine = new Engine({ ...rest, at: at.map((x) => x - begin) }, own, kernel());
+  return new MixedNetwork({ node: rest.node, locals: part.locals }, numbers, engine);
+}
+
 /** The cells of a local part that agree with the states of its parents, ascending. */
 function cellsOf({ scope, steps }, hard, cards) {
   let found = [0];
@@ -233,7 +241,7 @@ function cellsOf({ scope, steps }, hard, cards) {
 export class WeightedModel {
   constructor(parts, numbers, kernel) {
     this.joint = false;
-    this.network = new MixedNetwork(parts, numbers, kernel);
+    this.network = networkOf(parts, numbers, kernel);
     this.cards = this.network.cards;
     const { target, prior, bias, exponents, parents } = parts.weighted;
     Object.assign(this, { target, parents, exponents: exponents.map((e) => e && resolved(e, numbers)) });
@@ -262,11 +270,9 @@ export class WeightedModel {
   }
 
   logScores(given, target) {
-    if (target !== this.target) {
-      const found = this.run(caseWith(given, [[target, null]]));
-      return Array.from(found ? found.belief(target) : new Array(this.cards[target]).fill(0), Math.log);
-    }
-    let scores = this.prior;
+    if (target !== this.target) return logBelief(this, given, target);
+    const own = logsOf(given.get(target), this.cards[target]);
+    let scores = this.prior.map((x, c) => x + own[c]);
     for (const v of given.keys()) {
       const added = v === target ? null : this.tempered(given, v);
       if (added) scores = scores.map((x, c) => x + added[c]);
@@ -278,8 +284,7 @@ export class WeightedModel {
   turned(given) {
     const { target } = this;
     if (given.get(target)?.state !== undefined) return { given, scores: null };
-    const features = caseWith(given, [[target, null]]), own = logsOf(given.get(target), this.cards[target]);
-    const scores = this.logScores(features, target).map((x, c) => x + own[c]);
+    const features = caseWith(given, [[target, null]]), scores = this.logScores(given, target);
     const before = this.network.logScores(features, target);
     const logs = scores.map((x, c) => (before[c] === -Infinity ? before[c] : x - before[c]));
     return { given: caseWith(features, [[target, { logs }]]), scores };
@@ -328,7 +333,7 @@ function meanOfRuns(runs, shares, log) {
 export class MixtureModel {
   constructor(parts, numbers, kernel) {
     this.joint = true;
-    this.members = parts.members.map((own) => new MixedNetwork(own, numbers, kernel));
+    this.members = parts.members.map((own) => networkOf(own, numbers, kernel));
     this.logWeights = parts.weights.map(Math.log);
     this.cards = this.members[0].cards;
   }
@@ -346,7 +351,11 @@ export class MixtureModel {
   }
 }
 
-const MODELS = { weighted: WeightedModel, mixture: MixtureModel };
+const MODELS = {
+  weighted: (parts, numbers, kernel) => new WeightedModel(parts, numbers, kernel),
+  mixture: (parts, numbers, kernel) => new MixtureModel(parts, numbers, kernel),
+};
+const modelOf = (parts, numbers, kernel) => (MODELS[parts.kind] || networkOf)(parts, numbers, kernel);
 
 /** A mean of posteriors with fixed weights, of models that may differ in variables and states. */
 export class AverageModel {
@@ -362,7 +371,7 @@ export class AverageModel {
     this.ratios = parts.ratios;
     this.members = parts.members.map((member) => ({
       ...member,
-      model: new (MODELS[member.kind] || MixedNetwork)(member, numbers, kernel),
+      model: modelOf(member, numbers, kernel),
     }));
     this.cards = parts.cards;
   }
@@ -417,9 +426,46 @@ export class AverageModel {
   }
 
   logScores(given, target) {
-    const found = this.run(caseWith(given, [[target, null]]));
-    return Array.from(found ? found.belief(target) : new Array(this.cards[target]).fill(0), Math.log);
+    return logBelief(this, given, target);
   }
+
+  /**
+   * One number in each interval between all cut points of the members, and the probability of each;
+   * null if no member has all cut points, undefined if the variable is no number in intervals.
+   */
+  cells(v, given) {
+    const having = this.members.map((_, k) => k).filter((k) => this.members[k].own[v] >= 0);
+    const cutsOf = (k) => (this.members[k].maps[v]?.codes ? null : this.members[k].maps[v]?.cuts);
+    if (!having.every(cutsOf)) return undefined;
+    const cuts = [...new Set(having.flatMap(cutsOf))].sort((a, b) => a - b);
+    const whole = having.find((k) => cutsOf(k).length === cuts.length);
+    if (whole === undefined) return null;
+    const last = cuts.at(-1), values = [...cuts, cuts.length ? last + Math.max(1, Math.abs(last)) : 0];
+    const beliefs = new Map(having.map((k) => {
+      const { model, own } = this.members[k], run = model.run(this.translated(this.members[k], given));
+      return [k, (run || model.run(new Map())).belief(own[v])];
+    }));
+    const fine = beliefs.get(whole), shares = values.map(() => 0);
+    for (const k of having) {
+      // Within a longer interval numbers are distributed as in the member that has all cut points.
+      const belief = beliefs.get(k), place = values.map((x) => cutsOf(k).filter((cut) => cut < x).length);
+      const mass = Array.from(belief, () => 0), width = mass.slice();
+      place.forEach((at, c) => {
+        mass[at] += fine[c];
+        width[at]++;
+      });
+      place.forEach((at, c) => {
+        shares[c] += this.weights[k] * belief[at] * (mass[at] > 0 ? fine[c] / mass[at] : 1 / width[at]);
+      });
+    }
+    const total = sumOf(shares);
+    return { values, shares: shares.map((p) => p / total) };
+  }
+}
+
+function logBelief(model, given, target) {
+  const run = model.run(given);
+  return Array.from(run ? run.belief(target) : new Array(model.cards[target]).fill(0), Math.log);
 }
 
 function itemsOf(items, counts) {
@@ -429,6 +475,5 @@ function itemsOf(items, counts) {
 }
 
 export function mixedModel(snapshot, numbers, kernel) {
-  const kind = { ...MODELS, average: AverageModel }[snapshot.kind] || MixedNetwork;
-  return new kind(snapshot, numbers, kernel);
+  return snapshot.kind === "average" ? new AverageModel(snapshot, numbers, kernel) : modelOf(snapshot, numbers, kernel);
 }

@@ -4,34 +4,17 @@
  * A finding about a vector of counts is {counts: {item: count}}, its posterior the probabilities of
  * its items.
  */
-import { contributionsOf } from "./contributions.js";
-import { flipOf } from "./flip.js";
+import { caseOf, Explanations } from "./explanations.js";
 import { informationOf } from "./information.js";
 import { drawn } from "./leaves.js";
 import { mixedModel } from "./mixed.js";
-
-/** Findings as a case: a map from variable to {state}, {logs} or {value}. */
-export function caseOf(findings, variables) {
-  const found = new Map();
-  for (const [key, finding] of Object.entries(findings)) {
-    const v = Number(key), n = variables[v].states.length;
-    if (finding.not) {
-      found.set(v, { logs: Array.from({ length: n }, (_, k) => (finding.not.includes(k) ? -Infinity : 0)) });
-    } else if (finding.weights) found.set(v, { logs: Array.from(finding.weights, Math.log) });
-    else if (finding.counts) found.set(v, { value: finding.counts });
-    else found.set(v, finding);
-  }
-  return found;
-}
 
 export class MixedBackend {
   constructor(snapshot, numbers, kernel) {
     this.snapshot = snapshot;
     this.model = mixedModel(snapshot, numbers, kernel);
-    this.flips = Object.fromEntries(Object.entries(snapshot.flips).map(([v, given]) => (
-      [v, given.costs ? { costs: numbers.subarray(given.costs.at, given.costs.at + given.costs.n) } : given])));
-    this.verbs = new Set(["answer", "information", "contributions", "flip"]);
-    if (this.model.mostProbable && snapshot.kind !== "factor graph") this.verbs.add("mostProbable");
+    this.explanations = new Explanations(snapshot, numbers, this.model);
+    this.verbs = new Set(snapshot.verbs);
   }
 
   read(findings) {
@@ -80,34 +63,10 @@ export class MixedBackend {
   }
 
   async contributions(findings, target, state) {
-    if (this.model.tempered && target !== this.model.target) return null;
-    return contributionsOf(this.model, this.read(findings), this.snapshot.order, target, state);
+    return this.explanations.contributions(findings, target, state);
   }
 
   async flip(findings, target) {
-    const given = this.read(findings);
-    if (given.has(target)) return null;
-    const pause = () => new Promise((resolve) => { setTimeout(resolve); });
-    return flipOf(this.model, given, target, this.flips, this.links(given, target), { pause });
-  }
-
-  /** Sets of variables that depend on each other given the target and what is not a number of them. */
-  links(given, target) {
-    const { parents, kind } = this.snapshot;
-    if (!parents || (kind === "weighted" && target !== this.model.target)) return null;
-    const soft = [...given].filter(([, finding]) => finding.logs).map(([v]) => v);
-    if (kind === "weighted") {
-      if (soft.length) return null;
-      return [...given.keys()].map((v) => [v, ...parents[v]].filter((u) => given.has(u)));
-    }
-    const relevant = new Set(), add = (v) => {
-      if (!relevant.has(v)) {
-        relevant.add(v);
-        parents[v].forEach(add);
-      }
-    };
-    [target, ...given.keys()].forEach(add);
-    const links = [...relevant].map((v) => [v, ...parents[v]].filter((u) => u !== target));
-    return links.filter((link) => link.length);
+    return this.explanations.flip(findings, target);
   }
 }

@@ -27,20 +27,16 @@ export function treesLocal(given) {
     return known ? prior.map((p, state) => p * known[state]) : prior;
   });
 
-  /** Add the distributions of the leaves that a walk reaches, by their probability. */
-  const walk = (node, mass, own, out) => {
+  /** Visit the leaves that a walk reaches: their row of `values`, their probability, and `own`. */
+  const walk = (node, mass, own, visit) => {
     const place = given.feature[node];
-    if (place < 0) {
-      const row = given.left[node] * card;
-      for (let c = 0; c < card; c++) out[c] += mass * values[row + c];
-      return;
-    }
+    if (place < 0) return visit(given.left[node] * card, mass, own);
     const left = given.left[node], right = given.right[node], known = own[place];
     if (!roots[place].prior) {
       const share = known === undefined ? given.share[node] : known <= given.low[node] ? 1 : 0;
-      if (share > 0) walk(left, mass * share, own, out);
-      if (share < 1) walk(right, mass * (1 - share), own, out);
-      return;
+      if (share > 0) walk(left, mass * share, own, visit);
+      if (share < 1) walk(right, mass * (1 - share), own, visit);
+      return undefined;
     }
     const { groups } = roots[place];
     const there = known.map((p, state) => {
@@ -50,22 +46,21 @@ export function treesLocal(given) {
     const whole = sumOf(known), below = sumOf(there);
     if (below > 0) {
       own[place] = there;
-      walk(left, (mass * below) / whole, own, out);
+      walk(left, (mass * below) / whole, own, visit);
     }
     if (there.some((p, state) => p !== known[state])) {
       own[place] = known.map((p, state) => (there[state] ? 0 : p));
-      walk(right, (mass * (whole - below)) / whole, own, out);
+      walk(right, (mass * (whole - below)) / whole, own, visit);
     }
     own[place] = known;
+    return undefined;
   };
 
-  /** P(child, likelihoods of the parents), by state of the child. */
-  const joint = (own) => {
-    const out = new Float64Array(card);
+  /** Visit the leaves of all trees. */
+  const visitAll = (own, visit) => {
     let mass = 1 / given.trees.length;
     own.forEach((known, k) => { if (roots[k].prior) mass *= sumOf(known); });
-    if (mass > 0) for (const root of given.trees) walk(root, mass, own, out);
-    return out;
+    if (mass > 0) for (const root of given.trees) walk(root, mass, own, visit);
   };
 
   return {
@@ -73,7 +68,11 @@ export function treesLocal(given) {
     children: [],
     parents,
     prepare(findings, cells) {
-      const own = entered(findings), found = joint(own);
+      const own = entered(findings), found = new Float64Array(card);
+      visitAll(own, (row, mass) => {
+        for (let c = 0; c < card; c++) found[c] += mass * values[row + c];
+      });
+      let beliefs = null;
       return {
         logs: cells.map((cell) => Math.log(found[cell])),
         /**
@@ -81,19 +80,32 @@ export function treesLocal(given) {
          * @param {ArrayLike<number>} belief  That of the child's states.
          */
         parent(variable, belief) {
-          const k = parents.indexOf(variable), rest = Array.from(belief, (p, c) => (p > 0 ? p / found[c] : 0));
-          const p = own[k].map((share, state) => {
-            if (!(share > 0)) return 0;
-            const one = own.slice();
-            one[k] = own[k].map((x, s) => (s === state ? x : 0));
-            return joint(one).reduce((sum, x, c) => sum + x * rest[c], 0);
-          });
-          const total = sumOf(p);
-          return p.map((x) => x / total);
+          beliefs = beliefs || parentBeliefs(own, found, belief);
+          return beliefs[parents.indexOf(variable)];
         },
       };
     },
   };
+
+  /** The posteriors of all parents, by one walk to leaves weighed by what else is known. */
+  function parentBeliefs(own, found, belief) {
+    const rest = Array.from(belief, (p, c) => (p > 0 ? p / found[c] : 0));
+    const sums = own.map((known, k) => (roots[k].prior ? new Float64Array(known.length) : null));
+    visitAll(own, (row, mass, alive) => {
+      let weight = 0;
+      for (let c = 0; c < card; c++) weight += rest[c] * values[row + c];
+      weight *= mass;
+      sums.forEach((sum, k) => {
+        if (!sum) return;
+        const known = alive[k], share = weight / sumOf(known);
+        for (let state = 0; state < sum.length; state++) sum[state] += share * known[state];
+      });
+    });
+    return sums.map((sum) => {
+      const total = sum && sumOf(sum);
+      return sum && sum.map((p) => p / total);
+    });
+  }
 }
 
 export function sumOf(numbers) {

@@ -1,0 +1,62 @@
+/** Why an answer is what it is, of any model: contributions of findings, and the smallest flip. */
+import { contributionsOf } from "./contributions.js";
+import { flipOf } from "./flip.js";
+
+/** Findings as a case: a map from variable to {state}, {logs} or {value}. */
+export function caseOf(findings, variables) {
+  const found = new Map();
+  for (const [key, finding] of Object.entries(findings)) {
+    const v = Number(key), n = variables[v].states.length;
+    if (finding.not) {
+      found.set(v, { logs: Array.from({ length: n }, (_, k) => (finding.not.includes(k) ? -Infinity : 0)) });
+    } else if (finding.weights) found.set(v, { logs: Array.from(finding.weights, Math.log) });
+    else if (finding.counts) found.set(v, { value: finding.counts });
+    else found.set(v, finding);
+  }
+  return found;
+}
+
+export class Explanations {
+  constructor(snapshot, numbers, model) {
+    this.snapshot = snapshot;
+    this.model = model;
+    const moves = Object.entries(snapshot.flips).map(([v, given]) => {
+      const { costs } = given;
+      return [v, costs ? { costs: numbers.subarray(costs.at, costs.at + costs.n) } : given];
+    });
+    this.moves = Object.fromEntries(moves);
+  }
+
+  async contributions(findings, target, state) {
+    const given = caseOf(findings, this.snapshot.variables);
+    if (given.get(target)?.state !== undefined || (this.model.tempered && target !== this.model.target)) return null;
+    return contributionsOf(this.model, given, this.snapshot.order, target, state);
+  }
+
+  async flip(findings, target) {
+    const given = caseOf(findings, this.snapshot.variables);
+    if (given.has(target)) return null;
+    const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+    return flipOf(this.model, given, target, this.moves, this.links(given, target), { pause });
+  }
+
+  /** Sets of variables that depend on each other given the target and what is not a number of them. */
+  links(given, target) {
+    const { parents, kind } = this.snapshot;
+    if (!parents || (kind === "weighted" && target !== this.model.target)) return null;
+    const soft = [...given].filter(([, finding]) => finding.logs).map(([v]) => v);
+    if (kind === "weighted") {
+      if (soft.length) return null;
+      return [...given.keys()].map((v) => [v, ...parents[v]].filter((u) => given.has(u)));
+    }
+    const relevant = new Set(), add = (v) => {
+      if (!relevant.has(v)) {
+        relevant.add(v);
+        parents[v].forEach(add);
+      }
+    };
+    [target, ...given.keys()].forEach(add);
+    const links = [...relevant].map((v) => [v, ...parents[v]].filter((u) => u !== target));
+    return links.filter((link) => link.length);
+  }
+}
