@@ -122,7 +122,7 @@ class StateRow {
 }
 
 /** A continuous variable or a count: its density, a handle for its value, and the value as a number. */
-export class Density {
+class Density {
   constructor(app, v) {
     this.app = app;
     this.v = v;

@@ -63,14 +63,14 @@ const hasFindings = ({ findings }) => Object.keys(findings).length > 0;
 const isFree = (findings, v) => ["state", "value", "counts"].every((key) => findings[v]?.[key] === undefined);
 
 /** Return the state whose odds the page explains: the second of two, else the most probable. */
-export function oddsState(app, { answer, target }) {
+function oddsState(app, { answer, target }) {
   const { p } = answer.posteriors[target];
   if (app.state.odds !== undefined && app.state.odds < p.length && p.length > 2) return app.state.odds;
   return p.length === 2 ? 1 : p.indexOf(Math.max(...p));
 }
 
 /** Return a finding as children of an element: "= yes", "≠ no", likelihoods, "= 63". */
-export function findingText(variable, finding) {
+function findingText(variable, finding) {
   const { states } = variable;
   if (finding.state !== undefined) return ["= ", own(states[finding.state])];
   if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
@@ -98,7 +98,7 @@ export function movement(now, before) {
 }
 
 /** Return variables and how far each moved, the furthest first, without those observed. */
-export function movements({ answer, base, findings }) {
+function movements({ answer, base, findings }) {
   return answer.posteriors.map((now, v) => ({ v, moved: isFree(findings, v) ? movement(now, base.posteriors[v]) : 0 }))
     .filter(({ moved }) => moved > 1e-9)
     .sort((a, b) => b.moved - a.moved);

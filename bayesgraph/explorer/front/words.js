@@ -96,7 +96,6 @@ export const WORDS = {
   total: "now",
   others: (k) => `${k} others`,
   odds_of: "Odds of",
-  flip: (state) => `Smallest change away from ${state}`,
   flip_title: "Would turn the answer",
   change: (before, after) => `${before} → ${after}`,
   then: "then",
@@ -107,12 +106,9 @@ export const WORDS = {
   most_probable_note: (p) => `All that was not observed, together: ${p} of the cases with these findings.`,
   sensitivity: "Numbers it hangs on",
   sensitivity_note: "How fast the target moves with an entry of a table.",
-  distribution: (name) => `Distribution of ${name}`,
   distribution_note: "Given its parents; every row sums to one.",
   rows_left_out: (k) => `and ${k} rows more`,
-  no_parents: "no parents",
   selected: "Selected",
-  computing: "computing …",
 
   classifier_note: (k, all) => (k === all ? "Exact: everything is observed."
     : `Exact: ${k} of ${counted(all, "feature", "features")} observed, the others summed out.`),
@@ -126,7 +122,6 @@ export const WORDS = {
   truth: "truth",
   predicted: "predicted",
   wrong: "wrong",
-  right: "right",
   probability_of_truth: "P(truth)",
   wrong_first: (k, all) => `${k} of ${all} wrong, these first.`,
   previous: "Previous",
@@ -139,8 +134,6 @@ export const WORDS = {
   sorts: { order: "order of the model", name: "name", moved: "movement", bits: "information about the target" },
   column: { variable: "Variable", finding: "Finding", belief: "Belief", moved: "Moved", bits: "Tells (bits)" },
   weights: "Weigh or exclude",
-  show_states: "Change",
-  apply: "Apply",
 
   refused: "These findings cannot occur together, so nothing was changed:",
   refused_address: "The findings in the address cannot occur together, so they were left out:",
