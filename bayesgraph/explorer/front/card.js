@@ -127,15 +127,18 @@ class Density {
     this.app = app;
     this.v = v;
     const variable = app.model.variables[v], name = quotable(variable.name);
-    [this.low, this.high] = this.range();
-    const span = this.high - this.low;
-    const step = variable.kind === "count" ? 1 : 10 ** -decimals(span);
+    const [low, high] = this.range();
+    const step = variable.kind === "count" ? 1 : 10 ** -decimals(high - low);
+    // A slider's values are its least one and steps from there.
+    this.low = Math.floor(low / step) * step;
+    this.high = Math.ceil(high / step) * step;
+    const span = this.high - this.low, places = decimals(span);
     const label = WORDS.value_of(name), find = (x, join) => this.find(x, join);
     this.curves = svg("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.mark = h("i", { className: "mark" });
     this.handle = h("input", {
       type: "range", min: this.low, max: this.high, step, "aria-label": label,
-      on: { input: () => find(Number(this.handle.value), "drag"), change: () => { app.state.joined = null; } },
+      on: { input: () => find(Number(Number(this.handle.value).toFixed(places)), "drag"), change: () => { app.state.joined = null; } },
     });
     this.typed = h("input", {
       type: "number", step: "any", "aria-label": label,

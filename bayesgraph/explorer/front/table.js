@@ -35,6 +35,11 @@ export class Table {
     if (this.app.scene) this.show(this.app.scene);
   }
 
+  goTo(v) {
+    const { element } = this.rows.get(v) ?? {};
+    element?.querySelector("input, select, textarea").focus();
+  }
+
   async show(scene) {
     this.draw(scene);
     if (scene.target === null || !this.columns.includes("bits")) return;
