@@ -64,7 +64,8 @@ def assignment_error(model, page, evidence):
     }
     soft = {name: value for name, value in evidence.items() if isinstance(value, dict)}
     weights = sum(np.log(value[states[name]]) for name, value in soft.items())
-    own = model.log_probability(states) + weights
+    # Of factors it is the log of their product.
+    own = model.log_probability(states) + model._log_normaliser() + weights
     return max(abs(own - best.log_probability), abs(answer["logProbability"] - own))
 
 
