@@ -60,7 +60,10 @@ class StateRow {
     this.label = h("bdi", { className: "label" });
     this.share = h("span", { className: "share" });
     this.track = h("span", { className: "track" }, this.bar, this.tick);
-    this.button = h("button", { type: "button", className: "row", tabIndex: -1, data: { v } },
+    this.button = h("button", {
+      type: "button", className: "row", tabIndex: -1, "aria-pressed": "false", data: { v },
+      on: { pointerenter: () => { this.button.title = `${exactly(this.p)}\n${WORDS.before(exactly(this.before))}`; } },
+    },
       h("i", { className: "dot" }), this.label, this.track, this.share);
     this.element = h("div", { className: "line" }, this.button);
     this.knob = null;
@@ -78,17 +81,16 @@ class StateRow {
 
   show(k, p, before, finding) {
     if (k !== this.k) this.name(k);
+    else if (p === this.p && before === this.before && finding === this.finding) return;
+    Object.assign(this, { p, before, finding });
     const share = percent(p), out = finding?.not?.includes(k) ?? false, on = finding?.state === k;
     set(this.share, "textContent", share);
     this.bar.style.transform = `scaleX(${p > 0 ? Math.max(p, THINNEST) : 0})`;
     this.tick.style.left = `${100 * before}%`;
-    this.tick.hidden = Math.abs(p - before) < SAME;
+    this.tick.style.visibility = Math.abs(p - before) < SAME ? "hidden" : "";
     set(this.button, "className", `row${on ? " on" : ""}${out ? " out" : ""}`);
-    this.button.setAttribute("aria-pressed", String(on));
-    this.button.title = `${exactly(p)}\n${WORDS.before(exactly(before))}`;
-    const state = quotable(this.app.model.variables[this.v].states[k]);
-    if (out) this.button.setAttribute("aria-label", `${state}, ${WORDS.excluded}, ${share}`);
-    else this.button.removeAttribute("aria-label");
+    if (on !== (this.button.ariaPressed === "true")) this.button.ariaPressed = String(on);
+    this.button.ariaLabel = out ? `${quotable(this.app.model.variables[this.v].states[k])}, ${WORDS.excluded}, ${share}` : null;
     this.weigh(finding?.weights?.[k]);
   }
 
