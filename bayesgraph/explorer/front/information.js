@@ -29,7 +29,8 @@ function gained(joint, before) {
   const mass = sumOf(joint);
   let sum = 0;
   for (let t = 0; t < joint.length; t++) {
-    if (joint[t] > 0 && before[t] > 0) sum += joint[t] * Math.log2(joint[t] / (mass * before[t]));
+    const apart = mass * before[t];
+    if (joint[t] > 0 && apart > 0) sum += joint[t] * Math.log2(joint[t] / apart);
   }
   return sum;
 }
