@@ -19,7 +19,7 @@ from bayesgraph.inference.items_mixture import ItemsMixture
 EFFORT = 20_000
 
 _OPEN = """async (models) => {
-  while (!globalThis.bayesgraph) await new Promise((go) => setTimeout(go, 5));
+  while (!(globalThis.bayesgraph instanceof Promise)) await new Promise((go) => setTimeout(go, 5));
   const { kernel, createBackend } = await bayesgraph, found = [];
   for (const { snapshot, numbers, asked } of models) {
     const backend = await createBackend(snapshot, Float64Array.from(numbers), { kernel });
