@@ -23,6 +23,7 @@ import numpy as np
 from bayesgraph import __version__
 from bayesgraph.explorer.bundle import FRONT, bare_module, front
 from bayesgraph.explorer.reading import VERSION
+from bayesgraph.explorer.rows import with_rows
 from bayesgraph.explorer.snapshot import LIMIT, Snapshot, take_snapshot
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.files import PathLike, write_text
@@ -62,9 +63,11 @@ def to_html(
     view : {"auto", "network", "classifier"}
         With "auto" that of a classifier for estimators, else that of a network.
     data : table, optional
-        Rows to click through.
+        Its columns give the ranges of the sliders, so that their least and greatest values are in
+        the file.
     embed_rows : bool
-        Whether the rows of `data` are written into the file.
+        Also write the rows of `data` into the file, at most 10,000, with what the model predicts,
+        to click through; whoever has the file can read them.
     limit : float
         Entries of all tables of the clique tree, up to which the model is accepted.
 
@@ -78,6 +81,8 @@ def to_html(
         If the model has a name, a state or a part that files do not hold.
     UnknownVariableError, UnknownStateError, EvidenceError
         For a target or evidence that does not fit the model.
+    DataError
+        For rows without a discrete target, or too many rows.
     """
     shown = model if isinstance(model, Model) else model.network_
     if shown is not model:
@@ -87,6 +92,8 @@ def to_html(
     snapshot = take_snapshot(
         shown, evidence=evidence, target=target, title=title, view=view, limit=limit
     )
+    if data is not None:
+        snapshot = with_rows(snapshot, shown, data, embed=embed_rows)
     text = page(snapshot, native_bytes(model))
     if path is not None:
         write_text(path, text)

@@ -322,6 +322,7 @@ class App {
       input.value = "";
       if (this.state.view === "table") this.made.table.search("");
       this.inspect(v);
+      this.view().goTo?.(v);
     };
     const look = () => {
       const text = input.value.trim().toLowerCase();

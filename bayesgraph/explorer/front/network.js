@@ -199,6 +199,11 @@ export class Network {
     this.move();
   }
 
+  /** Give a card the focus of the keyboard. */
+  goTo(v) {
+    this.cards.get(v).element.focus({ preventScroll: true });
+  }
+
   // -------------------------------------------------------------------------- pointers and keys
 
   listen() {
