@@ -38,13 +38,14 @@ function gained(joint, before) {
 /** The integral of a function over a panel, and an estimate of its error (QUADPACK). */
 function panel(f, a, b) {
   const half = (b - a) / 2, middle = (a + b) / 2;
-  const y = NODES.flatMap((node) => (node ? [f(middle - half * node), f(middle + half * node)] : [f(middle)]));
+  const at = (node) => (node ? [f(middle - half * node), f(middle + half * node)] : [f(middle)]);
+  const y = NODES.flatMap(at);
   let fine = 0, gap = 0, spread = 0;
   y.forEach((value, k) => { fine += KRONROD[k >> 1] * value; });
   y.forEach((value, k) => {
-    const at = k >> 1;
-    gap += (KRONROD[at] - (at % 2 ? GAUSS[at >> 1] : 0)) * value;
-    spread += KRONROD[at] * Math.abs(value - fine / 2);
+    const node = k >> 1;
+    gap += (KRONROD[node] - (node % 2 ? GAUSS[node >> 1] : 0)) * value;
+    spread += KRONROD[node] * Math.abs(value - fine / 2);
   });
   const error = spread && spread * Math.min(1, Math.abs((200 * gap) / spread) ** 1.5);
   return { a, b, value: fine * half, error: error * half };
@@ -137,8 +138,11 @@ function ofJoint(model, given, target, before) {
     }
     // A number above the target, of which only values can be asked.
     const prior = model.run(new Map()).number(v);
-    return prior && ofNumber(prior, (x) =>
-      model.logScores(caseWith(given, [[v, { value: x }]]), target).map((log) => Math.exp(log - total)), before);
+    const density = (x) => {
+      const logs = model.logScores(caseWith(given, [[v, { value: x }]]), target);
+      return logs.map((log) => Math.exp(log - total));
+    };
+    return prior && ofNumber(prior, density, before);
   };
 }
 

@@ -271,7 +271,7 @@ const ITEMS = {
  *   exponents?: Float64Array}} given
  */
 export function itemsLeaf(given) {
-  const { child, cells: size, n, exponents } = given;
+  const { child, n, exponents } = given;
   const family = ITEMS[given.family](given);
   const power = (cell, log) => (exponents ? (exponents[cell] === 0 ? 0 : exponents[cell] * log) : log);
   /** @returns {{item: number|null, logs: (cell: number) => number}[]} */
@@ -306,7 +306,6 @@ export function itemsLeaf(given) {
           });
           return p;
         },
-        size,
       };
     },
   };
