@@ -20,7 +20,7 @@ from bayesgraph.explorer.bundle import FRONT, front
 from bayesgraph.explorer.snapshot import take_snapshot
 
 # What a page cannot answer exactly, and what the refusal names.
-REFUSED = {"gaussian-factors": "'x'"}
+REFUSED = {"gaussian-factors": "'x'", "trees": "'sick'"}
 HOSTILE = [
     '</script><script>alert("x")</script>',
     "<img src=x onerror=alert(1)>",
