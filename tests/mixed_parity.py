@@ -168,13 +168,23 @@ def _answers(model, _, given, answer):
 def _best(model, _, given, answer):
     expected = model.most_probable(given)
     yield "log probability", apart(answer["logProbability"], expected.log_probability)
+    states = {
+        name: model.variable(name).states[answer["states"][model.number[name]]]
+        for name in expected
+        if isinstance(model.variable(name), bg.Discrete)
+    }
+    if isinstance(model, bg.BayesianNetwork) and any(states[n] != expected[n] for n in states):
+        # Of several equally probable assignments it may be another one.
+        soft = {n: x for n, x in given.items() if isinstance(x, dict) and n in states}
+        weights = sum(math.log(x[states[n]]) for n, x in soft.items())
+        own = model.log_probability({**given, **states}) + weights
+        yield "own log probability", apart(own, expected.log_probability)
+        return
     for name, value in expected.items():
-        found = answer["states"][model.number[name]]
-        variable = model.variable(name)
-        if isinstance(variable, bg.Discrete):
-            yield f"state of {name}", float(variable.index(value) != found)
+        if name in states:
+            yield f"state of {name}", float(states[name] != value)
         else:
-            yield f"mean of {name}", apart(found, value)
+            yield f"mean of {name}", apart(answer["states"][model.number[name]], value)
 
 
 def _information(model, target, given, answer):

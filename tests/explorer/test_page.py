@@ -1,5 +1,6 @@
 """The file: its parts, its policy, what it gives back, and what it refuses."""
 
+import itertools
 import json
 import re
 
@@ -19,7 +20,7 @@ from bayesgraph.explorer.bundle import FRONT, front
 from bayesgraph.explorer.snapshot import take_snapshot
 
 # What a page cannot answer exactly, and what the refusal names.
-REFUSED = {"gaussian-factors": "'x'"}
+REFUSED = {"gaussian-factors": "'x'", "trees": "'sick'"}
 HOSTILE = [
     '</script><script>alert("x")</script>',
     "<img src=x onerror=alert(1)>",
@@ -102,6 +103,17 @@ def test_nothing_may_be_requested():
     assert "unsafe-inline" not in policy
     assert not re.search(r"https?:|//", policy)
     assert "connect-src" not in rules
+
+
+def test_sizes():
+    binary = [bg.Discrete(f"v{i}", ["no", "yes"]) for i in range(8)]
+    tables = [bg.TableCPD(binary[0], [0.5, 0.5])]
+    tables += [bg.TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], [a]) for a, b in itertools.pairwise(binary)]
+    text = bg.BayesianNetwork(tables).to_html()
+    front_end = re.findall(r'id="bayesgraph-(?:look|script|kernel|loader)">([^<]*)</script>', text)
+    assert len(front_end) == 4
+    assert sum(map(len, front_end)) <= 90_000
+    assert len(text) <= 100_000
 
 
 def test_the_same_model_gives_the_same_bytes():

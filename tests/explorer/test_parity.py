@@ -1,4 +1,7 @@
-"""What the page answers about networks of tables is what Python answers."""
+"""What the page answers about networks of tables is what Python answers.
+
+Of the networks in pgmpy's wheel only link and munin1 are beyond the page's limit.
+"""
 
 import gzip
 from importlib import resources
@@ -13,10 +16,11 @@ import bayesgraph as bg
 _FEW = ("asia", "cancer", "insurance")
 _MORE = (
     *("child", "alarm", "earthquake", "sachs", "survey", "hailfinder", "hepar2", "win95pts"),
-    *("andes", "water", "pathfinder", "pigs", "mildew", "munin1", "diabetes", "munin"),
+    *("andes", "water", "pathfinder", "pigs", "mildew", "barley", "diabetes", "munin"),
+    *("munin2", "munin3", "munin4"),
 )
 # Networks about which only posteriors, assignments, information and conflict are asked.
-_LARGE = ("pigs", "diabetes", "munin", "munin1", "mildew", "water", "pathfinder", "andes")
+_LARGE = _MORE[_MORE.index("andes") :]
 
 
 def network(name, tmp_path):
@@ -71,7 +75,7 @@ def test_networks(opened, tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["alarm", "sachs", "hepar2", "pathfinder", "munin1"])
+@pytest.mark.parametrize("name", ["alarm", "sachs", "hepar2", "pathfinder", "munin3"])
 def test_networks_whose_rows_do_not_sum_to_one(opened, tmp_path, name):
     model = network(name, tmp_path)
     off = sum(float(np.abs(cpd.values.sum(-1) - 1).max()) for cpd in model.cpds)

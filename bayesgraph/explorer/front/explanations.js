@@ -31,7 +31,8 @@ export class Explanations {
 
   async contributions(findings, target, state) {
     const given = caseOf(findings, this.snapshot.variables);
-    if (given.get(target)?.state !== undefined || (this.model.tempered && target !== this.model.target)) return null;
+    const isOther = this.model.tempered && target !== this.model.target;
+    if (isOther || given.get(target)?.state !== undefined) return null;
     return contributionsOf(this.model, given, this.snapshot.order, target, state);
   }
 
@@ -50,7 +51,7 @@ export class Explanations {
   /** Sets of variables that may depend on each other given the target; null if that is not known. */
   links(given, target) {
     const { parents, snapshot: { kind } } = this;
-    if (!["network", "weighted"].includes(kind) || (kind === "weighted" && target !== this.model.target)) return null;
+    if (kind !== "network" && (kind !== "weighted" || target !== this.model.target)) return null;
     const soft = [...given].filter(([, finding]) => finding.logs).map(([v]) => v);
     if (kind === "weighted") {
       if (soft.length) return null;
