@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import chromium
@@ -52,6 +53,11 @@ _PROPAGATE = """async (ms) => {
     else best = Math.min(best, lasted / block);
   }
   return best / 1000;
+}"""
+_SETTLE = """async () => {
+  while (!(globalThis.bayesgraph instanceof Promise)) await new Promise((go) => setTimeout(go, 20));
+  await (await bayesgraph).backend.answer({}, null);
+  await new Promise((go) => setTimeout(go, 500));
 }"""
 _CLICK = """async (turn) => {
   while (!(globalThis.bayesgraph instanceof Promise)) await new Promise((go) => setTimeout(go, 20));
@@ -122,6 +128,7 @@ def propagation(browser: Any, name: str, folder: Path, args: Any) -> list[Row]:
     net.to_html(path, limit=float("inf"))
     tab = browser.new_page()
     tab.goto(path.as_uri())
+    tab.evaluate(_SETTLE)  # what the page asks for itself
     seconds = 0.1 if args.quick else 0.4
     net.marginals({})
     times: dict[str, list[float]] = {"page": [], "python": []}
@@ -195,16 +202,33 @@ def peer(browser: Any, name: str, ours: float, folder: Path, seconds: float) -> 
     return [Row(case, "warm", ours, theirs, said, theirs / ours)]
 
 
-def clicks(browser: Any, name: str, folder: Path) -> Row:
-    """Time clicks on states until their bars are painted: the median of twenty."""
+def clicks(browser: Any, name: str, folder: Path) -> list[Row]:
+    """Time clicks on states until their bars are painted, and the work of the main thread."""
     path = folder / f"{name}.html"
     network(name).to_html(path, limit=float("inf"))
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
     tab.goto(path.as_uri())
     tab.wait_for_selector("#app button.row")
-    times = sorted(tab.evaluate(_CLICK, turn) for turn in range(24))
+    tab.evaluate(_SETTLE)
+    work = tab.context.new_cdp_session(tab)
+    work.send("Performance.enable", {"timeDomain": "threadTicks"})
+    times, busy = [], []
+    for turn in range(24):
+        before = spent(work)
+        times.append(tab.evaluate(_CLICK, turn))
+        busy.append(spent(work) - before)
     tab.close()
-    return Row(f"{name}: click to painted bars", "seconds", times[12], 1 / 60, "a frame", None)
+    case, frame = f"{name}: click to painted bars", 1 / 60
+    return [
+        Row(case, "seconds", median(times), frame, "a frame", frame / median(times)),
+        Row(case, "CPU", median(busy), frame, "a frame", frame / median(busy)),
+    ]
+
+
+def spent(work: Any) -> float:
+    """Return the seconds that the page's main thread has worked."""
+    found = work.send("Performance.getMetrics")["metrics"]
+    return float(next(item["value"] for item in found if item["name"] == "TaskDuration"))
 
 
 def memory(browser: Any, name: str, folder: Path) -> Row:
@@ -214,12 +238,13 @@ def memory(browser: Any, name: str, folder: Path) -> Row:
         network(name).to_html(path, limit=float("inf"))
     tab = browser.new_page()
     tab.goto(path.as_uri())
+    tab.evaluate(_SETTLE)
     tab.evaluate(_PROPAGATE, 1)
     client = tab.context.new_cdp_session(tab)
     client.send("HeapProfiler.collectGarbage")
     heap = client.send("Runtime.getHeapUsage")
     wasm = tab.evaluate("globalThis.measured.kernel.memory.buffer.byteLength")
-    total = (heap["usedSize"] + heap.get("backingStorageSize", 0)) / 1e6
+    total = (heap["usedSize"] + wasm) / 1e6
     tab.close()
     said = f"limit; {wasm / 1e6:.0f} MB of it the engine's"
     return Row(f"{name}: memory of the page", "MB", total, 100.0, said, None)
@@ -244,7 +269,7 @@ def main() -> None:
             if network_name in BAYESJS and found[0].ours is not None:
                 rows += peer(browser, network_name, found[0].ours, folder, 1.0)
             if network_name in CLICKED:
-                rows.append(clicks(browser, network_name, folder))
+                rows += clicks(browser, network_name, folder)
             if network_name in ("munin", "link"):
                 rows.append(memory(browser, network_name, folder))
     report(rows, args.json, ["numpy", "playwright"])

@@ -110,7 +110,8 @@ def test_sizes():
     tables = [bg.TableCPD(binary[0], [0.5, 0.5])]
     tables += [bg.TableCPD(b, [[0.9, 0.1], [0.2, 0.8]], [a]) for a, b in itertools.pairwise(binary)]
     text = bg.BayesianNetwork(tables).to_html()
-    front_end = re.findall(r'id="bayesgraph-(?:look|script|kernel|loader)">([^<]*)</script>', text)
+    block = r'(?s)id="bayesgraph-(?:look|script|kernel|loader)">(.*?)</script>'
+    front_end = re.findall(block, text)
     assert len(front_end) == 4
     assert sum(map(len, front_end)) <= 90_000
     assert len(text) <= 100_000
