@@ -32,6 +32,7 @@ BENCHMARKS = {
     "bench_single_row": ["--quick"],
     "bench_inference": ["--quick"],
     "bench_questions": ["--quick"],
+    "bench_explorer": ["--quick"],
     "bench_uncertainty": ["--quick"],
     "bench_zeros": ["--quick"],
     "bench_naive_bayes": ["--quick"],

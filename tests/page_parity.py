@@ -44,11 +44,11 @@ def error(expected, found):
     return float(np.abs(np.asarray(expected, float) - np.asarray(found, float)).max(initial=0.0))
 
 
-def posterior_error(model, page, evidence):
-    """Return how far posteriors and the log probability of the findings are apart."""
+def posterior_error(model, page, evidence, *, logs=True):
+    """Return how far posteriors, and with `logs` the log probability of the findings, are apart."""
     answer = page.ask("answer", findings(model, evidence), None)
     marginals = model.marginals(evidence)
-    worst = abs(answer["logEvidence"] - model.log_probability(evidence))
+    worst = abs(answer["logEvidence"] - model.log_probability(evidence)) if logs else 0.0
     for variable, found in zip(model.variables, answer["posteriors"], strict=True):
         if variable.name in marginals:
             worst = max(worst, error(marginals[variable.name].probabilities, found["p"]))
@@ -64,7 +64,8 @@ def assignment_error(model, page, evidence):
     }
     soft = {name: value for name, value in evidence.items() if isinstance(value, dict)}
     weights = sum(np.log(value[states[name]]) for name, value in soft.items())
-    own = model.log_probability(states) + weights
+    # Of factors it is the log of their product.
+    own = model.log_probability(states) + model._log_normaliser() + weights
     return max(abs(own - best.log_probability), abs(answer["logProbability"] - own))
 
 

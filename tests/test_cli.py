@@ -3,7 +3,10 @@
 import gzip
 import io
 import sys
+import tempfile
+import urllib.request
 import warnings
+import webbrowser
 from functools import partial
 from pathlib import Path
 
@@ -327,6 +330,28 @@ def test_convert_says_what_it_writes_in_another_form(capfd, tmp_path):
     assert run(capfd, *given)[1].endswith("Written as the native format.\nNothing is lost.\n")
 
 
+def test_pages(capfd, tmp_path, monkeypatch, model, bif):
+    assert run(capfd, "render", model, "-o", tmp_path / "m.html")[0] == 0
+    assert type(bg.load(tmp_path / "m.html")) is type(bg.load(model))
+    assert run(capfd, "render", bif, "-o", tmp_path / "b.html", "-e", "wet=wet")[0] == 0
+    assert '"initial":{"1":{"state":1}}' in (tmp_path / "b.html").read_text("utf-8")
+    assert run(capfd, "convert", bif, tmp_path / "c.html")[0] == 0
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, out, _ = run(capfd, "explore", bif, "-e", "wet=wet")
+    assert code == 0
+    (address,) = opened
+    assert bg.load(Path(urllib.request.url2pathname(address.removeprefix("file://")))) == bg.load(
+        bif
+    )
+    assert "open it in a browser" in out  # as no browser said that it did
+    code, _, err = run(capfd, "explore", bif, "-e", "wet=dryish")
+    assert code != 0
+    assert "dryish" in err
+    assert len(list(tmp_path.glob("bayesgraph-*.html"))) == 1
+
+
 def test_a_classifier_survives_conversion(capfd, tmp_path, model):
     assert run(capfd, "convert", model, tmp_path / "copy.bayesgraph")[0] == 0
     assert (tmp_path / "copy.bayesgraph").read_bytes() == model.read_bytes()
@@ -631,6 +656,7 @@ def test_version_and_help(capfd):
         "explain",
         "show",
         "render",
+        "explore",
         "convert",
     ):
         code, out, _ = run(capfd, command, "--help")

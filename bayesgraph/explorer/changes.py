@@ -1,7 +1,7 @@
-"""How findings may change in the page, and how variables follow from each other.
+"""How findings may change in the page, and in which order they are explained.
 
-The page looks for the smallest change of findings that turns an answer, and adds up log odds along
-the arcs: it needs the prices of `bayesgraph.what_if`, and the order and the parents of variables.
+The page looks for the smallest change of findings that turns an answer, at the prices of
+`bayesgraph.what_if`, and adds up log odds along the arcs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from bayesgraph.errors import EvidenceError
-from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
@@ -31,24 +30,15 @@ class Numbers(Protocol):
         ...
 
 
-def order_part(model: Model) -> Json:
-    """Return the order in which findings are explained, and the parents of each variable.
+def order_of(model: Model) -> list[int]:
+    """Return the variables in the order in which findings are explained: parents first.
 
-    The parents are None where the model has no arcs of its own.
+    Models without arcs of their own have that of their variables.
     """
     network = model.network if isinstance(model, WeightedNetwork) else model
-    number = model.number
     if not isinstance(network, BayesianNetwork):
-        order = list(range(len(model.variables)))
-        scopes = None
-        if isinstance(model, FactorGraph):
-            scopes = [[number[v.name] for v in term.scope] for term in model.terms]
-        return {"order": order, "parents": None, "links": scopes}
-    order = [number[cpd.variable.name] for cpd in network.nodes()]
-    parents: list[list[int]] = [[] for _ in order]
-    for cpd in network.cpds:
-        parents[number[cpd.variable.name]] = [number[p.name] for p in cpd.parents]
-    return {"order": order, "parents": parents, "links": None}
+        return list(range(len(model.variables)))
+    return [model.number[cpd.variable.name] for cpd in network.nodes()]
 
 
 def flips_part(model: Model, numbers: Numbers) -> Json:

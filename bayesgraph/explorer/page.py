@@ -2,9 +2,9 @@
 
 The file has a head in plain JSON, and blocks: the snapshot, its numbers, the archive (what
 `bayesgraph.load` reads), the kernel, the style and the script, each compressed by zlib and written
-in base64. Stretches of the archive that are among the numbers are not stored twice. The content
-security policy of the file allows its own scripts and style, named by their hashes, and no request
-at all.
+in base 64, the last two in base 85. Stretches of the archive that are among the numbers are not
+stored twice. The content security policy of the file allows its own scripts and style, named by
+their hashes, and no request at all.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 from bayesgraph import __version__
 from bayesgraph.explorer.bundle import FRONT, bare_module, front
 from bayesgraph.explorer.reading import VERSION
+from bayesgraph.explorer.rows import with_rows
 from bayesgraph.explorer.snapshot import LIMIT, Snapshot, take_snapshot
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.files import PathLike, write_text
@@ -62,9 +63,11 @@ def to_html(
     view : {"auto", "network", "classifier"}
         With "auto" that of a classifier for estimators, else that of a network.
     data : table, optional
-        Rows to click through.
+        Its columns give the ranges of the sliders, so that their least and greatest values are in
+        the file.
     embed_rows : bool
-        Whether the rows of `data` are written into the file.
+        Also write the rows of `data` into the file, at most 10,000, with what the model predicts,
+        to click through; whoever has the file can read them.
     limit : float
         Entries of all tables of the clique tree, up to which the model is accepted.
 
@@ -78,6 +81,8 @@ def to_html(
         If the model has a name, a state or a part that files do not hold.
     UnknownVariableError, UnknownStateError, EvidenceError
         For a target or evidence that does not fit the model.
+    DataError
+        For rows without a discrete target, or too many rows.
     """
     shown = model if isinstance(model, Model) else model.network_
     if shown is not model:
@@ -87,6 +92,8 @@ def to_html(
     snapshot = take_snapshot(
         shown, evidence=evidence, target=target, title=title, view=view, limit=limit
     )
+    if data is not None:
+        snapshot = with_rows(snapshot, shown, data, embed=embed_rows)
     text = page(snapshot, native_bytes(model))
     if path is not None:
         write_text(path, text)
@@ -112,9 +119,9 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
         "numbers": numbers,
         "archive": rest,
         "kernel": (FRONT / "kernel.wasm").read_bytes(),
-        "look": style.encode(),
-        "script": script.encode(),
     }
+    packed = {name: _packed(block) for name, block in blocks.items()}
+    packed |= {"look": _dense(style), "script": _dense(script)}
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -139,8 +146,8 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
             "<noscript>This page computes in the browser: it needs JavaScript.</noscript>",
             f'<script type="application/json" id="bayesgraph">{_json(head)}</script>',
             *(
-                f'<script type="text/plain" id="bayesgraph-{name}">{_packed(block)}</script>'
-                for name, block in blocks.items()
+                f'<script type="text/plain" id="bayesgraph-{name}">{block}</script>'
+                for name, block in packed.items()
             ),
             f'<script type="module" id="bayesgraph-loader">{_loader()}</script>',
             "</html>\n",
@@ -156,6 +163,12 @@ def _json(content: Mapping[str, Any]) -> str:
 
 def _packed(block: bytes) -> str:
     return base64.b64encode(zlib.compress(block, 9)).decode("ascii")
+
+
+def _dense(text: str) -> str:
+    """Return a text compressed and in base 85, shorter than base 64; `loader.js` reads it."""
+    # Without "<", nothing in it can end or change the element.
+    return base64.b85encode(zlib.compress(text.encode(), 9)).decode("ascii").replace("<", ",")
 
 
 def _hash(text: str) -> str:

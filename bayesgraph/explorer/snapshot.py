@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesgraph.cpds.description import state_texts, texts
 from bayesgraph.errors import DataTypeError, MemoryLimitError, UnsupportedModelError, quoted
-from bayesgraph.explorer.changes import flips_part, order_part
+from bayesgraph.explorer.changes import flips_part, order_of
 from bayesgraph.explorer.layout import placed
 from bayesgraph.explorer.mixed import model_part
 from bayesgraph.factors.algebra import Floats
@@ -26,7 +26,7 @@ from bayesgraph.inference.programs import Relevance, plan_tree, restrict
 from bayesgraph.inference.tables import Tables
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.mixture import NetworkMixture
+from bayesgraph.models.mixture import Ensemble, NetworkMixture, arcs_of
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
@@ -134,7 +134,7 @@ def take_snapshot(
         "rows": None,
         "initial": findings(model, evidence),
         **take(model, numbers, limit),
-        **order_part(model),
+        "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
     _name_intervals(content)
@@ -194,12 +194,18 @@ def _name_intervals(content: Json) -> None:
 
 
 def _arcs(model: Model) -> list[list[Any]]:
-    if not isinstance(model, BayesianNetwork):
+    """Return the arcs with their scores; of several networks all arcs, without scores."""
+    number = model.number
+    network = model.network if isinstance(model, WeightedNetwork) else model
+    if isinstance(network, Ensemble):
+        arcs = {arc: None for member in network.networks for arc in arcs_of(member)}
+        return [[number[parent], number[child], None] for parent, child in arcs]
+    if not isinstance(network, BayesianNetwork):
         return []
-    scores = model.arc_scores
+    scores = network.arc_scores
     return [
-        [model.number[parent], model.number[child], scores.get((parent, child))]
-        for cpd in model.cpds
+        [number[parent], number[child], scores.get((parent, child))]
+        for cpd in network.cpds
         for parent, child in cpd.arcs()
     ]
 
@@ -291,9 +297,10 @@ def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
 def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     part = model_part(model, numbers, partial(_tables, numbers, limit))
     if part is None:
+        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
         raise UnsupportedModelError(
-            f"A page answers exactly for factors that are tables or counts; {model!r} has others. "
-            "Ask the model in Python."
+            f"A page answers exactly for factors of tables and counts; those over {quoted(names)} "
+            "are others. Ask the model in Python."
         )
     return part
 

@@ -330,30 +330,47 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return len(self._numbers) if self._rest is None else len(self._rest[0])
 
     def _display(self) -> DisplayTable:
-        shown = list(itertools.islice(self, _MAX_LINES))
-        rows = [(str(name), *self._cells(name)) for name in shown]
+        names = list(itertools.islice(self, _MAX_LINES))
+        rows = [
+            (str(name), *(" ".join(filter(None, line[:2])) for line in self._lines(name)))
+            for name in names
+        ]
         width = max(map(len, rows), default=0)
-        notes = [more(len(self), len(shown), "variables")]
-        notes += [str(self.approximation)] if self.approximation is not None else []
-        evidence = (
-            "" if math.isnan(self.log_evidence) else f" (log evidence {self.log_evidence:.6g})"
-        )
-        return DisplayTable(
-            f"Marginals of {len(self)} variables{evidence}",
-            [(*row, *[""] * (width - len(row))) for row in rows],
-            note="\n".join(note for note in notes if note),
-        )
+        padded = [(*row, *[""] * (width - len(row))) for row in rows]
+        return DisplayTable(self._title(), padded, note=self._note(len(names)))
 
-    def _cells(self, name: Name) -> list[str]:
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: a bar for the belief in each of the likeliest states."""
+        names = list(itertools.islice(self, _MAX_LINES))
+        lines = [
+            ("" if i else str(name), *line)
+            for name in names
+            for i, line in enumerate(self._lines(name))
+        ]
+        rows, bars = [line[:3] for line in lines], [line[3] for line in lines]
+        return DisplayTable(self._title(), rows, bars=bars, note=self._note(len(names))).html()
+
+    def _title(self) -> str:
+        known = not math.isnan(self.log_evidence)
+        evidence = f" (log evidence {self.log_evidence:.6g})" if known else ""
+        return f"Marginals of {len(self)} variables{evidence}"
+
+    def _note(self, shown: int) -> str:
+        notes = [more(len(self), shown, "variables")]
+        notes += [str(self.approximation)] if self.approximation is not None else []
+        return "\n".join(note for note in notes if note)
+
+    def _lines(self, name: Name) -> list[tuple[str, str, float]]:
+        """Return what is shown of a posterior: label, number and length of the bar of each line."""
         try:
             posterior = self[name]
         except UnsupportedModelError:
-            return ["no exact answer"]
+            return [("no exact", "answer", 0.0)]
         if isinstance(posterior, NumberMixture):
-            return [f"mean {posterior.mean:.6g}", f"sd {posterior.std:.6g}"]
+            return [("mean", f"{posterior.mean:.6g}", 0.0), ("sd", f"{posterior.std:.6g}", 0.0)]
         pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
-        cells = [f"{state} {p:.4f}" for state, p in pairs]
-        return [*cells, "..."] if len(posterior) > 4 else cells
+        lines = [(str(state), f"{p:.4f}", float(p)) for state, p in pairs]
+        return [*lines, ("...", "", 0.0)] if len(posterior) > 4 else lines
 
 
 class NumberMixture(Displayed, ABC):

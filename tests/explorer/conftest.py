@@ -1,36 +1,21 @@
 """One browser for all tests of the explorer."""
 
-import shutil
-
+import chromium
 import pytest
-
-_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
 def browser():
-    """Return a Chromium of this machine, driven by Playwright."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if path is None:
-        pytest.skip("needs Chromium: on Debian, apt install chromium")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=_ARGUMENTS)
+    """Return a Chromium of this machine; tests that need it are skipped if there is none."""
+    if reason := chromium.missing():
+        pytest.skip(reason)
+    with chromium.launched() as started:
         yield started
-        started.close()
 
 
 # The front end is unpacked after the page has loaded.
 _ASK = """async ([verb, given]) => {
-  while (!globalThis.bayesgraph) await new Promise((go) => setTimeout(go, 5));
+  while (!(globalThis.bayesgraph instanceof Promise)) await new Promise((go) => setTimeout(go, 5));
   return (await bayesgraph).backend[verb](...given);
 }"""
 

@@ -1,18 +1,26 @@
-"""What the page answers is what Python answers."""
+"""What the page answers about networks of tables is what Python answers.
+
+Of the networks in pgmpy's wheel only link and munin1 are beyond the page's limit.
+"""
 
 import gzip
 from importlib import resources
 
+import mixed_parity
+import numpy as np
 import page_parity as parity
 import pytest
 
 import bayesgraph as bg
 
-_FEW = ("asia", "cancer", "child", "insurance")
+_FEW = ("asia", "cancer", "insurance")
 _MORE = (
-    *("alarm", "earthquake", "sachs", "survey", "hailfinder", "hepar2", "win95pts", "andes"),
-    *("water", "pathfinder", "pigs", "mildew", "munin1", "diabetes", "munin", "link"),
+    *("child", "alarm", "earthquake", "sachs", "survey", "hailfinder", "hepar2", "win95pts"),
+    *("andes", "water", "pathfinder", "pigs", "mildew", "barley", "diabetes", "munin"),
+    *("munin2", "munin3", "munin4"),
 )
+# Networks about which only posteriors, assignments, information and conflict are asked.
+_LARGE = _MORE[_MORE.index("andes") :]
 
 
 def network(name, tmp_path):
@@ -24,20 +32,57 @@ def network(name, tmp_path):
     return bg.load(path)
 
 
+def normalised(model):
+    """Return a network whose rows sum to one; those of files do so to seven digits only."""
+    cpds = [
+        bg.TableCPD(cpd.variable, cpd.values / cpd.values.sum(-1, keepdims=True), cpd.parents)
+        for cpd in model.cpds
+    ]
+    return bg.BayesianNetwork(cpds)
+
+
+def errors(model, page, evidence, *, is_large):
+    """Return how far the answers to each question are apart."""
+    target = parity.free_target(model, evidence)
+    found = {
+        "posteriors": parity.posterior_error(model, page, evidence),
+        "assignment": parity.assignment_error(model, page, evidence),
+        "information": parity.information_error(model, page, evidence, target),
+        "conflict": parity.conflict_error(model, page, evidence) if evidence else 0.0,
+    }
+    if is_large:
+        return found
+    found["sensitivity"] = parity.sensitivity_error(model, page, evidence, target)
+    number, given = model.number[target], parity.findings(model, evidence)
+    for verb, more in (("contributions", [0]), ("flip", [])):
+        answer = page.ask(verb, given, number, *more)
+        asked = mixed_parity.Asked("", model, number, [])
+        apart = mixed_parity.differences(verb, asked, evidence, answer)
+        found[verb] = max((error for _, error in apart), default=0.0)
+    return found
+
+
 @pytest.mark.parametrize(
     "name", [*_FEW, *(pytest.param(name, marks=pytest.mark.slow) for name in _MORE)]
 )
 def test_networks(opened, tmp_path, name):
+    model = normalised(network(name, tmp_path))
+    page = opened(model)
+    for kind, evidence in parity.evidence_sets(model).items():
+        found = errors(model, page, evidence, is_large=name in _LARGE)
+        # Costs of flips and logarithms of thousands of factors are sums of many numbers.
+        assert max(found.values()) < (1e-11 if name in _LARGE else 1e-12), (kind, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alarm", "sachs", "hepar2", "pathfinder", "munin3"])
+def test_networks_whose_rows_do_not_sum_to_one(opened, tmp_path, name):
     model = network(name, tmp_path)
-    page = opened(model, limit=1e9)
+    off = sum(float(np.abs(cpd.values.sum(-1) - 1).max()) for cpd in model.cpds)
+    page = opened(model)
     for kind, evidence in parity.evidence_sets(model).items():
         target = parity.free_target(model, evidence)
-        errors = {
-            "posteriors": parity.posterior_error(model, page, evidence),
-            "assignment": parity.assignment_error(model, page, evidence),
-            "information": parity.information_error(model, page, evidence, target),
-            "conflict": parity.conflict_error(model, page, evidence) if evidence else 0.0,
-        }
-        if len(model.variables) < 400:
-            errors["sensitivity"] = parity.sensitivity_error(model, page, evidence, target)
-        assert max(errors.values()) < 1e-9, (kind, errors)
+        assert parity.posterior_error(model, page, evidence, logs=False) < 1e-9, kind
+        assert parity.posterior_error(model, page, evidence) < 1e-9 + off, kind
+        assert parity.assignment_error(model, page, evidence) < 1e-9, kind
+        assert parity.information_error(model, page, evidence, target) < 1e-9, kind

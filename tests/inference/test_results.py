@@ -1,6 +1,7 @@
 """Answers: mappings, mixtures and assignments."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -401,3 +402,13 @@ def test_the_range_has_at_least_its_share():
 def test_only_numbers_have_a_range():
     with pytest.raises(EvidenceError, match="one number with intervals"):
         Posterior((bg.Discrete("a", ["p", "q"]),), np.array([0.5, 0.5]), 0.0).range()
+
+
+def test_marginals_show_bars_in_a_notebook():
+    a, b = bg.Discrete("<a>", ["no", "yes"]), bg.Discrete("b", list("uvwxyz"))
+    rows = [[0.5, 0.25, 0.125, 0.0625, 0.03125, 0.03125], [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]]
+    found = bg.BayesianNetwork([bg.TableCPD(a, [0.75, 0.25]), bg.TableCPD(b, rows, [a])])
+    markup = found.marginals({"<a>": "no"})._repr_html_()
+    widths = re.findall(r"width:([\d.]+)em", markup)
+    assert [float(width) / 8 for width in widths] == [0.5, 0.25, 0.125, 0.0625, 0.0]
+    assert "&lt;a&gt;" in found.marginals()._repr_html_()

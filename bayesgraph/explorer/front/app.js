@@ -322,6 +322,7 @@ class App {
       input.value = "";
       if (this.state.view === "table") this.made.table.search("");
       this.inspect(v);
+      this.view().goTo?.(v);
     };
     const look = () => {
       const text = input.value.trim().toLowerCase();
@@ -413,8 +414,9 @@ async function start(/** @type {Document} */ page) {
     const { snapshot, numbers } = await readPage(page);
     const kernel = await inflate(page.getElementById("bayesgraph-kernel").textContent);
     const given = [snapshot, numbers, { kernel }];
-    const backend = isLong(snapshot) ? await createWorkerBackend(page.getElementById("bayesgraph-front").textContent, ...given)
-      : await createBackend(...given);
+    const script = page.getElementById("bayesgraph-front").textContent;
+    const worker = isLong(snapshot) ? await createWorkerBackend(script, ...given).catch(() => null) : null;
+    const backend = worker ?? await createBackend(...given);
     const app = new App(modelOf(snapshot), backend, place);
     await app.begin();
     return { snapshot, numbers, kernel, backend, createBackend, app };

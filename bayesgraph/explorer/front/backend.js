@@ -79,7 +79,7 @@ export class TableBackend {
   async mostProbable(findings) {
     const { states, log } = this.engine.mostProbable(this.read(findings));
     const { node } = this.snapshot.engine;
-    return { states: states && node.map((v) => states[v]), logProbability: log - this.logTotal };
+    return { states: states && node.map((v) => states[v]), logProbability: log };
   }
 
   async information(findings, target) {

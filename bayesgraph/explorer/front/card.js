@@ -60,7 +60,10 @@ class StateRow {
     this.label = h("bdi", { className: "label" });
     this.share = h("span", { className: "share" });
     this.track = h("span", { className: "track" }, this.bar, this.tick);
-    this.button = h("button", { type: "button", className: "row", tabIndex: -1, data: { v } },
+    this.button = h("button", {
+      type: "button", className: "row", tabIndex: -1, "aria-pressed": "false", data: { v },
+      on: { pointerenter: () => { this.button.title = `${exactly(this.p)}\n${WORDS.before(exactly(this.before))}`; } },
+    },
       h("i", { className: "dot" }), this.label, this.track, this.share);
     this.element = h("div", { className: "line" }, this.button);
     this.knob = null;
@@ -78,17 +81,16 @@ class StateRow {
 
   show(k, p, before, finding) {
     if (k !== this.k) this.name(k);
+    else if (p === this.p && before === this.before && finding === this.finding) return;
+    Object.assign(this, { p, before, finding });
     const share = percent(p), out = finding?.not?.includes(k) ?? false, on = finding?.state === k;
     set(this.share, "textContent", share);
     this.bar.style.transform = `scaleX(${p > 0 ? Math.max(p, THINNEST) : 0})`;
     this.tick.style.left = `${100 * before}%`;
-    this.tick.hidden = Math.abs(p - before) < SAME;
+    this.tick.style.visibility = Math.abs(p - before) < SAME ? "hidden" : "";
     set(this.button, "className", `row${on ? " on" : ""}${out ? " out" : ""}`);
-    this.button.setAttribute("aria-pressed", String(on));
-    this.button.title = `${exactly(p)}\n${WORDS.before(exactly(before))}`;
-    const state = quotable(this.app.model.variables[this.v].states[k]);
-    if (out) this.button.setAttribute("aria-label", `${state}, ${WORDS.excluded}, ${share}`);
-    else this.button.removeAttribute("aria-label");
+    if (on !== (this.button.ariaPressed === "true")) this.button.ariaPressed = String(on);
+    this.button.ariaLabel = out ? `${quotable(this.app.model.variables[this.v].states[k])}, ${WORDS.excluded}, ${share}` : null;
     this.weigh(finding?.weights?.[k]);
   }
 
@@ -122,20 +124,23 @@ class StateRow {
 }
 
 /** A continuous variable or a count: its density, a handle for its value, and the value as a number. */
-export class Density {
+class Density {
   constructor(app, v) {
     this.app = app;
     this.v = v;
     const variable = app.model.variables[v], name = quotable(variable.name);
-    [this.low, this.high] = this.range();
-    const span = this.high - this.low;
-    const step = variable.kind === "count" ? 1 : 10 ** -decimals(span);
+    const [low, high] = this.range();
+    const step = variable.kind === "count" ? 1 : 10 ** -decimals(high - low);
+    // A slider's values are its least one and steps from there.
+    this.low = Math.floor(low / step) * step;
+    this.high = Math.ceil(high / step) * step;
+    const span = this.high - this.low, places = decimals(span);
     const label = WORDS.value_of(name), find = (x, join) => this.find(x, join);
     this.curves = svg("svg", { viewBox: "0 0 100 40", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.mark = h("i", { className: "mark" });
     this.handle = h("input", {
       type: "range", min: this.low, max: this.high, step, "aria-label": label,
-      on: { input: () => find(Number(this.handle.value), "drag"), change: () => { app.state.joined = null; } },
+      on: { input: () => find(Number(Number(this.handle.value).toFixed(places)), "drag"), change: () => { app.state.joined = null; } },
     });
     this.typed = h("input", {
       type: "number", step: "any", "aria-label": label,
@@ -171,8 +176,8 @@ export class Density {
     const value = findings[this.v]?.value, now = answer.posteriors[this.v], before = base.posteriors[this.v];
     const isFound = value !== undefined, span = this.high - this.low;
     const drawn = layers ?? [
-      ...(isFound ? [] : [{ ...now?.density, name: "now" }]),
-      { ...before?.density, name: isFound ? "was" : "before" },
+      ...(isFound ? [] : [{ ...this.curveOf(now), name: "now" }]),
+      { ...this.curveOf(before), name: isFound ? "was" : "before" },
     ];
     const curves = drawn.filter((layer) => layer.x);
     const top = Math.max(...curves.flatMap((layer) => Array.from(layer.y)), 1e-300);
@@ -192,6 +197,16 @@ export class Density {
     set(this.typed, "title", isKnown || isFound ? spread : WORDS.no_posterior);
   }
 
+  /** Return the curve of a posterior: its density, or steps of a number that the model has cut. */
+  curveOf(posterior) {
+    if (posterior?.density || !posterior?.p) return posterior?.density;
+    const cuts = this.app.model.flips?.[this.v]?.cuts;
+    if (cuts?.length !== posterior.p.length - 1) return null;
+    const ends = [Math.min(this.low, cuts[0]), ...cuts, Math.max(this.high, cuts.at(-1))];
+    const heights = posterior.p.map((p, k) => p / (ends[k + 1] - ends[k] || 1));
+    return { x: heights.flatMap((_, k) => [ends[k], ends[k + 1]]), y: heights.flatMap((y) => [y, y]) };
+  }
+
   path({ x, y }, top) {
     const across = 100 / (this.high - this.low || 1);
     const points = Array.from(x, (value, k) => (
@@ -201,13 +216,52 @@ export class Density {
   }
 }
 
+/** The control of any variable. */
+export function controlOf(app, v) {
+  const { kind } = app.model.variables[v];
+  if (kind === "discrete") return new States(app, v);
+  return kind === "counts" ? new Items(app, v) : new Density(app, v);
+}
+
+/** A vector of counts, such as words: a text whose items are counted. */
+export class Items {
+  constructor(app, v) {
+    this.app = app;
+    this.v = v;
+    const { name, items } = app.model.variables[v];
+    this.place = new Map(items.map((item, k) => [item.toLowerCase(), k]));
+    this.text = h("textarea", {
+      rows: 3, placeholder: WORDS.items_here, "aria-label": WORDS.value_of(quotable(name)),
+      on: { change: () => this.find() },
+    });
+    this.found = h("p", { className: "quiet" });
+    this.element = h("div", { className: "items" }, this.text, this.found);
+  }
+
+  find() {
+    const counts = {};
+    for (const word of this.text.value.toLowerCase().split(/[^\p{L}\p{N}_']+/u)) {
+      const k = this.place.get(word);
+      if (k !== undefined) counts[k] = (counts[k] ?? 0) + 1;
+    }
+    this.app.state.find(this.v, this.text.value.trim() ? { counts } : null);
+  }
+
+  show({ findings }) {
+    const { items } = this.app.model.variables[this.v], counts = findings[this.v]?.counts;
+    if (!counts && document.activeElement !== this.text) this.text.value = "";
+    const shown = Object.entries(counts ?? {}).map(([k, n]) => [items[k], n > 1 && ` × ${n}`, " "]);
+    fill(this.found, counts ? [`${WORDS.counted} `, shown.length ? shown : WORDS.nothing] : WORDS.not_observed);
+  }
+}
+
 /** A card of the network: the name, and states or a density. */
 export class Card {
   constructor(app, v) {
     this.app = app;
     this.v = v;
     const variable = app.model.variables[v];
-    this.body = variable.kind === "discrete" ? new States(app, v) : new Density(app, v);
+    this.body = controlOf(app, v);
     this.menu = h("button", {
       type: "button", className: "menu-button", tabIndex: -1,
       "aria-label": WORDS.menu(quotable(variable.name)), title: WORDS.more,

@@ -1,6 +1,6 @@
 // The classifier: findings on the left, the answer and why in the middle, what to ask next on the right.
 
-import { Density, press } from "./card.js";
+import { controlOf, press } from "./card.js";
 import { button, fill, h, named, own, quotable, set } from "./dom.js";
 import { count, exactly, number, percent } from "./format.js";
 import { Panel, drawnWhy, panelsOf } from "./inspector.js";
@@ -107,13 +107,13 @@ class Segments {
   }
 }
 
-/** A continuous feature: densities of the classes above a slider. */
+/** A continuous feature: densities of the classes above a slider; or counts of words. */
 class Slider {
   constructor(app, v) {
     this.app = app;
     this.v = v;
-    this.density = new Density(app, v);
-    const { status, element } = headed(app, v, this.density.element);
+    this.control = controlOf(app, v);
+    const { status, element } = headed(app, v, this.control.element);
     this.status = status;
     this.element = element;
   }
@@ -122,11 +122,11 @@ class Slider {
     const { v, app } = this, { classes, model } = app, finding = scene.findings[v];
     this.element.classList.toggle("found", Boolean(finding));
     set(this.status, "textContent", finding ? WORDS.observed : WORDS.not_observed);
-    const layers = classes?.map(({ share, posteriors }, c) => {
-      const { x, y } = posteriors[v]?.density ?? {};
+    const layers = this.control.curveOf && classes?.map(({ share, posteriors }, c) => {
+      const { x, y } = this.control.curveOf(posteriors[v]) ?? {};
       return { x, y: y && Array.from(y, (value) => share * value), name: `class-${app.tone(model.target, c)}` };
     });
-    this.density.show(scene, layers?.some((layer) => layer.x) ? layers : null);
+    this.control.show(scene, layers?.some((layer) => layer.x) ? layers : null);
   }
 }
 
@@ -196,8 +196,8 @@ class Rows {
       h("thead", {}, h("tr", {}, head.map((text) => h("th", { scope: "col" }, text)), features.map((v) => h("th", { scope: "col" }, named(this.app.model.names[v]))))),
       h("tbody", {}, shown.map((row) => h("tr", { className: row === this.current ? "on" : "", on: { click: () => this.choose(row) } },
         h("td", {}, button(count(row), () => {}, { className: "link" })),
-        truth && h("td", {}, own(states[truth[row]] ?? "?")),
-        h("td", {}, own(states[predicted[row]]), this.isWrong(row) && h("strong", { className: "wrong" }, ` ${WORDS.wrong}`)),
+        truth && h("td", {}, h("bdi", {}, states[truth[row]] ?? "?")),
+        h("td", {}, h("bdi", {}, states[predicted[row]]), this.isWrong(row) && h("strong", { className: "wrong" }, ` ${WORDS.wrong}`)),
         share && h("td", { className: "figure" }, share[row] === null ? "" : percent(share[row])),
         features.map((v) => h("td", {}, this.cell(v, columns[v][row])))))))),
     h("p", { className: "tools" },
@@ -209,14 +209,15 @@ class Rows {
   cell(v, value) {
     const { kind, states } = this.app.model.variables[v];
     if (value === null) return "";
-    return kind === "discrete" ? own(states[value]) : number(value);
+    if (kind === "counts") return count(Object.values(value).reduce((sum, n) => sum + n, 0));
+    return kind === "discrete" ? h("bdi", {}, states[value]) : number(value);
   }
 
   choose(row) {
     const { columns } = this.app.model.rows, findings = {};
     for (const [v, values] of Object.entries(columns)) {
       if (values[row] === null) continue;
-      findings[v] = this.app.model.variables[v].kind === "discrete" ? { state: values[row] } : { value: values[row] };
+      findings[v] = { [{ discrete: "state", counts: "counts" }[this.app.model.variables[v].kind] ?? "value"]: values[row] };
     }
     this.current = row;
     this.findings = findings;

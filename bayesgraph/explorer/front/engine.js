@@ -121,8 +121,12 @@ export class Engine {
   treeFor(kind) {
     const sliced = entries(this.tree, kind);
     if (sliced <= REPLAN_FROM || !kind.includes(HARD)) return this.tree;
-    const anew = planned(this.tree, kind);
+    const anew = this.planAnew(kind);
     return 2 * entries(anew, kind) < sliced ? anew : this.tree;
+  }
+
+  planAnew(kind) {
+    return planned(this.tree, kind);
   }
 
   pattern({ hard, soft }) {

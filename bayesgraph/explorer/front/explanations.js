@@ -25,25 +25,33 @@ export class Explanations {
       return [v, costs ? { costs: numbers.subarray(costs.at, costs.at + costs.n) } : given];
     });
     this.moves = Object.fromEntries(moves);
+    this.parents = snapshot.variables.map(() => []);
+    for (const [parent, child] of snapshot.arcs) this.parents[child].push(parent);
   }
 
   async contributions(findings, target, state) {
     const given = caseOf(findings, this.snapshot.variables);
-    if (given.get(target)?.state !== undefined || (this.model.tempered && target !== this.model.target)) return null;
+    const isOther = this.model.tempered && target !== this.model.target;
+    if (isOther || given.get(target)?.state !== undefined) return null;
     return contributionsOf(this.model, given, this.snapshot.order, target, state);
   }
 
   async flip(findings, target) {
     const given = caseOf(findings, this.snapshot.variables);
     if (given.has(target)) return null;
-    const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+    const turn = this.turn = (this.turn || 0) + 1;
+    // A long search lets the page breathe, and gives way to a newer one.
+    const pause = async () => {
+      await new Promise((resolve) => { setTimeout(resolve); });
+      return turn === this.turn;
+    };
     return flipOf(this.model, given, target, this.moves, this.links(given, target), { pause });
   }
 
-  /** Sets of variables that depend on each other given the target and what is not a number of them. */
+  /** Sets of variables that may depend on each other given the target; null if that is not known. */
   links(given, target) {
-    const { parents, kind } = this.snapshot;
-    if (!parents || (kind === "weighted" && target !== this.model.target)) return null;
+    const { parents, snapshot: { kind } } = this;
+    if (kind !== "network" && (kind !== "weighted" || target !== this.model.target)) return null;
     const soft = [...given].filter(([, finding]) => finding.logs).map(([v]) => v);
     if (kind === "weighted") {
       if (soft.length) return null;

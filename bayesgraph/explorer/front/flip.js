@@ -80,6 +80,20 @@ function cellPoints(cuts, x, low, high) {
   return found;
 }
 
+/** The findings that may change, in the order of the variables. */
+function choicesOf(model, given, moves) {
+  const choices = [];
+  for (const v of [...given.keys()].sort((a, b) => a - b)) {
+    const finding = given.get(v);
+    if (finding.logs) continue;
+    let choice = null;
+    if (finding.state !== undefined) choice = stateChoice(v, finding, model.cards[v], moves[v]?.costs);
+    else if (moves[v]?.range) choice = numberChoice(v, finding, moves[v]);
+    if (choice && choice.costs.length > 1) choices.push(choice);
+  }
+  return choices;
+}
+
 // ---------------------------------------------------------------------------- in order of cost
 
 /** Yields all changes by ascending cost, as [cost, [[choice, option], ...]] (Lawler 1972). */
@@ -130,13 +144,14 @@ function* inOrderOfCost(choices) {
   }
 }
 
-/** The cheapest change of any model: {options, cost, proved}, or null as `options`. */
-async function cheapestInOrder(choices, excess, effort, pause) {
+/** The cheapest change up to a cost: {options, cost, proved}, where `options` may be null. */
+async function cheapestInOrder(choices, excess, most, effort, pause) {
   let best = null, asked = 0;
   for (const [cost, change] of inOrderOfCost(choices)) {
     if (best && isAbove(cost, best.cost)) return { ...best, proved: true };
+    if (isAbove(cost, most)) return { options: null, proved: true };
     if (asked >= effort) return best ? { ...best, proved: true } : { options: null, proved: false };
-    if (asked++ % TOGETHER === TOGETHER - 1) await pause();
+    if (asked++ % TOGETHER === TOGETHER - 1 && !(await pause())) return null;
     const options = new Array(choices.length).fill(0);
     for (const [j, option] of change) options[j] = option;
     const found = excess(options);
@@ -230,7 +245,8 @@ function sumsOf(choices, links, scores) {
 function movedBack(choices, options, excessOf) {
   const now = choices.map((choice, j) => choice.findings[options[j]]);
   const turns = (j, value) => excessOf(now.map((finding, k) => (k === j ? { value } : finding))) > 0;
-  const order = choices.map((_, j) => j).sort((a, b) => choices[b].costs[options[b]] - choices[a].costs[options[a]]);
+  const costOf = (j) => choices[j].costs[options[j]];
+  const order = choices.map((_, j) => j).sort((a, b) => costOf(b) - costOf(a));
   for (const j of order) {
     if (!choices[j].scale || !options[j]) continue;
     const old = choices[j].findings[0].value, most = now[j].value;
@@ -242,7 +258,8 @@ function movedBack(choices, options, excessOf) {
       if (!at) break;
       [low, high] = [points[at - 1], points[at]];
     }
-    now[j] = { value: beyond(old, high, most).find((value, k, all) => k === all.length - 1 || turns(j, value)) };
+    const ends = beyond(old, high, most);
+    now[j] = { value: ends.find((value) => turns(j, value)) ?? ends.at(-1) };
   }
   return now;
 }
@@ -263,19 +280,12 @@ function beyond(old, value, most) {
  * @param {{[v: number]: {range?: number[], cuts?: number[], whole?: boolean, costs?: Float64Array}}} moves
  *   How numbers and intervals may change.
  * @param {number[][]|null} links  Variables that are not independent given all else, if known.
- * @param {{effort?: number, pause?: () => Promise<void>}} options
+ * @param {{effort?: number, pause?: () => Promise<boolean>}} options  `pause` tells whether to go on.
  */
-export async function flipOf(model, given, target, moves, links, { effort = 20000, pause = async () => {} } = {}) {
-  const choices = [];
-  for (const v of [...given.keys()].sort((a, b) => a - b)) {
-    const finding = given.get(v);
-    if (v === target || finding.logs) continue;
-    let choice = null;
-    if (finding.state !== undefined) choice = stateChoice(v, finding, model.cards[v], moves[v]?.costs);
-    else if (moves[v]?.range) choice = numberChoice(v, finding, moves[v]);
-    if (choice && choice.costs.length > 1) choices.push(choice);
-  }
-  const scoresOf = (findings) => model.logScores(caseWith(given, choices.map(({ v }, j) => [v, findings[j]])), target);
+export async function flipOf(model, given, target, moves, links, options = {}) {
+  const { effort = 20000, pause = async () => true } = options, choices = choicesOf(model, given, moves);
+  const changed = (findings) => caseWith(given, choices.map(({ v }, j) => [v, findings[j]]));
+  const scoresOf = (findings) => model.logScores(changed(findings), target);
   const pick = (options) => choices.map((choice, j) => choice.findings[options[j]] || null);
   const start = scoresOf(pick(choices.map(() => 0))), from = start.indexOf(Math.max(...start));
   if (start[from] === -Infinity) return null;
@@ -289,12 +299,17 @@ export async function flipOf(model, given, target, moves, links, { effort = 2000
   let found = { options: null, cost: Infinity, proved: true };
   for (const state of sums ? goals : [null]) {
     const ask = sums ? (options) => excessFor(sums(options), state) : excess;
-    const one = await cheapestInOrder(choices, ask, sums ? FAST * effort : effort, pause);
+    const one = await cheapestInOrder(choices, ask, found.cost, sums ? FAST * effort : effort, pause);
+    if (!one) return null;
     const proved = found.proved && one.proved;
     found = { ...(one.options && one.cost < found.cost - TIE ? one : found), proved };
   }
   if (!found.options && !found.proved) found.options = greedy(choices, excess);
-  if (!found.options) return found.proved ? { changes: {}, from, to: null, probability: null, proved: !choices.some((c) => c.scale) } : null;
+  const isOnGrid = choices.some((choice) => choice.scale);
+  if (!found.options) {
+    const none = { changes: {}, from, to: null, probability: null, proved: !isOnGrid };
+    return found.proved ? none : null;
+  }
   const now = movedBack(choices, found.options, excessOf), changes = {};
   let cost = 0;
   now.forEach((finding, j) => {
@@ -305,6 +320,6 @@ export async function flipOf(model, given, target, moves, links, { effort = 2000
   });
   const scores = scoresOf(now), to = first(goals, (state) => excessFor(scores, state));
   // Between the values of a grid there may be cheaper numbers, but nothing costs less than 1.
-  const proved = found.proved && (!choices.some((choice) => choice.scale) || !isAbove(cost, 1));
+  const proved = found.proved && (!isOnGrid || !isAbove(cost, 1));
   return { changes, from, to, probability: fromLogs(scores)[to], cost, proved };
 }

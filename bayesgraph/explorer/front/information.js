@@ -21,38 +21,51 @@ const KRONROD = [
 ];
 const GAUSS = [0.1294849661688697, 0.27970539148927664, 0.3818300505051189, 0.4179591836734694];
 /** Ends of panels of a component, in standard deviations, and panels beyond all components. */
-const ENDS = [-10, -4, -1.5, 0, 1.5, 4, 10], OUTSIDE = 24, MOST_JUMPS = 200;
-const MOST_HALVINGS = 48, ENOUGH = 1e-13, TAIL = 1e-13, MOST_COUNTS = 65536;
+const ENDS = [-10, -4, -1.5, 0, 1.5, 4, 10], OUTSIDE = 24;
+const MOST_PANELS = 4000, ENOUGH = 1e-13, TAIL = 1e-13, MOST_COUNTS = 65536;
 
 /** Share of an answer, given P(x | e) P(t | e, x) and P(t | e). */
 function gained(joint, before) {
   const mass = sumOf(joint);
   let sum = 0;
   for (let t = 0; t < joint.length; t++) {
-    if (joint[t] > 0 && before[t] > 0) sum += joint[t] * Math.log2(joint[t] / (mass * before[t]));
+    const apart = mass * before[t];
+    if (joint[t] > 0 && apart > 0) sum += joint[t] * Math.log2(joint[t] / apart);
   }
   return sum;
 }
 
-/** The integral of a function from one point to another; panels with a large error are halved. */
-function panel(f, a, b, halvings) {
+/** The integral of a function over a panel, and an estimate of its error (QUADPACK). */
+function panel(f, a, b) {
   const half = (b - a) / 2, middle = (a + b) / 2;
-  const y = NODES.flatMap((node) => (node ? [f(middle - half * node), f(middle + half * node)] : [f(middle)]));
+  const at = (node) => (node ? [f(middle - half * node), f(middle + half * node)] : [f(middle)]);
+  const y = NODES.flatMap(at);
   let fine = 0, gap = 0, spread = 0;
   y.forEach((value, k) => { fine += KRONROD[k >> 1] * value; });
   y.forEach((value, k) => {
-    const at = k >> 1;
-    gap += (KRONROD[at] - (at % 2 ? GAUSS[at >> 1] : 0)) * value;
-    spread += KRONROD[at] * Math.abs(value - fine / 2);
+    const node = k >> 1;
+    gap += (KRONROD[node] - (node % 2 ? GAUSS[node >> 1] : 0)) * value;
+    spread += KRONROD[node] * Math.abs(value - fine / 2);
   });
   const error = spread && spread * Math.min(1, Math.abs((200 * gap) / spread) ** 1.5);
-  if (error * half < ENOUGH || halvings >= MOST_HALVINGS) return fine * half;
-  return panel(f, a, middle, halvings + 1) + panel(f, middle, b, halvings + 1);
+  return { a, b, value: fine * half, error: error * half };
 }
 
+/** The integral of a function between points; panels with a large error are halved. */
 function integral(f, ends) {
-  let sum = 0;
-  for (let k = 1; k < ends.length; k++) sum += panel(f, ends[k - 1], ends[k], 0);
+  let open = [], sum = 0, n = ends.length;
+  for (let k = 1; k < ends.length; k++) open.push(panel(f, ends[k - 1], ends[k]));
+  while (open.length) {
+    const next = [];
+    for (const { a, b, value, error } of open) {
+      const middle = (a + b) / 2;
+      if (error > ENOUGH && n < MOST_PANELS && a < middle && middle < b) {
+        next.push(panel(f, a, middle), panel(f, middle, b));
+        n += 2;
+      } else sum += value;
+    }
+    open = next;
+  }
   return sum;
 }
 
@@ -63,8 +76,7 @@ function endsOf(mixture) {
     if (!(weights[k] > 0) || !Number.isFinite(variances[k])) continue;
     for (const end of ENDS) found.push(means[k] + end * Math.sqrt(variances[k]));
   }
-  const step = Math.max(1, Math.floor(jumps.length / MOST_JUMPS));
-  found.push(...jumps.filter((_, k) => mixture.edges || k % step === 0));
+  for (const jump of jumps) found.push(jump);
   let [low, high] = reach({ ...mixture, whole: false }, 4);
   if (!mixture.normal) {
     for (let k = 0, away = 0.05 * (high - low || 1); k < OUTSIDE; k++, away *= 2) {
@@ -99,9 +111,11 @@ function ofNumber(mixture, density, before) {
 export function informationOf(model, given, target, count) {
   const known = (v) => given.get(v)?.state !== undefined || given.get(v)?.value !== undefined;
   const before = known(target) ? null : fromLogs(model.logScores(given, target));
-  const ask = before && (model.joint ? ofJoint : ofOther)(model, given, target, before);
+  // Nothing tells more about what is known.
+  const ask = before ? (model.joint ? ofJoint : ofOther)(model, given, target, before) : () => 0;
+  if (!before && !known(target)) return new Array(count).fill(null);
   return Array.from({ length: count }, (_, v) => {
-    const found = !ask || v === target || known(v) ? null : ask(v);
+    const found = v === target || known(v) ? null : ask(v);
     return found === null ? null : Math.max(found, 0);
   });
 }
@@ -124,8 +138,11 @@ function ofJoint(model, given, target, before) {
     }
     // A number above the target, of which only values can be asked.
     const prior = model.run(new Map()).number(v);
-    return prior && ofNumber(prior, (x) =>
-      model.logScores(caseWith(given, [[v, { value: x }]]), target).map((log) => Math.exp(log - total)), before);
+    const density = (x) => {
+      const logs = model.logScores(caseWith(given, [[v, { value: x }]]), target);
+      return logs.map((log) => Math.exp(log - total));
+    };
+    return prior && ofNumber(prior, density, before);
   };
 }
 

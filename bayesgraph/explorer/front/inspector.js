@@ -60,21 +60,22 @@ export class Panel {
 
 const hasTarget = ({ target }) => target !== null;
 const hasFindings = ({ findings }) => Object.keys(findings).length > 0;
-const isFree = (findings, v) => findings[v]?.state === undefined && findings[v]?.value === undefined;
+const isFree = (findings, v) => ["state", "value", "counts"].every((key) => findings[v]?.[key] === undefined);
 
 /** Return the state whose odds the page explains: the second of two, else the most probable. */
-export function oddsState(app, { answer, target }) {
+function oddsState(app, { answer, target }) {
   const { p } = answer.posteriors[target];
   if (app.state.odds !== undefined && app.state.odds < p.length && p.length > 2) return app.state.odds;
   return p.length === 2 ? 1 : p.indexOf(Math.max(...p));
 }
 
 /** Return a finding as children of an element: "= yes", "≠ no", likelihoods, "= 63". */
-export function findingText(variable, finding) {
+function findingText(variable, finding) {
   const { states } = variable;
   if (finding.state !== undefined) return ["= ", own(states[finding.state])];
   if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
   if (finding.weights) return `${WORDS.likelihoods} ${finding.weights.map((x) => number(x)).join(" : ")}`;
+  if (finding.counts) return WORDS.items(Object.keys(finding.counts).length);
   return `= ${number(finding.value, spanOf(variable))}`;
 }
 
@@ -97,7 +98,7 @@ export function movement(now, before) {
 }
 
 /** Return variables and how far each moved, the furthest first, without those observed. */
-export function movements({ answer, base, findings }) {
+function movements({ answer, base, findings }) {
   return answer.posteriors.map((now, v) => ({ v, moved: isFree(findings, v) ? movement(now, base.posteriors[v]) : 0 }))
     .filter(({ moved }) => moved > 1e-9)
     .sort((a, b) => b.moved - a.moved);
@@ -199,10 +200,12 @@ const ASK_NEXT_PANEL = {
 export async function drawnWhy(app, scene) {
   const { findings, target } = scene, { states } = app.model.variables[target], state = oddsState(app, scene);
   const found = await app.ask("contributions", findings, target, state);
-  const terms = found.terms.map(({ variable, value }) => ({
-    value,
-    label: [named(app.model.names[variable]), " ", findingText(app.model.variables[variable], findings[variable])],
-  }));
+  const label = ({ variable: v, item }) => {
+    const { items } = app.model.variables[v];
+    if (item !== undefined) return [own(items[item]), ` × ${findings[v].counts[item]}`];
+    return [named(app.model.names[v]), " ", findingText(app.model.variables[v], findings[v])];
+  };
+  const terms = found.terms.map((term) => ({ value: term.value, label: label(term) }));
   const isTwo = states.length === 2;
   const tone = (isFor) => (isTwo ? `class-${isFor ? 0 : 1}` : isFor ? `class-${app.tone(target, state)}` : "against");
   const rest = isTwo ? quotable(states[0]) : WORDS.the_rest;

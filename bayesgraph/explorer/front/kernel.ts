@@ -9,6 +9,7 @@ declare function log(x: f64): f64;
 const MULTIPLY: i32 = 1, ADD: i32 = 2, ONES: i32 = 3, CLEAR: i32 = 4, SCALE: i32 = 5, DIVIDE: i32 = 6;
 const RESULT: i32 = 7, LOOP: i32 = 8, HEAD: usize = 28;
 const COUNTERS: usize = 0, TURN: usize = 256, SMALLEST_LOG2: f64 = -1000, LOG2: f64 = 0.6931471805599453;
+const SMALL: f64 = 7.888609052210118e-31, SMALL_LOG2: f64 = -100;
 
 // @ts-ignore: decorator
 @inline function word(p: usize, i: i32): i32 { return load<i32>(p + (<usize>i << 2)); }
@@ -46,30 +47,67 @@ const COUNTERS: usize = 0, TURN: usize = 256, SMALLEST_LOG2: f64 = -1000, LOG2: 
   return n & 1 ? sum + load<f64>(y) : sum;
 }
 
+/** The two innermost dimensions of MULTIPLY, with loops of their own for short stretches. */
 function multiply(x: usize, y: usize, d: usize): void {
   const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
   const n = word(d, 3), t = word(d, 4) << 3, s = word(d, 5) << 3;
-  for (let j = 0; j < m; j++, x += tm, y += sm) {
-    if (t == 8 && s == 8) multiplyStretch(x, y, n);
-    else if (t == 8 && s == 0) multiplyBy(x, load<f64>(y), n);
-    else {
+  if (t == 8 && s == 8) {
+    if (n == 2) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) v128.store(x, f64x2.mul(v128.load(x), v128.load(y)));
+    } else if (n == 3) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) {
+        v128.store(x, f64x2.mul(v128.load(x), v128.load(y)));
+        store<f64>(x, load<f64>(x, 16) * load<f64>(y, 16), 16);
+      }
+    } else for (let j = 0; j < m; j++, x += tm, y += sm) multiplyStretch(x, y, n);
+  } else if (t == 8 && s == 0) {
+    if (n == 2) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) v128.store(x, f64x2.mul(v128.load(x), v128.load64_splat(y)));
+    } else if (n == 3) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) {
+        const both = v128.load64_splat(y);
+        v128.store(x, f64x2.mul(v128.load(x), both));
+        store<f64>(x, load<f64>(x, 16) * f64x2.extract_lane(both, 0), 16);
+      }
+    } else for (let j = 0; j < m; j++, x += tm, y += sm) multiplyBy(x, load<f64>(y), n);
+  } else {
+    for (let j = 0; j < m; j++, x += tm, y += sm) {
       for (let i = 0, a = x, b = y; i < n; i++, a += t, b += s) store<f64>(a, load<f64>(a) * load<f64>(b));
     }
   }
 }
 
+/** The two innermost dimensions of ADD. */
 function add(x: usize, y: usize, d: usize): void {
   const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
   const n = word(d, 3), t = word(d, 4) << 3, s = word(d, 5) << 3;
-  for (let j = 0; j < m; j++, x += tm, y += sm) {
-    if (t == 8 && s == 8) addStretch(x, y, n);
-    else if (t == 0 && s == 8) store<f64>(x, load<f64>(x) + sumOf(y, n));
-    else {
+  if (t == 8 && s == 8) {
+    if (n == 2) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) v128.store(x, f64x2.add(v128.load(x), v128.load(y)));
+    } else if (n == 3) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) {
+        v128.store(x, f64x2.add(v128.load(x), v128.load(y)));
+        store<f64>(x, load<f64>(x, 16) + load<f64>(y, 16), 16);
+      }
+    } else for (let j = 0; j < m; j++, x += tm, y += sm) addStretch(x, y, n);
+  } else if (t == 0 && s == 8) {
+    if (n == 2) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) {
+        store<f64>(x, load<f64>(x) + (load<f64>(y) + load<f64>(y, 8)));
+      }
+    } else if (n == 3) {
+      for (let j = 0; j < m; j++, x += tm, y += sm) {
+        store<f64>(x, load<f64>(x) + (load<f64>(y) + load<f64>(y, 8) + load<f64>(y, 16)));
+      }
+    } else for (let j = 0; j < m; j++, x += tm, y += sm) store<f64>(x, load<f64>(x) + sumOf(y, n));
+  } else {
+    for (let j = 0; j < m; j++, x += tm, y += sm) {
       for (let i = 0, a = x, b = y; i < n; i++, a += t, b += s) store<f64>(a, load<f64>(a) + load<f64>(b));
     }
   }
 }
 
+/** The two innermost dimensions of COPY. */
 function copy(x: usize, y: usize, d: usize): void {
   const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
   const n = word(d, 3), t = word(d, 4) << 3, s = word(d, 5) << 3;
@@ -114,7 +152,7 @@ function ones(at: usize, x: usize): void {
 function divide(x: usize, y: usize, n: i32): void {
   for (let k = 0; k < n; k++) {
     const by = load<f64>(place(y, k));
-    if (by > 0) store<f64>(place(x, k), load<f64>(place(x, k)) / by);
+    store<f64>(place(x, k), load<f64>(place(x, k)) / select<f64>(by, 1, by > 0));
   }
 }
 
@@ -155,19 +193,21 @@ export function run(
       let peak: f64 = 0, lowest: f64 = Infinity;
       for (let k = 0; k < n; k++) {
         const x = load<f64>(place(target, k));
-        if (x > peak) peak = x;
-        if (x > 0 && x < lowest) lowest = x;
+        peak = max<f64>(peak, x);
+        lowest = min<f64>(lowest, select<f64>(x, Infinity, x > 0));
       }
       if (peak == 0) return vanished(minima, nBounds);
       multiplyBy(target, 1 / peak, n);
-      let bound = lowest < peak ? log(lowest / peak) / LOG2 : 0;
       const own = place(minima, word(at, op == SCALE ? 3 : 4));
-      bound += load<f64>(own);
-      if (op == SCALE) {
-        mass += log(peak);
-        store<f64>(own, bound);
+      // A logarithm is taken only if the sum of the bounds is needed, or may be too small.
+      if (op == SCALE || lowest < peak * SMALL || load<f64>(own) < SMALLEST_LOG2 - SMALL_LOG2) {
+        const bound = load<f64>(own) + (lowest < peak ? log(lowest / peak) / LOG2 : 0);
+        if (bound < SMALLEST_LOG2) return NaN;
+        if (op == SCALE) {
+          mass += log(peak);
+          store<f64>(own, bound);
+        }
       }
-      if (bound < SMALLEST_LOG2) return NaN;
       at += 20;
     } else if (op == RESULT) {
       let sum: f64 = 0;

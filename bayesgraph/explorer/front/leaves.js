@@ -13,7 +13,7 @@
  * @property {boolean} whole  Whether the number is a count.
  * @property {boolean} normal  Whether all components are normal distributions.
  * @property {[number, number]} support
- * @property {number[]} jumps  Where the density may jump.
+ * @property {number[]} jumps  Where the density jumps, or has narrow peaks.
  *
  * @typedef {Object} Family
  * @property {(x: number, ...parameters: number[]) => number} log  Log density, -Infinity outside.
@@ -23,6 +23,8 @@
  */
 
 export const LOG_2PI = Math.log(2 * Math.PI);
+/** Numbers of a leaf whose log densities are kept. */
+const MOST_KEPT = 1024;
 
 /**
  * The log of the gamma function of a positive number, by Stirling's series (Abramowitz and Stegun
@@ -118,7 +120,15 @@ function kernelFamily({ points, weights, stops, bandwidth }) {
     for (let k = stops[cell]; k < stops[cell + 1]; k++) sum += weights[k];
     return sum;
   });
+  // Between points that are two widths apart there is no narrow peak.
+  const jumps = [];
+  for (let cell = 0; cell < bandwidth.length; cell++) {
+    for (let k = stops[cell], last = -Infinity; k < stops[cell + 1]; k++) {
+      if (points[k] - last >= 2 * bandwidth[cell]) jumps.push((last = points[k]));
+    }
+  }
   return {
+    jumps,
     log(cell, x) {
       const h = bandwidth[cell];
       let gap = Infinity, total = 0;
@@ -183,7 +193,16 @@ function histogramFamily({ edges, shares }) {
  */
 export function numberLeaf(given) {
   const make = { kernel: kernelFamily, histogram: histogramFamily }[given.family] || densityFamily;
-  const family = make(given);
+  const family = make(given), memo = new Map();
+  /** Log density in a cell; searches ask for the same numbers again and again. */
+  const log = (cell, x) => {
+    if (!memo.has(x)) {
+      if (memo.size >= MOST_KEPT) memo.clear();
+      memo.set(x, []);
+    }
+    const known = memo.get(x);
+    return known[cell] ?? (known[cell] = family.log(cell, x));
+  };
   return {
     scope: given.scope,
     children: [given.child],
@@ -193,8 +212,8 @@ export function numberLeaf(given) {
      */
     prepare(findings, cells) {
       const x = findings.value(given.child);
-      const logs = x === undefined ? null : cells.map((cell) => family.log(cell, x));
-      return { logs, mixture: (_, weights) => leafMixture(family, cells, weights) };
+      const logs = x === undefined ? null : cells.map((cell) => log(cell, x));
+      return { logs, mixture: (_, weights) => leafMixture({ ...family, log }, cells, weights) };
     },
   };
 }
@@ -252,7 +271,7 @@ const ITEMS = {
  *   exponents?: Float64Array}} given
  */
 export function itemsLeaf(given) {
-  const { child, cells: size, n, exponents } = given;
+  const { child, n, exponents } = given;
   const family = ITEMS[given.family](given);
   const power = (cell, log) => (exponents ? (exponents[cell] === 0 ? 0 : exponents[cell] * log) : log);
   /** @returns {{item: number|null, logs: (cell: number) => number}[]} */
@@ -287,7 +306,6 @@ export function itemsLeaf(given) {
           });
           return p;
         },
-        size,
       };
     },
   };

@@ -29,7 +29,7 @@ export function openMenu(at, items) {
   addEventListener("pointerdown", outside, true);
 }
 
-export function closeMenu() {
+function closeMenu() {
   if (!open) return;
   open.list.remove();
   open = null;

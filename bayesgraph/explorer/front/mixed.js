@@ -10,7 +10,8 @@
  * @property {(v: number) => ArrayLike<number>|null} shares  Of the items of a vector of counts.
  *
  * `run(case)` gives a Run, or null for an impossible case; `logScores(case, target)` gives
- * log P(target = state, case) for each state, perhaps up to a constant; `joint` tells whether the model is one distribution of all its variables.
+ * log P(target = state, case) for each state, perhaps up to a constant; `joint` tells whether the
+ * model is one distribution of all its variables.
  */
 import { Engine } from "./engine.js";
 import { gaussianComponent } from "./gaussian.js";
@@ -41,6 +42,8 @@ export function fromLogs(logs) {
   const total = logSumExp(logs);
   return total === -Infinity ? null : logs.map((x) => Math.exp(x - total));
 }
+
+const ones = (n) => new Float64Array(n).fill(1);
 
 /** A case without some of its findings, or with others. */
 export function caseWith(given, changes) {
@@ -105,7 +108,7 @@ export class MixedNetwork {
       const found = { ...local.prepare(findings, cells), free, cells };
       if (found.logs && free.length > 1) outside += this.write(local, cells, found.logs);
       else {
-        if (this.written.delete(local)) this.engine.setTable(local.factor, new Float64Array(local.size).fill(1));
+        if (this.written.delete(local)) this.engine.setTable(local.factor, ones(local.size));
         if (found.logs && !free.length) outside += found.logs[0];
         else if (found.logs) {
           const sum = logs.get(free[0]);
@@ -125,7 +128,7 @@ export class MixedNetwork {
   }
 
   write(local, cells, logs) {
-    const peak = Math.max(...logs), table = new Float64Array(local.size).fill(1);
+    const peak = Math.max(...logs), table = ones(local.size);
     if (peak > -Infinity) cells.forEach((cell, k) => { table[cell] = Math.exp(logs[k] - peak); });
     this.engine.setTable(local.factor, table);
     this.written.add(local);
@@ -475,5 +478,6 @@ function itemsOf(items, counts) {
 }
 
 export function mixedModel(snapshot, numbers, kernel) {
-  return snapshot.kind === "average" ? new AverageModel(snapshot, numbers, kernel) : modelOf(snapshot, numbers, kernel);
+  const isAverage = snapshot.kind === "average";
+  return isAverage ? new AverageModel(snapshot, numbers, kernel) : modelOf(snapshot, numbers, kernel);
 }

@@ -98,6 +98,7 @@ export class Network {
       const { element } = this.cards.get(v);
       element.style.transform = `translate(${Math.round(x - element.offsetWidth / 2)}px, ${Math.round(y - element.offsetHeight / 2)}px)`;
     }
+    this.marked = null;
     fill(this.arcs, this.marker(), svg("g", { transform: `translate(${shift})` }, ...lines));
     this.centres = centres;
   }
@@ -145,7 +146,7 @@ export class Network {
 
   showCards(scene) {
     for (const card of this.cards.values()) card.show(scene);
-    for (const card of this.cards.values()) if (card.v === this.current) card.reachable(true);
+    this.cards.get(this.current)?.reachable(true);
   }
 
   show(scene) {
@@ -153,6 +154,8 @@ export class Network {
     if (!this.drawn) return;
     this.showCards(scene);
     const { selected } = this.app.state;
+    if (selected === this.marked) return;
+    this.marked = selected;
     for (const line of this.arcs.querySelectorAll(".arc[data-a]")) {
       const isNear = Number(line.dataset.a) === selected || Number(line.dataset.b) === selected;
       line.classList.toggle("near", isNear);
@@ -197,6 +200,11 @@ export class Network {
     this.scale = Math.max(this.scale, READABLE);
     this.shift = [w / 2 - this.scale * x, tall / 2 - this.scale * y];
     this.move();
+  }
+
+  /** Give a card the focus of the keyboard. */
+  goTo(v) {
+    this.cards.get(v).element.focus({ preventScroll: true });
   }
 
   // -------------------------------------------------------------------------- pointers and keys

@@ -12,6 +12,9 @@ function stateLiteral({ states, typed }, k) {
 function valueLiteral(variable, finding) {
   if (finding.state !== undefined) return stateLiteral(variable, finding.state);
   if (finding.value !== undefined) return String(finding.value);
+  if (finding.counts) {
+    return `{${Object.entries(finding.counts).map(([k, x]) => `${literal(variable.items[k])}: ${x}`).join(", ")}}`;
+  }
   const weights = likelihoods(finding, variable.states.length);
   return `{${weights.map((x, k) => `${stateLiteral(variable, k)}: ${x}`).join(", ")}}`;
 }

@@ -136,6 +136,7 @@ export function addressOf(model, { findings, target, view }) {
     const { states } = model.variables[v], name = written(model.names, Number(v));
     if (finding.state !== undefined) return `${name}:${written(states, finding.state)}`;
     if (finding.not) return name + finding.not.map((k) => `!${written(states, k)}`).join("");
+    if (finding.counts) return name + Object.entries(finding.counts).map(([k, x]) => `*${k}.${x}`).join("");
     if (finding.weights) return name + finding.weights.map((x) => `~${x}`).join("");
     return `${name}=${finding.value}`;
   });
@@ -166,13 +167,17 @@ export function caseOfAddress(model, fragment) {
 }
 
 function findingOf(model, text) {
-  const match = /^([^:!~=]+)([:!~=])(.*)$/s.exec(text);
+  const match = /^([^:!~=*]+)([:!~=*])(.*)$/s.exec(text);
   if (!match) return null;
   const [, name, mark, rest] = match, v = placeOf(model.names, name);
   if (v === null) return null;
   const { kind, states } = model.variables[v];
+  if (mark === "*") {
+    const counts = Object.fromEntries(rest.split("*").map((part) => part.split(".").map(Number)));
+    return kind === "counts" && Object.keys(counts).every((k) => k < model.variables[v].items.length) ? [v, { counts }] : null;
+  }
   if (mark === "=") {
-    return kind !== "discrete" && Number.isFinite(Number(rest)) ? [v, { value: Number(rest) }] : null;
+    return (kind === "continuous" || kind === "count") && Number.isFinite(Number(rest)) ? [v, { value: Number(rest) }] : null;
   }
   if (kind !== "discrete") return null;
   if (mark === "~") {

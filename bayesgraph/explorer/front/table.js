@@ -1,5 +1,6 @@
 // All variables as a table with form controls: the way through the page without its pictures.
 
+import { Items } from "./card.js";
 import { button, fill, h, named, own, quotable, set } from "./dom.js";
 import { bits, number, percent } from "./format.js";
 import { movement } from "./inspector.js";
@@ -32,6 +33,11 @@ export class Table {
   search(text) {
     this.filter = text.toLowerCase();
     if (this.app.scene) this.show(this.app.scene);
+  }
+
+  goTo(v) {
+    const { element } = this.rows.get(v) ?? {};
+    element?.querySelector("input, select, textarea").focus();
   }
 
   async show(scene) {
@@ -81,8 +87,16 @@ class TableRow {
     this.mark = h("span", { className: "quiet" });
     this.element = h("tr", { data: { v } },
       h("th", { scope: "row" }, h("button", { type: "button", className: "link", on: { click: () => app.inspect(v) } }, name), " ", this.mark),
-      h("td", {}, this.variable.kind === "discrete" ? this.states() : this.value()),
+      h("td", {}, this.control()),
       this.belief, this.moved, this.bits);
+  }
+
+  control() {
+    const { kind } = this.variable;
+    if (kind === "discrete") return this.states();
+    if (kind !== "counts") return this.value();
+    this.items = new Items(this.app, this.v);
+    return this.items.element;
   }
 
   states() {
@@ -142,6 +156,7 @@ class TableRow {
   }
 
   show({ answer, findings, target }, moved, told) {
+    this.items?.show({ findings });
     const { v, variable } = this, finding = findings[v], now = answer.posteriors[v];
     set(this.mark, "textContent", v === target ? WORDS.target.toLowerCase() : "");
     this.element.classList.toggle("found", Boolean(finding));

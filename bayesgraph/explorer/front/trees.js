@@ -17,50 +17,86 @@
  *   At leaves `left` is the row of `values`.
  */
 export function treesLocal(given) {
-  const { child, card, roots, values } = given;
+  const { child, card, roots, values, feature, left, right } = given;
   const parents = roots.map((root) => root.variable);
+  // Sets of groups as the lower and the higher half of their bits; of a threshold they mean nothing.
+  const low = Int32Array.from(given.low), high = Int32Array.from(given.high);
 
-  /** Distributions of the parents' states times their likelihoods; of a number its value. */
-  const entered = (findings) => roots.map(({ variable, prior }) => {
-    if (!prior) return findings.value(variable);
-    const known = findings.weights(variable);
-    return known ? prior.map((p, state) => p * known[state]) : prior;
+  /** Distributions of the parents' states and groups times their likelihoods; of a number its value. */
+  const entered = (findings) => roots.map(({ variable, prior, groups }) => {
+    if (!prior) return { value: findings.value(variable) };
+    const known = findings.weights(variable), states = known ? prior.map((p, k) => p * known[k]) : prior;
+    const found = { states, groups: new Float64Array(62), low: 0, high: 0, mass: 0 };
+    states.forEach((p, state) => {
+      const g = groups[state];
+      found.groups[g] += p;
+      if (p > 0 && g < 31) found.low |= 1 << g;
+      else if (p > 0) found.high |= 1 << (g - 31);
+    });
+    found.mass = massOf(found.groups, found.low, found.high);
+    return found;
   });
 
-  /** Visit the leaves that a walk reaches: their row of `values`, their probability, and `own`. */
+  /** Visit the leaves that a walk reaches: their place in `values`, and their probability. */
   const walk = (node, mass, own, visit) => {
-    const place = given.feature[node];
-    if (place < 0) return visit(given.left[node] * card, mass, own);
-    const left = given.left[node], right = given.right[node], known = own[place];
-    if (!roots[place].prior) {
-      const share = known === undefined ? given.share[node] : known <= given.low[node] ? 1 : 0;
-      if (share > 0) walk(left, mass * share, own, visit);
-      if (share < 1) walk(right, mass * (1 - share), own, visit);
-      return undefined;
+    const place = feature[node];
+    if (place < 0) {
+      visit(left[node] * card, mass);
+      return;
     }
-    const { groups } = roots[place];
-    const there = known.map((p, state) => {
-      const g = groups[state];
-      return (g < 31 ? (given.low[node] >>> g) & 1 : (given.high[node] >>> (g - 31)) & 1) ? p : 0;
-    });
-    const whole = sumOf(known), below = sumOf(there);
-    if (below > 0) {
-      own[place] = there;
-      walk(left, (mass * below) / whole, own, visit);
+    const known = own[place];
+    if (!known.groups) {
+      const share = known.value === undefined ? given.share[node] : known.value <= given.low[node] ? 1 : 0;
+      if (share > 0) walk(left[node], mass * share, own, visit);
+      if (share < 1) walk(right[node], mass * (1 - share), own, visit);
+      return;
     }
-    if (there.some((p, state) => p !== known[state])) {
-      own[place] = known.map((p, state) => (there[state] ? 0 : p));
-      walk(right, (mass * (whole - below)) / whole, own, visit);
+    const { low: l, high: h, mass: whole } = known, below = l & low[node], above = h & high[node];
+    if (below === l && above === h) walk(left[node], mass, own, visit);
+    else if (!below && !above) walk(right[node], mass, own, visit);
+    else {
+      const go = (to, some, more) => {
+        known.low = some;
+        known.high = more;
+        known.mass = massOf(known.groups, some, more);
+        walk(to, (mass * known.mass) / whole, own, visit);
+      };
+      go(left[node], below, above);
+      go(right[node], l & ~below, h & ~above);
+      known.low = l;
+      known.high = h;
+      known.mass = whole;
     }
-    own[place] = known;
-    return undefined;
   };
 
   /** Visit the leaves of all trees. */
   const visitAll = (own, visit) => {
     let mass = 1 / given.trees.length;
-    own.forEach((known, k) => { if (roots[k].prior) mass *= sumOf(known); });
+    for (const known of own) if (known.groups) mass *= known.mass;
     if (mass > 0) for (const root of given.trees) walk(root, mass, own, visit);
+  };
+
+  /** The posteriors of all parents, by one walk to leaves weighed by what else is known. */
+  const parentBeliefs = (own, found, belief) => {
+    const rest = Array.from(belief, (p, c) => (p > 0 ? p / found[c] : 0));
+    const sums = own.map(({ groups }) => groups && new Float64Array(62));
+    visitAll(own, (row, mass) => {
+      let weight = 0;
+      for (let c = 0; c < card; c++) weight += rest[c] * values[row + c];
+      for (let k = 0; k < own.length; k++) {
+        if (sums[k]) spread(own[k], (weight * mass) / own[k].mass, sums[k]);
+      }
+    });
+    return sums.map((sum, k) => {
+      if (!sum) return null;
+      const { groups, states } = own[k];
+      const p = states.map((share, state) => {
+        const g = roots[k].groups[state];
+        return share > 0 ? (sum[g] * share) / groups[g] : 0;
+      });
+      const total = sumOf(p);
+      return p.map((x) => x / total);
+    });
   };
 
   return {
@@ -86,25 +122,25 @@ export function treesLocal(given) {
       };
     },
   };
+}
 
-  /** The posteriors of all parents, by one walk to leaves weighed by what else is known. */
-  function parentBeliefs(own, found, belief) {
-    const rest = Array.from(belief, (p, c) => (p > 0 ? p / found[c] : 0));
-    const sums = own.map((known, k) => (roots[k].prior ? new Float64Array(known.length) : null));
-    visitAll(own, (row, mass, alive) => {
-      let weight = 0;
-      for (let c = 0; c < card; c++) weight += rest[c] * values[row + c];
-      weight *= mass;
-      sums.forEach((sum, k) => {
-        if (!sum) return;
-        const known = alive[k], share = weight / sumOf(known);
-        for (let state = 0; state < sum.length; state++) sum[state] += share * known[state];
-      });
-    });
-    return sums.map((sum) => {
-      const total = sum && sumOf(sum);
-      return sum && sum.map((p) => p / total);
-    });
+/** The sum over a set of groups. */
+function massOf(groups, low, high) {
+  let sum = 0;
+  for (let bits = low; bits; bits &= bits - 1) sum += groups[31 - Math.clz32(bits & -bits)];
+  for (let bits = high; bits; bits &= bits - 1) sum += groups[62 - Math.clz32(bits & -bits)];
+  return sum;
+}
+
+/** Add what a leaf says to the groups that lead to it. */
+function spread({ groups, low, high }, share, sum) {
+  for (let bits = low; bits; bits &= bits - 1) {
+    const g = 31 - Math.clz32(bits & -bits);
+    sum[g] += share * groups[g];
+  }
+  for (let bits = high; bits; bits &= bits - 1) {
+    const g = 62 - Math.clz32(bits & -bits);
+    sum[g] += share * groups[g];
   }
 }
 

@@ -23,9 +23,9 @@ export function serveQuestions(scope) {
   };
 }
 
-/** Whether a model is so large that a worker should answer. */
-export function isLong({ engine }) {
-  if (!engine) return false;
+/** Whether a model is so large, or of so many networks, that a worker should answer. */
+export function isLong({ engine, kind }) {
+  if (!engine) return kind === "average" || kind === "mixture";
   const { cards, tree } = engine;
   const entries = (clique) => clique.reduce((product, v) => product * cards[v], 1);
   return tree.cliques.reduce((sum, clique) => sum + entries(clique), 0) >= WORKER_FROM;
