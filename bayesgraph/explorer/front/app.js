@@ -4,7 +4,7 @@ import { createBackend } from "./backend.js";
 import { Classifier } from "./classifier.js";
 import { button, fill, h, named, quotable, set } from "./dom.js";
 import { percent } from "./format.js";
-import { Inspector } from "./inspector.js";
+import { Inspector, findingText } from "./inspector.js";
 import { createNotices, openDialog, openHelp, openMenu } from "./menu.js";
 import { inflate, readPage } from "./model.js";
 import { Network, offers } from "./network.js";
@@ -148,6 +148,7 @@ class App {
     this.redo = button("↷", () => state.redo(), { className: "press", title: `${WORDS.redo} (Ctrl+Y)`, "aria-label": WORDS.redo });
     this.clear = button(WORDS.clear_all, () => state.findAll({}), { className: "press" });
     this.pinned = h("p", { className: "pinned", hidden: true });
+    this.printed = h("p", { className: "printed" });
     this.tabs = this.keys.map((key) => button(WORDS.views[key], () => state.choose("view", key), { className: "tab" }));
     const more = button("⋯", () => this.openMore(more), { className: "press", title: WORDS.more, "aria-label": WORDS.more, "aria-haspopup": "menu" });
     const isNetwork = model.view !== "classifier";
@@ -161,7 +162,7 @@ class App {
     h("header", { className: "top" }, h("h1", {}, named(model.title)), h("span", { className: "quiet about" }, about),
       h("nav", { className: "tabs", "aria-label": WORDS.views_label }, this.tabs), this.searchBox(),
       h("div", { className: "tools" }, this.undo, this.redo, this.clear, more)),
-    this.pinned, element, this.main, this.live);
+    this.pinned, element, this.printed, this.main, this.live);
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("hashchange", () => this.readAddress());
     addEventListener("beforeprint", () => this.made.network?.fit());
@@ -189,6 +190,8 @@ class App {
     clear.disabled = !Object.keys(scene.findings).length;
     undo.disabled = !state.past.length;
     redo.disabled = !state.future.length;
+    fill(this.printed, `${WORDS.findings}: `, Object.entries(scene.findings).map(([v, finding], k) => (
+      [k ? "; " : "", named(this.model.names[v]), " ", findingText(this.model.variables[v], finding)])));
     this.pinned.hidden = !scene.isPinned;
     if (scene.isPinned) {
       fill(this.pinned, WORDS.compared(Object.keys(state.pinned).length), " ", button(WORDS.unpin, () => this.pin(), { className: "link" }));

@@ -70,7 +70,7 @@ function oddsState(app, { answer, target }) {
 }
 
 /** Return a finding as children of an element: "= yes", "≠ no", likelihoods, "= 63". */
-function findingText(variable, finding) {
+export function findingText(variable, finding) {
   const { states } = variable;
   if (finding.state !== undefined) return ["= ", own(states[finding.state])];
   if (finding.not) return ["≠ ", finding.not.map((k, i) => [i ? ", " : "", own(states[k])])];
