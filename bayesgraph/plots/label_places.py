@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.plots.style import MUTED, without_mathematics
+from bayesgraph.palette import MUTED
+from bayesgraph.plots.style import without_mathematics
 
 _SIZE = 8.5
 # Distances of labels from their points, in points; from the second on a line leads to the label.
