@@ -25,9 +25,6 @@ exclude_patterns = ["_extensions"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
 
-# Pages that other branches add have their places already.
-suppress_warnings = ["toc.not_readable"]
-
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 html_math_renderer = "mathtext"
