@@ -162,6 +162,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
 
     Examples
     --------
+    >>> from bayesgraph import Discrete
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> print(format_bif(BayesianNetwork([TableCPD(rain, [0.8, 0.2])])), end="")
     network unknown {

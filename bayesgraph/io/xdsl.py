@@ -164,6 +164,7 @@ def format_xdsl(model: Any, *, strict: bool = True) -> str:
 
     Examples
     --------
+    >>> from bayesgraph import Discrete
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> print(format_xdsl(BayesianNetwork([TableCPD(rain, [0.8, 0.2])])), end="")
     <?xml version="1.0" encoding="UTF-8"?>
