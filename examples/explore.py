@@ -26,7 +26,7 @@ clf.to_html(
     data=heart,
     embed_rows=True,  # these patients are public; without it, no row is in the file
 )
-told(OUT / "heart.html", "findings on the left, the answer and why, what to ask next")
+told(OUT / "heart.html", "findings, the answer and why, what to ask next")
 
 print("\nThe page answers as Python does:")
 print(clf.query(evidence=patient))
