@@ -67,9 +67,10 @@ class _Forwarded:
 
         @wraps(getattr(Model, name))
         def forward(estimator: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
+            model = estimator._answering(kind)
             if name in _DRAWINGS:
                 kwargs.setdefault("target", estimator.target_.name)
-            return getattr(estimator._answering(kind), name)(*args, **kwargs)
+            return getattr(model, name)(*args, **kwargs)
 
         return forward
 
