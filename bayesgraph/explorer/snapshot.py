@@ -6,6 +6,7 @@ and refuses versions newer than its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -204,13 +205,18 @@ def _arcs(model: Model) -> list[list[Any]]:
         return []
     scores = network.arc_scores
     return [
-        [number[parent], number[child], scores.get((parent, child))]
+        [number[parent], number[child], _finite(scores.get((parent, child)))]
         for cpd in network.cpds
         for parent, child in cpd.arcs()
     ]
 
 
 # ------------------------------------------------------------------------------- tables and trees
+
+
+def _finite(score: float | None) -> float | None:
+    """Return a score, or None for one that JSON has no number for."""
+    return score if score is not None and math.isfinite(score) else None
 
 
 def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: float) -> Json:
