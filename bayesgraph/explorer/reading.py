@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bayesgraph.io import FileFormat
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes
 from bayesgraph.io.loss_report import LossReport
-from bayesgraph.io.native import SAVED, decoded
+from bayesgraph.io.native import HELD, SAVED, decoded
 
 # Version of pages; `snapshot` says what is in one.
 VERSION = 1
@@ -145,4 +146,12 @@ def write_html(model: Any, path: PathLike, **options: Any) -> LossReport:
     return LossReport("an HTML page")
 
 
-FORMAT = FileFormat("an HTML page", read_html, write_html, read_saved_html, holds_estimators=True)
+# A page has the model in the native format.
+FORMAT = FileFormat(
+    "an HTML page",
+    read_html,
+    write_html,
+    read_saved_html,
+    holds_estimators=True,
+    holds=replace(HELD, format="an HTML page"),
+)
