@@ -8,6 +8,7 @@ from .asking import NextQuestion as NextQuestion
 from .asking import NextQuestions as NextQuestions
 from .asking import Questionnaire as Questionnaire
 from .asking import RankedQuestion as RankedQuestion
+from .cards import ModelCard as ModelCard
 from .causal import PDAG as PDAG
 from .causal import CausalGraph as CausalGraph
 from .causal import Effect as Effect
@@ -143,6 +144,8 @@ from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
 from .models.annotations import Annotations as Annotations
+from .models.training import Training as Training
+from .models.training import TrainingRows as TrainingRows
 from .profiles import Axes as Axes
 from .profiles import Correspondence as Correspondence
 from .profiles import Crosstab as Crosstab

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesgraph.palette import BLUE, ORANGE
+
+# Characters that mean something within a line of Markdown.
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>#|~&$]")
 
 _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
 # Columns of a terminal that a line with a bar keeps to.
@@ -30,13 +34,18 @@ def _is_control(char: str) -> bool:
     return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF)
 
 
+def escaped_markdown(text: str) -> str:
+    """Return text in which no character of it has a meaning in Markdown."""
+    return _MARKDOWN.sub(r"\\\g<0>", printable(text))
+
+
 def _lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
 @dataclass(frozen=True)
 class DisplayTable:
-    """A printable table: the first cell of each row is a label, the other cells are numbers.
+    """A printable table: labels, then numbers.
 
     Attributes
     ----------
@@ -49,6 +58,8 @@ class DisplayTable:
         Length of the bar at the end of each row, from -1 to 1; empty for no bars.
     note : str
         One or several lines below the table, such as the number of rows not shown.
+    labels : int
+        Number of columns of labels, which are flush left; the other columns are numbers.
     """
 
     title: str
@@ -56,6 +67,7 @@ class DisplayTable:
     header: Sequence[str] = ()
     bars: Sequence[float] = ()
     note: str = ""
+    labels: int = 1
 
     def text(self) -> str:
         """Return the table as lines of text, labels flush left and numbers flush right."""
@@ -67,8 +79,10 @@ class DisplayTable:
         bars = ["", *bars] if self.header else bars
         body = []
         for i, line in enumerate(lines):
-            cells = [line[0].ljust(widths[0])]
-            cells += [cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)]
+            cells = [
+                cell.ljust(w) if j < self.labels else cell.rjust(w)
+                for j, (cell, w) in enumerate(zip(line, widths, strict=True))
+            ]
             cells += bars[i : i + 1]
             body.append(f"  {'  '.join(cells)}".rstrip())
         note = [indented(_lines(self.note))] if self.note else []
@@ -79,16 +93,31 @@ class DisplayTable:
 
     def html(self) -> str:
         """Return the table as HTML, every text escaped."""
-        head = "".join(_html_cell("th", cell, j) for j, cell in enumerate(self.header))
+        left = self.labels
+        head = "".join(_html_cell("th", c, is_left=j < left) for j, c in enumerate(self.header))
         parts = [f"<tr>{head}</tr>"] if head else []
         for i, row in enumerate(self.rows):
-            cells = "".join(_html_cell("td", cell, j) for j, cell in enumerate(row))
+            cells = "".join(_html_cell("td", c, is_left=j < left) for j, c in enumerate(row))
             bar = f"<td>{_html_bar(self.bars[i])}</td>" if self.bars else ""
             parts.append(f"<tr>{cells}{bar}</tr>")
         title = html.escape(_lines(self.title)).replace("\n", "<br>")
         below = html.escape(_lines(self.note)).replace("\n", "<br>")
         note = f"<div>{below}</div>" if below else ""
         return f"<table><caption>{title}</caption>{''.join(parts)}</table>{note}"
+
+    def markdown(self) -> str:
+        """Return the table as Markdown in the form of GitHub, every text escaped, without bars."""
+        parts = [f"## {escaped_markdown(' '.join(self.title.split()))}"]
+        if self.rows:
+            n = len(self.rows[0])
+            head = self.header or [""] * n
+            sides = [":--" if j < self.labels else "--:" for j in range(n)]
+            rows = [map(escaped_markdown, row) for row in (head, *self.rows)]
+            lines = [f"| {' | '.join(row)} |" for row in rows]
+            parts.append("\n".join([lines[0], f"| {' | '.join(sides)} |", *lines[1:]]))
+        if self.note:
+            parts.append("  \n".join(map(escaped_markdown, self.note.split("\n"))))
+        return "\n\n".join(parts)
 
 
 class Displayed:
@@ -135,6 +164,6 @@ def _html_bar(share: float) -> str:
     return f"<div style='background:{colour};height:.8em;width:{width}'></div>"
 
 
-def _html_cell(tag: str, text: str, column: int) -> str:
-    side = "left" if column == 0 else "right"
+def _html_cell(tag: str, text: str, *, is_left: bool) -> str:
+    side = "left" if is_left else "right"
     return f"<{tag} style='text-align:{side}'>{html.escape(printable(text))}</{tag}>"

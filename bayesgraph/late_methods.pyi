@@ -1,6 +1,7 @@
 from .asking.by_rows import next_question_rows as next_question_rows
 from .asking.questionnaire import questionnaire as questionnaire
 from .asking.ranking import next_question as next_question
+from .cards import card as card
 from .causal import causal_graph as causal_graph
 from .causal import effect as effect
 from .classifiers.conformal import conformalize as conformalize

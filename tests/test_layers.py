@@ -29,7 +29,9 @@ LAYERS = [
         "optional",
         "palette",
         "parallel",
+        "report",
         "special",
+        "version",
     },
     {"variables"},
     {"typing"},
@@ -44,7 +46,7 @@ LAYERS = [
     {"datasets", "families"},
     {"learning"},
     {"classifiers"},
-    {"explorer", "io", "plots"},
+    {"cards", "explorer", "io", "plots"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

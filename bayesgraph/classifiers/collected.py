@@ -15,6 +15,7 @@ from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.labels import check_one_type, joined_classes
 from bayesgraph.encoding.columns import kind_of, with_states
 from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.models.training import TrainingRows
 from bayesgraph.statistics import Family, Statistics, StatisticsSource
 from bayesgraph.statistics.requests import Request, Totals
 from bayesgraph.typing import PathLike
@@ -49,6 +50,8 @@ class CollectedStatistics:
     statistics : Statistics
     named : bool
         Whether the columns had names.
+    rows : TrainingRows or None
+        How many rows and missing values they are of; None if that is not known.
     """
 
     estimator: NetworkClassifier
@@ -58,6 +61,7 @@ class CollectedStatistics:
     classes: NDArray[Any]
     statistics: Statistics
     named: bool
+    rows: TrainingRows | None = None
 
     @classmethod
     def total(cls, parts: Any) -> CollectedStatistics:
@@ -213,6 +217,7 @@ def joined(
         classes=classes,
         statistics=left + right,
         named=one.named and other.named,
+        rows=None if one.rows is None or other.rows is None else one.rows + other.rows,
     )
 
 

@@ -21,7 +21,7 @@ from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.model_queries import ModelQuestions
-from bayesgraph.classifiers.parameters import Smoothed, estimator
+from bayesgraph.classifiers.parameters import Smoothed, estimator, note_training
 from bayesgraph.classifiers.rows import Columns
 from bayesgraph.classifiers.tree_growing import (
     Growing,
@@ -59,6 +59,7 @@ from bayesgraph.learning.trees import (
     node_sums,
 )
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.statistics import TableSource
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
@@ -163,6 +164,10 @@ class _GrownTree(Smoothed):
         self.__dict__.pop("network_", None)
         found, table, y, weights = training_table(self, X, y, sample_weight)
         return found, table, y, np.ones(len(y)) if weights is None else weights
+
+    def _note(self, table: Table, weights: Floats) -> None:
+        heavy = None if (weights == 1).all() else weights
+        note_training(self, TableSource(table, sample_weight=heavy).training_rows())
 
     def _check(self, found: Columns, table: Table, labels: Labels | None) -> None:
         if self.check_columns:
@@ -334,6 +339,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
             arc_scores={(parent.name, target.name): gain for parent, gain in gains.items()},
         )
         self.target_ = target
+        self._note(table, weights)
         return self
 
     def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
@@ -464,6 +470,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
             GaussianCPD(self.target_, centre + mean, variance, [self.leaf_]),
         ]
         self.network_ = BayesianNetwork(cpds)
+        self._note(table, weights)
         return self
 
     def _evidence(self, X: Any) -> Evidence:

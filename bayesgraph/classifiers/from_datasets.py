@@ -146,6 +146,7 @@ def dataset_source(
             rows=rows,
             is_kept=is_kept,
             statistics=statistics,
+            missing=found.missing,
         )
 
     note_names(estimator, list(names))

@@ -18,6 +18,7 @@ from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState,
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
+    from bayesgraph.cards import ModelCard
     from bayesgraph.io.loss_report import LossReport
 
 _P = ParamSpec("_P")
@@ -331,6 +332,21 @@ class ModelQuestions:
         """
         check_fitted(self, "network_")
         return late_methods.to_html(self, path, **options)
+
+    def card(self, *, evaluation: Any = None, title: str | None = None) -> ModelCard:
+        """Return what the estimator was fitted on, its structure, settings and accuracy.
+
+        See :func:`bayesgraph.cards.card`; `evaluation` is one that `bayesgraph.evaluate` returned.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b", None] * 2}, ["no", "yes"] * 3)
+        >>> clf.card().training.missing["x"]
+        2
+        """
+        check_fitted(self, "network_")
+        return late_methods.card(self, evaluation=evaluation, title=title)
 
 
 # Queries that are not listed in the class (the list serves type checkers) are forwarded too.

@@ -21,7 +21,7 @@ from bayesgraph.classifiers.feature_layout import VECTORS, Layout
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import estimator, note_training
 from bayesgraph.classifiers.pricing import price_of_fit
 from bayesgraph.classifiers.rows import Columns, known_table
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
@@ -53,6 +53,7 @@ from bayesgraph.families import FAMILIES
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import LEARNERS, card_of, counts_ahead
+from bayesgraph.models.training import TrainingRows
 from bayesgraph.statistics import CountSource, Request, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
 from bayesgraph.variables import Discrete, Name, Variable
@@ -233,7 +234,7 @@ class NetworkClassifier(GraphClassifier):
         source, target = dataset_source(
             self, data, y, sample_weight, discretizer, classes=classes, model=model
         )
-        return self._learn(source, smoothing, target)
+        return self._learned(source, smoothing, target)
 
     def _fit(
         self,
@@ -250,7 +251,7 @@ class NetworkClassifier(GraphClassifier):
         """
         smoothing = self._smoothing()
         source, target = self._table_source(X, y, sample_weight, classes, check=check)
-        return self._learn(source, smoothing, target)
+        return self._learned(source, smoothing, target)
 
     def _table_source(
         self,
@@ -343,6 +344,25 @@ class NetworkClassifier(GraphClassifier):
         self.target_, self.features_ = target, source.features
         return self
 
+    def _learned(
+        self, source: TableSource | DatasetSource, smoothing: Smoothing, target: Discrete
+    ) -> Any:
+        """Estimate the network of a source that has the rows, as `_learn`, and note these."""
+        self._learn(source, smoothing, target)
+        return self._noted(source.training_rows())
+
+    def _noted(self, rows: TrainingRows | None) -> Any:
+        """Note what the network was fitted on; None if that is not known."""
+        if rows is not None:
+            rows = rows.ordered(v.name for v in (*self.features_, self.target_))
+        note_training(self, rows)
+        return self
+
+    @property
+    def _fitted_rows(self) -> TrainingRows | None:
+        """The rows behind the network; None if that is not known, as of files of 0.1.0."""
+        return None if self.network_.training is None else self.network_.training.rows
+
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Return the network of a source: learn its structure, then estimate its parameters."""
         structure = self._learner()(source, smoothing)
@@ -396,11 +416,11 @@ class NetworkClassifier(GraphClassifier):
         target = Discrete(self.target_.name, joined.tolist())
         features = grown_variables(found, self.layout_, self.features_)
         old, new = (*self.features_, self.target_), (*features, target)
-        known = self.statistics_.grown(dict(zip(old, new, strict=True)))
-        batch = self._collected(known, found, codes, weights, features, target)
+        known, rows = self.statistics_.grown(dict(zip(old, new, strict=True))), self._fitted_rows
+        batch, fresh = self._collected(known, found, codes, weights, features, target)
         self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
         self.classes_ = joined
-        return self
+        return self._noted(None if rows is None else rows + fresh)
 
     def _check_updatable(self) -> None:
         if isinstance(self.class_weight, str):
@@ -461,10 +481,12 @@ class NetworkClassifier(GraphClassifier):
             raise UnknownStateError(f"The model has no class {quoted(sorted(unknown, key=repr))}.")
         known, features, target = self.statistics_, self.features_, self.target_
         codes = class_codes(self.classes_, labels)
-        rows = self._collected(known, found, codes, weights, features, target, unseen="error")
-        source = StatisticsSource((*features, target), target, known - rows)
+        gone, old = self._collected(known, found, codes, weights, features, target, unseen="error")
+        source = StatisticsSource((*features, target), target, known - gone)
+        rows = self._fitted_rows
         with unchanged_if_refused(self):
-            return self._learn(source, self._smoothing(), target)
+            self._learn(source, self._smoothing(), target)
+            return self._noted(None if rows is None else rows - old)
 
     # ------------------------------------------------------------------------ statistics of sites
 
@@ -539,7 +561,7 @@ class NetworkClassifier(GraphClassifier):
         target = Discrete(model.target_.name, self.classes_.tolist())
         features = grown_variables(found, self.layout_, model.features_)
         table = known_table(found, self.layout_, features, "missing").with_column(target, codes)
-        return self._learn(TableSource(table, target, weights), self._smoothing(), target)
+        return self._learned(TableSource(table, target, weights), self._smoothing(), target)
 
     def _set_columns(self, layout: Layout, *, named: bool) -> None:
         note_names(self, list(layout.columns))
@@ -630,6 +652,7 @@ class NetworkClassifier(GraphClassifier):
                 self.classes_,
                 self.statistics_,
                 hasattr(self, "feature_names_in_"),
+                self._fitted_rows,
             )
 
     @classmethod
@@ -677,6 +700,7 @@ class NetworkClassifier(GraphClassifier):
         classifier.classes_ = part.classes
         source = PartsSource(part, classifier)
         classifier._learn(source, classifier._smoothing(), part.target)
+        classifier._noted(part.rows)
         return classifier
 
     def _rows(
@@ -697,8 +721,10 @@ class NetworkClassifier(GraphClassifier):
         features: tuple[Variable, ...],
         target: Discrete,
         unseen: str = "missing",
-    ) -> Statistics:
+    ) -> tuple[Statistics, TrainingRows]:
         """Return the sufficient statistics of new rows, of the same kinds as those of the model.
+
+        The second result says how many rows they are.
 
         Parameters
         ----------
@@ -716,7 +742,10 @@ class NetworkClassifier(GraphClassifier):
         """
         table = known_table(found, self.layout_, features, unseen)
         table = table.with_column(target, codes)
-        return Statistics.collect(table, known.summaries, checked_weights(weights, table.n_rows))
+        heavy = checked_weights(weights, table.n_rows)
+        weight = float(heavy.sum()) if len(heavy) else None
+        rows = TrainingRows(table.n_rows, table.missing(), weight)
+        return Statistics.collect(table, known.summaries, heavy), rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,8 +12,10 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.families import FAMILIES, LeafFamily
+from bayesgraph.learning.settings import changed_settings
 from bayesgraph.learning.smoothing import Smoothing, as_smoothing
 from bayesgraph.learning.structure import LEARNERS
+from bayesgraph.models.training import Training, TrainingRows
 from bayesgraph.statistics import Samples
 from bayesgraph.variables import Discrete
 
@@ -133,3 +135,15 @@ class Smoothed:
         if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in own}:
             self.smoothing = as_smoothing(self.smoothing).set_params(**rest)
         return self
+
+
+def training_of(estimator: Any, rows: TrainingRows | None) -> Training:
+    """Return a note of what an estimator was fitted on: rows, columns and changed parameters."""
+    settings = changed_settings(type(estimator), estimator.get_params(deep=False))
+    n_columns = len(estimator.layout_.columns) + 1
+    return Training(type(estimator).__name__, n_columns, rows, settings)
+
+
+def note_training(estimator: Any, rows: TrainingRows | None) -> None:
+    """Note on the network of an estimator what it was fitted on."""
+    estimator.network_.training = training_of(estimator, rows)

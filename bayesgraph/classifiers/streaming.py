@@ -17,7 +17,7 @@ from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_b
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
 from bayesgraph.classifiers.network_classifier import checked_batches
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.parameters import estimator, training_of
 from bayesgraph.classifiers.rows import Columns, chunks
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
@@ -51,9 +51,11 @@ from bayesgraph.learning.smoothing import SmoothingLike
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.learning.streaming.kernels import normalise
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.training import TrainingRows
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.statistics.sketches import SUMMARIES, ColumnSummaries
 from bayesgraph.variables import Continuous, Discrete, Name, Variable, plain
+from bayesgraph.version import __version__
 
 
 @estimator
@@ -149,6 +151,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     command: ClassVar[str] = "stream"
 
     _reads = ("alpha", "shrinkage", "var_smoothing")
+    # Version of bayesgraph that began the stream.
+    _version: str = field(init=False, default=__version__)
 
     star_: StreamingStar = field(init=False)
 
@@ -311,9 +315,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         return self
 
     def _forget_all(self) -> None:
-        for name in ("star_", "classes_", "_network"):
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in ("star_", "classes_", "_network", "_version"):
+            self.__dict__.pop(name, None)
 
     def _changed(self) -> None:
         self._network: BayesianNetwork | WeightedNetwork | None = None
@@ -631,7 +634,20 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
         if self._network is None:
             self._network = self._current()
+            found = training_of(self, self._fitted_rows())
+            self._network.training = replace(found, version=self._version)
         return self._network
+
+    def _fitted_rows(self) -> TrainingRows | None:
+        """Return how many rows were learned, and their weight now; None if it is not known."""
+        if self.star_.missing is None:
+            return None
+        numbers, states = self.star_.missing
+        names = (*self._columns.numbers, *self._columns.states)
+        missing = dict(zip(names, np.concatenate([numbers, states]).tolist(), strict=True))
+        n_rows, weight = self.star_.n_seen, float(self.star_.totals.sum())
+        rows = TrainingRows(n_rows, missing, None if weight == n_rows else weight)
+        return rows.ordered(self.layout_.columns)
 
     def _current(self) -> BayesianNetwork | WeightedNetwork:
         star, target = self.star_, self.target_

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from bayesgraph import late_methods
 from bayesgraph.checks import whole_number
 from bayesgraph.compare.families import FamilyChange, families_table, family_changes
-from bayesgraph.compare.page import page_html, page_text
 from bayesgraph.compare.predictions import PredictionChanges, prediction_changes
 from bayesgraph.compare.structures import StructureChanges, structure_changes
 from bayesgraph.display import DisplayTable
-from bayesgraph.errors import DataError, DataTypeError, FileFormatError, quoted
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.models.model import Model
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.typing import PathLike, TableLike
+from bayesgraph.report import Report
+from bayesgraph.typing import TableLike
 from bayesgraph.variables import Name
 
-_PAGES = {".html": "to_html", ".txt": "to_text"}
 _MAXIMUM_LINES = 20
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diff:
+class Diff(Report):
     """What differs between two models; it prints as one page.
 
     Attributes
@@ -81,35 +78,6 @@ class Diff:
             rows = [(str(name), f"{p:.4g} → {q:.4g}") for name, (p, q) in shown]
             found.append(DisplayTable(f"Exponents: {len(self.exponents)} differ", rows))
         return [*found, *(self.predictions.tables() if self.predictions is not None else [])]
-
-    def to_text(self) -> str:
-        """Return the page as text."""
-        return page_text(self.title, self.summary, self.tables())
-
-    def to_html(self) -> str:
-        """Return the page as HTML: complete, without scripts, every name escaped."""
-        return page_html(self.title, self.summary, self.tables())
-
-    def save(self, path: PathLike) -> None:
-        """Write the page to a ``.html`` or a ``.txt`` file.
-
-        Raises
-        ------
-        FileFormatError
-            For another suffix.
-        """
-        suffix = Path(path).suffix.lower()
-        if suffix not in _PAGES:
-            raise FileFormatError(
-                f"{str(path)!r}: a page is saved to a file that ends in {quoted(_PAGES)}."
-            )
-        late_methods.write_text(path, getattr(self, _PAGES[suffix])())
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
 
 
 def diff(

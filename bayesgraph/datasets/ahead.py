@@ -83,7 +83,9 @@ class Ahead:
         ]
         table = assembled(variables, encoded, len(run), fitting=False, order="C")
         requests = self._requests_of(variables)
-        return Counted(self, variables, Statistics.collect(table, requests, np.empty(0)))
+        missing = table.missing()
+        counted = {v.name: missing.get(v.name, 0) for v in variables}
+        return Counted(self, variables, Statistics.collect(table, requests, np.empty(0)), counted)
 
     def fits(self, variables: Sequence[Variable]) -> bool:
         """Return whether the statistics of all pairs of variables are within the limit."""
@@ -105,11 +107,14 @@ class Counted:
     variables : tuple of Variable
         The columns with these states, in the order of `ahead`.
     statistics : Statistics
+    missing : dict from name to int
+        Number of missing values in each column.
     """
 
     ahead: Ahead
     variables: tuple[Variable, ...]
     statistics: Statistics
+    missing: dict[Name, int]
 
     def joined(self, other: Counted | None) -> Counted | None:
         """Return the statistics of the rows of both, None if they exceed the limit."""
@@ -119,7 +124,8 @@ class Counted:
         if not self.ahead.fits(variables):
             return None
         total = self.grown(variables) + other.grown(variables)
-        return Counted(self.ahead, variables, total)
+        missing = {name: n + other.missing[name] for name, n in self.missing.items()}
+        return Counted(self.ahead, variables, total, missing)
 
     def grown(self, variables: Sequence[Variable]) -> Statistics:
         """Return the statistics by variables that have these states and more."""

@@ -83,6 +83,7 @@ def source_of_columns(
         columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
         encoded=RowsEncoding(rows),
         n_rows=n_rows,
+        missing=found.missing,
     )
 
 
@@ -119,6 +120,11 @@ class RowsEncoding:
     def described(self) -> str:
         """Text that differs if the weights of the same rows do."""
         return self.rows.described
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows may have other weights than 1."""
+        return bool(self.rows.columns)
 
     def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
         """Return the encoded run, and the weights of its rows."""

@@ -76,6 +76,12 @@ class Domains:
     maximum: int
     counted: Counted | None = None
 
+    @property
+    def missing(self) -> dict[Name, int]:
+        """Number of missing values in each column that was read."""
+        found = {name: domain.n_missing for name, domain in self.columns.items()}
+        return found if self.counted is None else found | self.counted.missing
+
     def __post_init__(self) -> None:
         for name, domain in self.columns.items():
             if len(domain.counts) > self.maximum:

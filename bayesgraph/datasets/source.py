@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import call
@@ -14,6 +14,7 @@ from bayesgraph.datasets.executors import in_order
 from bayesgraph.encoding import Table
 from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.models.training import TrainingRows
 from bayesgraph.parallel import N_THREADS
 from bayesgraph.statistics import blocks
 from bayesgraph.statistics.blocks import sampled
@@ -29,7 +30,7 @@ from bayesgraph.statistics.requests import (
     Totals,
 )
 from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 # Maximum number of runs that are held at a time.
 RUNS_HELD = N_THREADS + 1
@@ -41,6 +42,11 @@ class Encoding(Protocol):
     @property
     def described(self) -> str:
         """Text that differs if the weights of the same rows do."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows may have other weights than 1."""
         ...
 
     def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
@@ -75,6 +81,8 @@ class DatasetSource(RequestSource):
         Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
     statistics : Statistics, optional
         What was counted already.
+    missing : mapping from name to int, optional
+        Number of missing values in columns that were read already.
 
     Attributes
     ----------
@@ -99,8 +107,10 @@ class DatasetSource(RequestSource):
         rows: Filter = EVERY,
         is_kept: bool = True,
         statistics: Statistics | None = None,
+        missing: Mapping[Name, int] | None = None,
     ) -> None:
         super().__init__(variables, target, statistics or Statistics())
+        self._missing = dict(missing or {})
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
         self._rows, self.n_rows = rows, n_rows
         self._all = self._order
@@ -111,6 +121,27 @@ class DatasetSource(RequestSource):
         if is_kept and dataset.cache is not False:
             described = [columns_of([v]) for v in self._all], n_rows, encoded.described
             self._cached = EncodedRows(dataset, self._all, described, self._read)
+
+    def training_rows(self) -> TrainingRows:
+        """Return how many rows and missing values there are; see `RowSource`.
+
+        Missing values are counted in the passes for statistics. Columns that none of them has read
+        are read here.
+        """
+        if unread := self._uncounted(self._all):
+            counting = _Counting(self._encoded, unread, None, unread)
+            self._note(self._dataset.reduce(counting, self._columns_of(unread), self._rows))
+        weight = self.total_weight() if self._encoded.is_weighted else None
+        missing = {v.name: self._missing[v.name] for v in self._all}
+        return TrainingRows(self.n_rows, missing, weight)
+
+    def _uncounted(self, variables: Sequence[Variable]) -> tuple[Variable, ...]:
+        return tuple(v for v in variables if v.name not in self._missing)
+
+    def _note(self, found: _Found | None) -> Statistics:
+        assert found is not None  # the dataset has rows
+        self._missing |= found.missing
+        return found.statistics
 
     @property
     def table(self) -> Table:
@@ -168,13 +199,13 @@ class DatasetSource(RequestSource):
     def _collected(self, request: Request) -> Any:
         wanted = needed_by(request)
         variables = tuple(v for v in self._order if v in wanted)
+        new = self._uncounted(variables)
         if self._cached is not None:
-            found = summed(partial(_counted, request), self._cached.runs(variables))
+            found = summed(partial(_counted, request, new), self._cached.runs(variables))
         else:
-            counting = _Counting(self._encoded, variables, request)
+            counting = _Counting(self._encoded, variables, request, new)
             found = self._dataset.reduce(counting, self._columns_of(variables), self._rows)
-        assert found is not None  # the dataset has rows
-        return found.summaries[request]
+        return self._note(found).summaries[request]
 
     @property
     def _order(self) -> tuple[Variable, ...]:
@@ -195,20 +226,36 @@ def _encoded_runs(
 
 
 @dataclass(frozen=True)
+class _Found:
+    """Statistics of rows, and the number of missing values by column; those of runs are added."""
+
+    statistics: Statistics
+    missing: dict[Name, int]
+
+    def __add__(self, other: _Found) -> _Found:
+        missing = {name: n + other.missing[name] for name, n in self.missing.items()}
+        return _Found(self.statistics + other.statistics, missing)
+
+
+@dataclass(frozen=True)
 class _Counting:
-    """The requested statistics of a run of rows."""
+    """The requested statistics of a run of rows, and the missing values of some columns."""
 
     encoded: Encoding
     variables: tuple[Variable, ...]
-    request: Request
+    request: Request | None
+    new: tuple[Variable, ...]
 
-    def __call__(self, first: int, run: Any) -> Statistics:
-        return _counted(self.request, partial(self.encoded, run, self.variables))
+    def __call__(self, first: int, run: Any) -> _Found:
+        return _counted(self.request, self.new, partial(self.encoded, run, self.variables))
 
 
-def _counted(request: Request, run: Run) -> Statistics:
+def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
     table, weights = run()
-    return Statistics.collect(table, [request], weights)
+    requests = [] if request is None else [request]
+    missing = table.missing() if new else {}
+    counted = {v.name: missing.get(v.name, 0) for v in new}
+    return _Found(Statistics.collect(table, requests, weights), counted)
 
 
 def copies_of(n_rows: int) -> int:

@@ -175,6 +175,8 @@ class Capabilities:
         Whether it holds scores of arcs.
     positions, notes, titles : bool
         Whether it holds those of :class:`bayesgraph.Annotations` exactly.
+    training : bool
+        Whether it holds what a model was fitted on, a :class:`bayesgraph.Training`.
     equal_states : bool
         Whether it tells states apart that are equal in Python, such as True and 1.
     restores : bool
@@ -195,6 +197,7 @@ class Capabilities:
     positions: bool = False
     notes: bool = False
     titles: bool = False
+    training: bool = False
     equal_states: bool = True
     restores: bool = True
 

@@ -19,6 +19,7 @@ from bayesgraph.io.classifier_payload import (
 from bayesgraph.io.payloads import Kind
 from bayesgraph.io.saved_classifier import decode_labels
 from bayesgraph.io.statistics_payload import decode_statistics, encode_statistics
+from bayesgraph.io.training_payload import decode_rows, encode_rows
 from bayesgraph.io.variable_payload import decode_variable, encode_variable
 from bayesgraph.variables import Discrete
 
@@ -32,6 +33,7 @@ def _encode(part: CollectedStatistics, arrays: ArrayWriter) -> dict[str, Any]:
         "variables": [encode_variable(variable) for variable in variables],
         "label_type": part.classes.dtype.str,
         "statistics": encode_statistics(part.statistics, variables, arrays),
+        **({} if part.rows is None else {"rows": encode_rows(part.rows)}),
     }
 
 
@@ -63,6 +65,7 @@ def _decode(item: Any, arrays: ArrayReader) -> CollectedStatistics:
         decode_labels(target.states, item["label_type"], arrays),
         statistics,
         item["named"] is True,
+        decode_rows(item["rows"]) if "rows" in item else None,
     )
 
 

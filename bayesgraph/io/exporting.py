@@ -41,6 +41,7 @@ class Losses:
     _refused: list[str] = field(default_factory=list)
     _restored: list[str] = field(default_factory=list)
     _lost: list[str] = field(default_factory=list)
+    _left: list[str] = field(default_factory=list)
 
     def refuse(self, item: str) -> None:
         """Note what cannot be written."""
@@ -67,6 +68,10 @@ class Losses:
         """Note what is left out or written in another form, and changes no answer."""
         self._lost.append(item)
 
+    def leave_out(self, item: str) -> None:
+        """Note what is left out and is no part of the model, without a warning."""
+        self._left.append(item)
+
     def report(self) -> LossReport:
         """Return the report, with a warning if anything is lost.
 
@@ -81,7 +86,7 @@ class Losses:
         if self._lost:
             text = "\n  ".join([f"Written as {self.format} with changes:", *self._lost])
             warn(text, LossyExportWarning)
-        return LossReport(self.format, tuple(self._restored), tuple(self._lost))
+        return LossReport(self.format, tuple(self._restored), (*self._lost, *self._left))
 
 
 @dataclass(frozen=True)
@@ -254,6 +259,9 @@ class Export:
             sidecar.append(annotations_line(left))
         elif left:
             losses.change("notes, titles or positions are left out")
+        if model.training is not None and not capabilities.training:
+            # Another program may change the numbers and would keep what they were fitted on.
+            losses.leave_out("what the model was fitted on is left out")
         return cls(tuple(cpds), words, annotations, tuple(sidecar), losses.report())
 
 

@@ -24,6 +24,7 @@ from bayesgraph.io.payloads import (
     positions,
     variable_at,
 )
+from bayesgraph.io.training_payload import with_training
 from bayesgraph.io.variable_payload import decode_variable, encode_variable
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.mixture import NetworkMixture
@@ -163,9 +164,16 @@ def _decode_average(item: Any, arrays: ArrayReader) -> PosteriorAverage:
     return PosteriorAverage(members, arrays.take(item["weights"]), first=first, prior_ratios=ratios)
 
 
-MIXTURE = Kind(lambda model: type(model) is NetworkMixture, _encode_mixture, _decode_mixture)
-WEIGHTED = Kind(lambda model: type(model) is WeightedNetwork, _encode_weighted, _decode_weighted)
-AVERAGE = Kind(lambda model: type(model) is PosteriorAverage, _encode_average, _decode_average)
+MIXTURE = Kind(
+    lambda model: type(model) is NetworkMixture, *with_training(_encode_mixture, _decode_mixture)
+)
+WEIGHTED = Kind(
+    lambda model: type(model) is WeightedNetwork,
+    *with_training(_encode_weighted, _decode_weighted),
+)
+AVERAGE = Kind(
+    lambda model: type(model) is PosteriorAverage, *with_training(_encode_average, _decode_average)
+)
 # Kinds of models that a file of another kind may contain, by their name in that file.
 MODELS: dict[str, Kind] = {
     "network": NETWORK,

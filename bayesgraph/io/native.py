@@ -205,6 +205,7 @@ HELD = Capabilities(
     positions=True,
     notes=True,
     titles=True,
+    training=True,
     restores=False,
 )
 FORMAT = FileFormat(

@@ -29,6 +29,7 @@ from bayesgraph.errors import LossyExportError
 from bayesgraph.factors import Factor
 from bayesgraph.families import FAMILIES
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
+from bayesgraph.io.training_payload import with_training
 from bayesgraph.io.variable_payload import decode_variable, encode_variable
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.factor_graph import FactorGraph
@@ -318,7 +319,10 @@ def _decode_source(item: Any, variables: list[Variable], arrays: ArrayReader) ->
     return Factor.from_log(discrete, log_values)
 
 
-NETWORK = Kind(lambda model: type(model) is BayesianNetwork, _encode_network, _decode_network)
+NETWORK = Kind(
+    lambda model: type(model) is BayesianNetwork, *with_training(_encode_network, _decode_network)
+)
 FACTOR_GRAPH = Kind(
-    lambda model: type(model) is FactorGraph, _encode_factor_graph, _decode_factor_graph
+    lambda model: type(model) is FactorGraph,
+    *with_training(_encode_factor_graph, _decode_factor_graph),
 )

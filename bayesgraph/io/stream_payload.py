@@ -59,6 +59,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
         "settings": asdict(star.settings)
         | {name: encode_parameter(name, getattr(star.settings, name)) for name in _OBJECTS},
         "summary": star.summaries.kind.name,
+        "version": model._version,
         "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
     }
 
@@ -100,6 +101,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     if len(set(classes)) < len(classes):
         raise ValueError(f"{classes!r:.80} are not the classes of a model")
     model.target_name_ = decode_value(item["target"])
+    model._version = str(item.get("version", "0.1.0"))
     model.star_ = star
     _check_fit(model)
     model._changed()

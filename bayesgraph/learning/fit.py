@@ -15,9 +15,11 @@ from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unkn
 from bayesgraph.graph import build_dag
 from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.parameters import estimate_network
+from bayesgraph.learning.settings import changed_settings
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.training import Training
 from bayesgraph.statistics import TableSource
 from bayesgraph.typing import RandomState, TableLike
 from bayesgraph.variables import Discrete, Name, Variable
@@ -161,8 +163,25 @@ def fit_network(
     source = plain_source(data, columns, declared, categorical, sample_weight)
     structure = Structure((*source.variables, *unseen.values()), tuple(pairs))
     if by_em:
-        return expectation_maximization(structure, source, chosen, iterations)
-    return estimate_network(structure, source, chosen)
+        network = expectation_maximization(structure, source, chosen, iterations)
+    else:
+        network = estimate_network(structure, source, chosen)
+    settings = {"smoothing": smoothing, "missing": missing, "categorical": categorical}
+    settings |= {"hidden": sorted(unseen, key=repr) or ()}
+    settings |= {"restarts": restarts, "max_iter": max_iter, "tol": tol}
+    return noted(network, source, "BayesianNetwork.fit", changed_settings(fit_network, settings))
+
+
+def noted(
+    network: BayesianNetwork,
+    source: TableSource | DatasetSource,
+    method: str,
+    settings: Mapping[str, str],
+) -> BayesianNetwork:
+    """Return a network that was just fitted, with a note of what it was fitted on."""
+    rows = source.training_rows()
+    network.training = Training(method, len(source.variables), rows, settings)
+    return network
 
 
 def opened(table: Any, sample_weight: Any) -> tuple[Dataset | None, dict[Name, Any]]:

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.learning.em import Iterations, expectation_maximization
-from bayesgraph.learning.fit import opened, plain_source, takes_em
+from bayesgraph.learning.fit import noted, opened, plain_source, takes_em
 from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc import pc
+from bayesgraph.learning.settings import changed_settings
 from bayesgraph.learning.smoothing import Smoothing, SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.spanning import chow_liu
 from bayesgraph.learning.structure import Structure, learned_by
@@ -188,4 +189,7 @@ def learn_network(
     given = {**rules, "max_parents": max_parents, **options}
     how = learning(method, smoothing, missing, given)
     source = plain_source(*opened(table, sample_weight), variables, categorical, sample_weight)
-    return how.network(how.structure(source), source)
+    network = how.network(how.structure(source), source)
+    settings = {"method": method, "missing": missing, "smoothing": smoothing, **given}
+    changed = changed_settings(learn_network, settings | {"categorical": categorical})
+    return noted(network, source, "BayesianNetwork.learn", changed)

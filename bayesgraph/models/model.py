@@ -55,6 +55,7 @@ from bayesgraph.models.evidence import (
 )
 from bayesgraph.models.findings import Finding, with_findings
 from bayesgraph.models.interventions import under
+from bayesgraph.models.training import Training
 from bayesgraph.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.variables import (
     CountVector,
@@ -73,7 +74,15 @@ _CUT_MODELS = 8
 
 
 class Model(Edits, Answering):
-    """Base class of models: queries that solvers answer, by names of variables."""
+    """Base class of models: queries that solvers answer, by names of variables.
+
+    Attributes
+    ----------
+    training : Training or None
+        What the model was fitted on; None for a model that was made or changed by hand.
+    """
+
+    training: Training | None = None
 
     def _possible(
         self,
@@ -794,6 +803,8 @@ class Model(Edits, Answering):
     render = late_method(lambda: late_methods.render)
 
     to_html = late_method(lambda: late_methods.to_html)
+
+    card = late_method(lambda: late_methods.card)
 
     to_pgmpy = late_method(lambda: late_methods.to_pgmpy)
 

@@ -524,13 +524,15 @@ class BayesianNetwork(Model):
 
     def annotated(self, annotations: Annotations) -> BayesianNetwork:
         """Return the network with other positions, titles and notes; see `Model.annotated`."""
-        return BayesianNetwork(
+        found = BayesianNetwork(
             self.blocks,
             arc_scores=self.arc_scores,
             order=self.variables,
             history=self.history,
             annotations=annotations,
         )
+        found.training = self.training
+        return found
 
     def expanded(self) -> BayesianNetwork:
         """Return the network with tables for canonical CPDs; see `Model.expanded`."""

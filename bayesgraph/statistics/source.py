@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.models.training import TrainingRows
 from bayesgraph.statistics.blocks import blocks, is_exact, sampled, tree_sum
 from bayesgraph.statistics.extensions import ExtensionsSummary
 from bayesgraph.statistics.histograms import HistogramsSummary
@@ -227,6 +228,10 @@ class RowSource(CountSource, Protocol):
         """
         ...
 
+    def training_rows(self) -> TrainingRows:
+        """Return how many rows and missing values there are, for the model that is fitted."""
+        ...
+
     @property
     def table(self) -> Table:
         """The rows."""
@@ -355,6 +360,11 @@ class RequestSource:
             self._variances[v] = float(safe_divide(square, count))
         return np.array([self._variances[v] for v in columns])
 
+    def total_weight(self) -> float:
+        """Return the sum of the weights of the rows, summed as all statistics are."""
+        family = Family(() if self.target is None else (self.target,))
+        return float(self.families([family], keep=False)[family].counts.sum())
+
     def with_features(self, features: tuple[Variable, ...]) -> Self:
         """Return the source restricted to these features; see `CountSource`."""
         found = copy(self)
@@ -398,6 +408,11 @@ class TableSource(RequestSource):
             )
         self.table, self.n_rows = table, table.n_rows
         self.weights = checked_weights(sample_weight, table.n_rows)
+
+    def training_rows(self) -> TrainingRows:
+        """Return how many rows and missing values there are; see `RowSource`."""
+        weight = self.total_weight() if len(self.weights) else None
+        return TrainingRows(self.n_rows, self.table.missing(), weight)
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
         """Yield all rows in blocks with their weights; see `RowSource`."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import bayesgraph as bg
-from bayesgraph.cli.commands import files, learning, predicting, questions, what_if
+from bayesgraph.cli.commands import files, info, learning, predicting, questions, what_if
 from bayesgraph.compilation import tiers
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for _group in (learning, predicting, questions, what_if, files):
+for _group in (learning, predicting, questions, what_if, files, info):
     app.add_typer(_group.app)
 
 

@@ -63,6 +63,10 @@ class StreamingStar:
         Number of rows learned.
     """
 
+    # Missing values of the numeric columns, and of those of states, in the rows of the summaries;
+    # None after a file that does not have the numbers.
+    _missing: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
         self.settings = settings
         n_classes = summaries.n_classes
@@ -87,6 +91,7 @@ class StreamingStar:
         # Number of rows in the summaries, with decay: the schedule depends on rows, not on weights.
         self._held = 0.0
         self._waiting = Block(summaries.n_features, n_states, _BLOCK)
+        self._missing = np.zeros(summaries.n_features, int), np.zeros(n_states, int)
         self._centre = np.zeros((n_classes, self.n_features))
         self._look()
 
@@ -175,6 +180,7 @@ class StreamingStar:
         block, decay = self._waiting, self.settings.decay
         n = block.filled
         columns, codes, classes, weights = block.rows
+        self._missing = self.missing
         # Class totals have decayed row by row, and already include the rows of the block.
         ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
         weights = weights * ages
@@ -194,6 +200,18 @@ class StreamingStar:
         self._held += float(ages.sum())
         self._absorbed += n
         block.empty()
+
+    @property
+    def missing(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Missing values in the rows learned: of the numeric columns, and of those of states.
+
+        None if a file of an earlier version did not have the numbers.
+        """
+        if self._missing is None:
+            return None
+        columns, codes, _, _ = self._waiting.rows
+        numbers, states = self._missing
+        return numbers + np.isnan(columns).sum(axis=1), states + (codes < 0).sum(axis=1)
 
     def _fade(self, factor: float) -> None:
         """Multiply all weights in the summaries by a factor."""
@@ -298,6 +316,13 @@ class StreamingStar:
         self.exponents.grow(*shape, at, n_numbers)
         self.numbers = self.numbers.grown(n_numbers, shares, k)
         self.states = self.states.grown(n_states, shares, k)
+        if self._missing is not None:
+            # A column is missing in all rows before it came.
+            numbers, states = self._missing
+            self._missing = (
+                np.append(numbers, np.full(n_numbers, self._absorbed)),
+                np.append(states, np.full(n_states, self._absorbed)),
+            )
         self._centre = self._centre_now()
         self._grown = self._absorbed
 
@@ -312,6 +337,8 @@ class StreamingStar:
             "held": np.array([self._held]),
             "totals": self.totals,
         }
+        if self._missing is not None:
+            state["missing"] = np.concatenate(self._missing)
         state |= self._waiting.arrays() | self.exponents.arrays() | self.counts.arrays()
         parts = {
             "summaries": self.summaries.arrays(),
@@ -348,6 +375,7 @@ class StreamingStar:
         made.n_seen, made._absorbed, made._looked, due, made._grown = arrays["numbers"].tolist()
         made._due = bool(due)
         made._held = float(arrays["held"][0])
+        made._missing = _missing_of(arrays, held.n_features, len(made.counts), made._absorbed)
         made.counts.restore(arrays)
         made.exponents.restore(arrays)
         made._waiting.restore(arrays, held.n_classes)
@@ -365,3 +393,16 @@ class StreamingStar:
         """Bytes of the state, including the full capacity of the buffer."""
         own = sum(a.nbytes for name, a in self.arrays().items() if not name.startswith("waiting"))
         return own + self._waiting.nbytes
+
+
+def _missing_of(
+    arrays: Mapping[str, NDArray[Any]], n_numbers: int, n_states: int, n_rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return the missing values of the columns in the arrays of a file, None if it has none."""
+    if "missing" not in arrays:
+        return None
+    found = arrays["missing"]
+    is_whole = found.dtype.kind == "i" and found.shape == (n_numbers + n_states,)
+    if not is_whole or not ((found >= 0) & (found <= n_rows)).all():
+        raise ValueError("the numbers of missing values are none")
+    return found[:n_numbers].astype(np.int64), found[n_numbers:].astype(np.int64)
