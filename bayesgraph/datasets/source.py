@@ -334,7 +334,7 @@ def needed_by(request: Request) -> set[Variable | None]:
                 found.update(family.discrete, family.continuous)
             return found
         case Extensions():
-            return {v for columns, others in request.groups for v in (*columns, *others)}
+            return {request.columns[i] for i in request.used}
         case Totals():
             return {request.vector, request.given}
     raise AssertionError(f"unknown request {request!r}")

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from bayesgraph.ancestors import Arc, parents_first
 from bayesgraph.errors import GraphError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning import search_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
 from bayesgraph.learning.scores import SCORES, Extension, Gains
+from bayesgraph.learning.search_kernels import ADD, DROP, REVERSE
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
     Structure,
@@ -27,7 +29,8 @@ from bayesgraph.learning.structure import (
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Discrete, Variable
 
-_DROP, _ADD, _REVERSE = range(3)
+# Sums of gains that differ by less are ties, in units of `TIE_DECIMALS` decimals.
+_ROUNDING = 50.0
 
 
 @learner(counts_ahead={"max_parents": (0, 1), "score": SCORES}, counts="search")
@@ -90,7 +93,7 @@ def hill_climb(
     if score == "cll":
         rows = LeaveOneOut(source, target, as_smoothing(smoothing))
         return below_class(target, features, climb_by_rows(rows, features, maximum, rules))
-    gains = Gains(source, as_smoothing(smoothing), score, ess)
+    gains = Gains(source, (*features, target), as_smoothing(smoothing), score, ess)
     climber = Climber(features, target, gains, maximum, rules)
     return below_class(target, features, climber.climb())
 
@@ -191,7 +194,7 @@ def _general(
     required, forbidden, tiers = arcs
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
     limit = len(columns) if max_parents is None else at_least("max_parents", max_parents, 0)
-    return columns, Gains(source, as_smoothing(smoothing), score, ess), rules, limit
+    return columns, Gains(source, columns, as_smoothing(smoothing), score, ess), rules, limit
 
 
 class Climber:
@@ -203,13 +206,14 @@ class Climber:
     given : Discrete or None
         A fixed parent of all columns, usually the class; None for a general network.
     gains : Gains
+        Its columns are these, and then `given`.
     maximum : int
         Maximum number of parents of a column besides `given`.
     parents : list of lists of int
         Indices of the parents of each column.
-    adding, dropping : ndarray, shape (d, d)
-        Gain in score by adding or removing each arc, in nats, parents along the first axis; -inf
-        where the arc cannot be added or removed.
+    changes : ndarray, shape (2, d, d)
+        Gain in score by removing (first) and adding each arc, in nats, parents along the second
+        axis; -inf where the arc cannot be removed or added.
     """
 
     def __init__(
@@ -222,9 +226,10 @@ class Climber:
     ) -> None:
         self.columns, self.given, self.gains, self.maximum = columns, given, gains, maximum
         d = len(self.columns)
-        self._allowed = rules.admissible(self.columns)
-        self._forced = rules.forced(self.columns)
-        self.parents = [np.flatnonzero(self._forced[:, c]).tolist() for c in range(d)]
+        allowed, self._forced = rules.admissible(self.columns), rules.forced(self.columns)
+        self.parents: list[list[int]] = [
+            np.flatnonzero(self._forced[:, c]).tolist() for c in range(d)
+        ]
         for c, above in enumerate(self.parents):
             if len(above) > self.maximum:
                 names = quoted(self.columns[p].name for p in above)
@@ -232,10 +237,15 @@ class Climber:
                     f"{self.columns[c].name!r} is required to have the parents {names}; choose "
                     f"max_parents of {len(above)} or more."
                 )
-        self.adding, self.dropping, self._pairs = np.full((3, d, d), -np.inf)
-        self._rows, self._paths = 1.0, self._reach()
         # Scores of columns of as many states share terms.
-        self._by_states = sorted(range(d), key=lambda p: getattr(columns[p], "cardinality", 0))
+        by_states = sorted(range(d), key=gains.cards.__getitem__)
+        self._candidates = [[p for p in by_states if allowed[p, c]] for c in range(d)]
+        self._allowed = allowed
+        self.changes, self._pairs = np.full((2, d, d), -np.inf), np.full((d, d), -np.inf)
+        self._unit = 10.0**-TIE_DECIMALS
+        # A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
+        self._marks = np.random.default_rng(0).integers(1 << 63, size=(d, d))
+        self._adopt(self.parents)
 
     def climb(self) -> dict[Arc, float]:
         """Change arcs until no change raises the score; return the arcs and their gains per row."""
@@ -245,83 +255,83 @@ class Climber:
         return self._scored()
 
     def _search(self) -> None:
-        seen = {self._graph()}
-        while (move := self._best()) is not None:
-            self._refresh(self._apply(*move))
+        seen, none = {self._graph}, np.empty(0, dtype=np.int64)
+        while (change := self._best(none))[0] > 0:
+            self._refresh(self._apply(change))
             # With missing values, gains come from different rows, and changes may repeat in a
             # cycle.
-            if (graph := self._graph()) in seen:
+            if self._graph in seen:
                 break
-            seen.add(graph)
+            seen.add(self._graph)
 
     def _start(self) -> None:
         pairs = self.gains.of_pairs(self.columns, self.given)
         self._pairs = np.where(self._allowed, pairs, -np.inf)
-        self.adding = np.where(self._forced, -np.inf, self._pairs)
-        self._rows = self.gains.rows(self.columns, self.given)
+        self.changes[ADD] = np.where(self._forced, -np.inf, self._pairs)
+        self._unit = self.gains.rows(self.columns, self.given) * 10.0**-TIE_DECIMALS
         self._refresh([c for c, above in enumerate(self.parents) if above])
 
-    def _graph(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(tuple(sorted(above)) for above in self.parents)
+    def _adopt(self, parents: list[list[int]]) -> None:
+        """Make this the graph."""
+        d = len(parents)
+        self.parents = parents
+        self._arcs = np.zeros((d, d), dtype=np.bool_)
+        for c, above in enumerate(parents):
+            self._arcs[above, c] = True
+        self._full = np.array([len(above) >= self.maximum for above in parents])
+        self._graph = int(np.bitwise_xor.reduce(self._marks[self._arcs], initial=0))
+        self._paths = self._reach()
 
     def _refresh(self, children: list[int]) -> None:
         """Recompute the gains of adding and removing parents of `children`, in one data pass."""
         asked: list[Extension] = []
-        places: list[tuple[Floats, int, list[int]]] = []
+        places: list[tuple[int, int, list[int]]] = []
         for c in children:
-            child, above = self.columns[c], self.parents[c]
+            above = self.parents[c]
             # An arc that was just added gains what it was expected to.
-            before = self.adding[:, c].copy()
-            self.adding[:, c] = self.dropping[:, c] = -np.inf
+            before = self.changes[ADD, above, c].tolist()
+            self.changes[:, :, c] = -np.inf
             if not above:
-                self.adding[:, c] = self._pairs[:, c]
+                self.changes[ADD, :, c] = self._pairs[:, c]
                 continue
             if len(above) == 1:
-                self.dropping[above[0], c] = -self._pairs[above[0], c]
-            for p in above if len(above) > 1 else ():
-                if before[p] > -np.inf:
-                    self.dropping[p, c] = -before[p]
+                self.changes[DROP, above[0], c] = -self._pairs[above[0], c]
+            for p, gain in zip(above, before, strict=True) if len(above) > 1 else ():
+                if gain > -np.inf:
+                    self.changes[DROP, p, c] = -gain
                     continue
                 others = self._others([q for q in above if q != p])
-                asked.append(Extension((self.columns[p],), others, child))
-                places.append((self.dropping, c, [p]))
+                asked.append(Extension((p,), others, c))
+                places.append((DROP, c, [p]))
             if len(above) < self.maximum:
-                allowed = self._allowed[:, c]
-                new = [p for p in self._by_states if allowed[p] and p not in above]
-                asked.append(
-                    Extension(tuple(self.columns[p] for p in new), self._others(above), child)
-                )
-                places.append((self.adding, c, new))
-        for (table, c, new), gains in zip(places, self.gains.of(asked), strict=True):
-            table[new, c] = gains if table is self.adding else -gains
+                new = [p for p in self._candidates[c] if p not in above]
+                if not new:
+                    continue
+                asked.append(Extension(tuple(new), self._others(above), c))
+                places.append((ADD, c, new))
+        for (kind, c, new), gains in zip(places, self.gains.of(asked), strict=True):
+            self.changes[kind, new, c] = gains if kind == ADD else -gains
 
-    def _others(self, parents: list[int]) -> tuple[Variable, ...]:
+    def _others(self, parents: list[int]) -> tuple[int, ...]:
         """Return parents in the order of the columns, the class first."""
-        others = [self.columns[q] for q in sorted(parents)]
-        target = self.gains.source.target
+        others, target = sorted(parents), self.gains.target
         if self.given is not None:
-            others.insert(0, self.given)
-        elif target in others:
-            others.insert(0, others.pop(others.index(target)))
+            return (target, *others)
+        if target in others:
+            others.remove(target)
+            others.insert(0, target)
         return tuple(others)
 
-    def _best(self) -> tuple[int, int, int] | None:
-        """Return the change with the highest gain as (kind, parent, child), None if no gain.
+    def _best(self, last: NDArray[np.int64]) -> tuple[float, int, int, int]:
+        """Return the gain by the best change, and its kind, parent and child.
 
-        The kinds are removal, addition and reversal of the arc parent -> child.
+        The gain is rounded, in units of `TIE_DECIMALS` decimals of a nat a row.
         """
-        rank = self._ranked()
-        best = int(np.argmax(rank))
-        return _move(rank, best) if rank.flat[best] > 0 else None
-
-    def _ranked(self) -> Floats:
-        """Return the gain by each change of an arc in nats a row, rounded, shape (3, d, d)."""
-        reach = self._paths
-        full = np.array([len(above) >= self.maximum for above in self.parents])
-        adding = np.where(reach.T | full, -np.inf, self.adding)
-        dropping = np.where(self._forced, -np.inf, self.dropping)
-        kinds = np.stack([dropping, adding, self._reversing(reach, full, dropping)])
-        return np.round(kinds / self._rows, TIE_DECIMALS)
+        graph = self._arcs, self._paths, self._forced, self._full
+        found: tuple[float, int, int, int] = search_kernels.best_change(
+            self.changes, *graph, self._unit, self._marks, self._graph, last
+        )
+        return found
 
     def _reach(self) -> NDArray[np.bool_]:
         """Return whether a directed path leads from i to j, shape (d, d); True on the diagonal."""
@@ -330,47 +340,32 @@ class Climber:
         for c in order:
             for p in self.parents[c]:
                 into[c] |= into[p]
-        return into.T
+        return into.T.copy()
 
-    def _reversing(
-        self, reach: NDArray[np.bool_], full: NDArray[np.bool_], dropping: Floats
-    ) -> Floats:
-        """Return the gain in score by reversing each arc p -> c, shape (d, d).
-
-        It is -inf for reversals that make a cycle or give p too many parents.
-
-        Parameters
-        ----------
-        reach : ndarray of bool, shape (d, d)
-            Whether there is a directed path from i to j.
-        full : ndarray of bool, shape (d,)
-            Whether a column has the maximum number of parents.
-        dropping : ndarray, shape (d, d)
-            Gain by removing each arc, -inf for required arcs.
-        """
-        found = np.full(dropping.shape, -np.inf)
-        for c, above in enumerate(self.parents):
-            for p in above:
-                detour = any(reach[p, q] for q in above if q != p)
-                if not (detour or full[p]):
-                    found[p, c] = dropping[p, c] + self.adding[c, p]
-        return found
-
-    def _apply(self, kind: int, p: int, c: int) -> list[int]:
-        """Add, remove or reverse (`kind`) the arc p -> c; return columns with changed parents."""
-        if kind == _ADD:
+    def _apply(self, change: tuple[float, int, int, int]) -> list[int]:
+        """Make a change of the arc p -> c; return the columns with changed parents."""
+        _, kind, p, c = change
+        changed = [c] if kind != REVERSE else [c, p]
+        if kind == ADD:
             self.parents[c].append(p)
             self._paths |= np.outer(self._paths[:, p], self._paths[c])
-            return [c]
-        self.parents[c].remove(p)
-        if kind == _REVERSE:
-            self.parents[p].append(c)
-        self._paths = self._reach()
-        return [c] if kind == _DROP else [c, p]
+        else:
+            self.parents[c].remove(p)
+            if kind == REVERSE:
+                self.parents[p].append(c)
+                self._arcs[c, p] = True
+                self._graph ^= int(self._marks[c, p])
+            self._paths = self._reach()
+        self._arcs[p, c] = kind == ADD
+        self._graph ^= int(self._marks[p, c])
+        for child in changed:
+            self._full[child] = len(self.parents[child]) >= self.maximum
+        return changed
 
     def _scored(self) -> dict[Arc, float]:
+        rows = self._unit * 10.0**TIE_DECIMALS
         return {
-            (self.columns[p].name, column.name): float(-self.dropping[p, c] / self._rows)
+            (self.columns[p].name, column.name): float(-self.changes[DROP, p, c] / rows)
             for c, column in enumerate(self.columns)
             for p in self.parents[c]
         }
@@ -400,40 +395,25 @@ class TabuClimber(Climber):
     ) -> None:
         super().__init__(columns, None, gains, maximum, rules)
         self._length, self._patience = length, patience
-        # A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
-        shape = len(columns), len(columns)
-        self._marks = np.random.default_rng(0).integers(1 << 63, size=shape)
         self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
 
     def _search(self) -> None:
-        graph = int(np.bitwise_xor.reduce(self._marks[self._forced], initial=0))
-        last = deque([graph], maxlen=self._length)
-        met, total, best, since = {graph}, 0.0, 0.0, 0
+        last = deque([self._graph], maxlen=self._length)
+        met, total, best, since = {self._graph}, 0.0, 0.0, 0
         kept = [list(above) for above in self.parents]
-        while since < self._patience and (step := self._step(graph, last)) is not None:
-            graph, gain, move = step
-            self._refresh(self._apply(*move))
-            last.append(graph)
-            total, since = total + gain, since + 1
+        while since < self._patience:
+            change = self._best(np.array(last))
+            if change[0] == -np.inf:
+                break
+            self._refresh(self._apply(change))
+            last.append(self._graph)
+            total, since = total + change[0], since + 1
             # With missing values, gains come from different rows, and may add up in a cycle.
-            if graph not in met and round(total - best, TIE_DECIMALS - 2) > 0:
+            if self._graph not in met and total - best > _ROUNDING:
                 best, since, kept = total, 0, [list(above) for above in self.parents]
-            met.add(graph)
-        self.parents = kept
+            met.add(self._graph)
+        self._adopt(kept)
         self._refresh([c for c, above in enumerate(kept) if above])
-
-    def _step(self, graph: int, last: deque[int]) -> tuple[int, float, tuple[int, int, int]] | None:
-        """Return the graph of the best change to none of the last ones, its gain and the change."""
-        rank = self._ranked()
-        while np.isfinite(gain := float(rank.flat[best := int(np.argmax(rank))])):
-            kind, p, c = _move(rank, best)
-            after = graph ^ int(self._marks[p, c])
-            if kind == _REVERSE:
-                after ^= int(self._marks[c, p])
-            if after not in last:
-                return after, gain, (kind, p, c)
-            rank.flat[best] = -np.inf
-        return None
 
     def _refresh(self, children: list[int]) -> None:
         """Recompute gains, of sets of parents that the search has not met before."""
@@ -441,11 +421,6 @@ class TabuClimber(Climber):
         super()._refresh([c for c in children if keys[c] not in self._known])
         for c, key in keys.items():
             if key in self._known:
-                self.adding[:, c], self.dropping[:, c] = self._known[key]
+                self.changes[:, :, c] = self._known[key]
             else:
-                self._known[key] = np.stack([self.adding[:, c], self.dropping[:, c]])
-
-
-def _move(rank: Floats, place: int) -> tuple[int, int, int]:
-    kind, p, c = (int(i) for i in np.unravel_index(place, rank.shape))
-    return kind, p, c
+                self._known[key] = self.changes[:, :, c].copy()

@@ -175,48 +175,6 @@ class _Terms(NamedTuple):
         return bool(valid[0])
 
 
-class ExtendedInformation(NamedTuple):
-    """What each of several columns says about a child, given other columns.
-
-    Attributes
-    ----------
-    information : ndarray, shape (n_columns,)
-        Conditional mutual information times the rows, in nats: half of G-squared, and the gain in
-        log likelihood of the child by the column as one more parent.
-    rows : ndarray, shape (n_columns,)
-        Total weight of the rows that observe all columns.
-    degrees : ndarray of int, shape (n_columns,)
-        Degrees of freedom of G-squared: the sum of ``(r - 1) (s - 1)`` for the r and s states of
-        column and child that occur in each stratum.
-    """
-
-    information: Floats
-    rows: Floats
-    degrees: NDArray[np.int64]
-
-
-def extended_information(
-    cells: Floats, cards: NDArray[np.int64], n_strata: int, n_states: int
-) -> ExtendedInformation:
-    """Return what each column says about a child, given other columns.
-
-    Parameters
-    ----------
-    cells : ndarray, one-dimensional
-        Counts of shape (cards[i], n_strata, n_states) of each column i, one after the other.
-    cards : ndarray of int, shape (n_columns,)
-        Number of states of each column.
-    n_strata : int
-        Number of configurations of the other columns.
-    n_states : int
-        Number of states of the child.
-    """
-    n = len(cards)
-    found = ExtendedInformation(np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64))
-    pair_kernels.extended_information(cells, cards, n_strata, n_states, *found)
-    return found
-
-
 def gaussian_scores(
     summary: PairsSummary, smoothing: Smoothing, ridge: Floats
 ) -> tuple[Floats, Floats]:

@@ -22,9 +22,9 @@ from bayesgraph.independence.statistics_tests import (
     conditional_gaussian,
     partial_correlation,
 )
-from bayesgraph.learning.arcs import ArcRules, at_least, n_moments
+from bayesgraph.learning.arcs import ArcRules, at_least
+from bayesgraph.learning.extended import ExtendedTables, extended_information
 from bayesgraph.learning.hill_climbing import all_columns
-from bayesgraph.learning.information import extended_information
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import Structure, check_source
@@ -119,37 +119,48 @@ class PairTests:
     """
 
     def __init__(self, source: CountSource, columns: Sequence[Variable], ridge: Any) -> None:
-        self._source, self._columns = source, columns
+        self._source, self._columns = source, tuple(columns)
         numbers = [v for v in columns if isinstance(v, Continuous)]
         added = ridge(source.variances(numbers)) if numbers else np.empty(0)
         self._ridge = dict(zip(numbers, added.tolist(), strict=True))
-        self._is_discrete = np.array([isinstance(v, Discrete) for v in columns], dtype=np.bool_)
+        self._cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
 
     def of(self, asked: Sequence[Asked]) -> list[Found | None]:
         """Return the result of each test; None for tables that are too large to be counted."""
         found: list[Found | None] = [None] * len(asked)
-        held, batch = 0.0, list[int]()
-        for i, (one, other, given) in enumerate(asked):
-            size = n_moments([self._columns[c] for c in (one, other, *given)])
+        held, batch = 0, list[int]()
+        for i, test in enumerate(asked):
+            size = self._size(test)
             if size > MAX_CELLS:
                 continue
             if held + size > MAX_HELD:
                 self._test(asked, batch, found)
-                held, batch = 0.0, []
+                held, batch = 0, []
             batch.append(i)
             held += size
         self._test(asked, batch, found)
         return found
 
+    def _size(self, asked: Asked) -> int:
+        """Return an upper bound on the number of values in the statistics of a test."""
+        one, other, given = asked
+        cells, side = (self._cards[one] or 1) * (self._cards[other] or 1), 1
+        side += (not self._cards[one]) + (not self._cards[other])
+        for c in given:
+            cells *= self._cards[c] or 1
+            side += not self._cards[c]
+        return cells * side**2
+
     def _test(
         self, asked: Sequence[Asked], batch: Sequence[int], found: list[Found | None]
     ) -> None:
         """Write the results of some tests, from one request for each kind."""
+        cards = self._cards
         tables: dict[tuple[int, ...], list[int]] = {}
         others: list[int] = []
         for i in batch:
             one, other, given = asked[i]
-            if self._is_discrete[[one, other, *given]].all():
+            if cards[one] and cards[other] and all(cards[c] for c in given):
                 tables.setdefault((*given, one), []).append(i)
             else:
                 others.append(i)
@@ -168,24 +179,16 @@ class PairTests:
         found: list[Found | None],
     ) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
-        groups: Any = [
-            (
-                tuple(self._columns[asked[i].other] for i in members),
-                tuple(self._columns[c] for c in common),
-            )
-            for common, members in tables.items()
+        groups = [
+            (tuple(asked[i].other for i in members), common) for common, members in tables.items()
         ]
-        counted = self._source.extensions(groups)
-        for (new, common), cells, members in zip(groups, counted, tables.values(), strict=True):
-            cards = np.array([v.cardinality for v in new], dtype=np.int64)
-            n_states = common[-1].cardinality
-            n_strata = len(cells) // (int(cards.sum()) * n_states)
-            told = extended_information(cells, cards, n_strata, n_states)
-            p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
-            p_values = np.where(told.degrees > 0, p_values, 1.0)
-            shares = told.information / np.maximum(told.rows, 1.0)
-            for i, *result in zip(members, p_values.tolist(), shares.tolist(), strict=True):
-                found[i] = Found(*result)
+        told = extended_information(ExtendedTables.counted(self._source, self._columns, groups))
+        p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
+        p_values = np.where(told.degrees > 0, p_values, 1.0)
+        shares = told.information / np.maximum(told.rows, 1.0)
+        results = map(Found, p_values.tolist(), shares.tolist())
+        for i, result in zip(chain.from_iterable(tables.values()), results, strict=True):
+            found[i] = result
 
     def _family(self, asked: Asked) -> Family:
         one, other, given = asked

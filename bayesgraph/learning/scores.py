@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning import pair_kernels
 from bayesgraph.learning.arcs import arc_scores, penalty_rate
+from bayesgraph.learning.extended import ExtendedTables, extended_bdeu, extended_information
 from bayesgraph.learning.gaussian_regression import gaussian_fit, stacked
-from bayesgraph.learning.information import extended_information, pair_tables
+from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.smoothing import Smoothing, one_of
 from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -84,43 +82,27 @@ class Extension(NamedTuple):
 
     Attributes
     ----------
-    new, others : tuple of Variable
-        The class is the first of the other parents, if it is one of them.
-    child : Variable
+    new, others : tuple of int
+        Numbers of columns. The class is the first of the other parents, if it is one of them.
+    child : int
     """
 
-    new: tuple[Variable, ...]
-    others: tuple[Variable, ...]
-    child: Variable
-
-    @property
-    def sizes(self) -> Floats:
-        """Upper bound on the number of values in the statistics with each new parent."""
-        common = (*self.others, self.child)
-        cells = math.prod(float(v.cardinality) for v in common if isinstance(v, Discrete))
-        side = 1 + sum(isinstance(v, Continuous) for v in common)
-        alone, with_one = cells * side**2, cells * (side + 1) ** 2
-        return np.array(
-            [alone * v.cardinality if isinstance(v, Discrete) else with_one for v in self.new]
-        )
-
-    def at(self, places: NDArray[np.intp]) -> Extension:
-        """Return the extension by some of the new parents."""
-        if len(places) == len(self.new):
-            return self
-        return self._replace(new=tuple(self.new[i] for i in places.tolist()))
+    new: tuple[int, ...]
+    others: tuple[int, ...]
+    child: int
 
 
-@dataclass(frozen=True)
 class Gains:
     """Gains in the score of a child by one more parent, in nats.
 
     The scores with and without the parent use the same rows, those that observe the whole family,
     so that missing values favour neither.
 
-    Attributes
+    Parameters
     ----------
     source : CountSource
+    columns : tuple of Variable
+        The columns, which questions name by their numbers.
     smoothing : Smoothing
         Smoothing of the variances of continuous columns.
     score : {"bic", "aic", "bdeu", "likelihood", "fcll"}
@@ -129,15 +111,21 @@ class Gains:
         limit of "bdeu" for many rows.
     """
 
-    source: CountSource
-    smoothing: Smoothing
-    score: str = "bic"
-    ess: float = 1.0
-
-    def __post_init__(self) -> None:
-        one_of("score", self.score, SCORES)
-        if not (isinstance(self.ess, (int, float)) and 0 < self.ess < np.inf):
-            raise DataError(f"ess= takes a positive number of rows; got {self.ess!r}.")
+    def __init__(
+        self,
+        source: CountSource,
+        columns: tuple[Variable, ...],
+        smoothing: Smoothing,
+        score: str = "bic",
+        ess: float = 1.0,
+    ) -> None:
+        one_of("score", score, SCORES)
+        if not (isinstance(ess, (int, float)) and 0 < ess < np.inf):
+            raise DataError(f"ess= takes a positive number of rows; got {ess!r}.")
+        self.source, self.columns, self.smoothing = source, columns, smoothing
+        self.score, self.ess = score, float(ess)
+        self.cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
+        self.target = columns.index(source.target) if source.target in columns else -1
 
     def rows(self, columns: tuple[Variable, ...], given: Discrete | None) -> float:
         """Return the total weight of all rows, at least 1."""
@@ -170,22 +158,35 @@ class Gains:
 
         A gain is -inf if the table would be too large.
         """
+        sizes = [self._sizes(extension) for extension in asked]
+        if sum(map(sum, sizes)) <= MAX_CELLS:
+            return self._batch(asked)
         found = [np.full(len(extension.new), -np.inf) for extension in asked]
-        batches: dict[float, list[tuple[int, NDArray[np.intp]]]] = {}
+        batches: dict[int, dict[int, list[int]]] = {}
         held = 0.0
-        for number, extension in enumerate(asked):
-            sizes = extension.sizes
-            fits = np.flatnonzero(sizes <= MAX_CELLS)
-            if len(fits):
-                ends = held + np.cumsum(sizes[fits])
-                held, batch = float(ends[-1]), ends // MAX_HELD
-                for one in np.unique(batch).tolist() if batch[0] < batch[-1] else [batch[0]]:
-                    batches.setdefault(one, []).append((number, fits[batch == one]))
+        for number, cells in enumerate(sizes):
+            for place, size in enumerate(cells):
+                if size <= MAX_CELLS:
+                    held += size
+                    batch = batches.setdefault(int(held // MAX_HELD), {})
+                    batch.setdefault(number, []).append(place)
         for parts in batches.values():
-            gains = self._batch([asked[number].at(places) for number, places in parts])
-            for (number, places), gain in zip(parts, gains, strict=True):
-                found[number][places] = gain
+            smaller = [
+                asked[i]._replace(new=tuple(asked[i].new[place] for place in places))
+                for i, places in parts.items()
+            ]
+            for (i, places), gain in zip(parts.items(), self._batch(smaller), strict=True):
+                found[i][places] = gain
         return found
+
+    def _sizes(self, extension: Extension) -> list[float]:
+        """Return upper bounds on the numbers of values in the statistics with each new parent."""
+        cells, side = 1.0, 1
+        for i in (*extension.others, extension.child):
+            cells *= self.cards[i] or 1
+            side += not self.cards[i]
+        alone, with_one = cells * side**2, cells * (side + 1) ** 2
+        return [alone * self.cards[i] if self.cards[i] else with_one for i in extension.new]
 
     def _batch(self, asked: Sequence[Extension]) -> list[Floats]:
         """Return gains as `of` does, from one request for each kind of child.
@@ -194,17 +195,13 @@ class Gains:
         asks many times, are counted for all parents that may be added to a child at a time.
         """
         found: dict[int, Floats] = {}
-        target = self.source.target
         counted = [
             i
-            for i, (_, others, child) in enumerate(asked)
-            if isinstance(child, Discrete) and any(v != target for v in others)
+            for i, (new, others, child) in enumerate(asked)
+            if new and self.cards[child] and any(other != self.target for other in others)
         ]
         if counted:
-            groups: Any = [(asked[i].new, (*asked[i].others, asked[i].child)) for i in counted]
-            cells = self.source.extensions(groups)
-            for i, (new, others), part in zip(counted, groups, cells, strict=True):
-                found[i] = self._extended(new, others, part)
+            found |= zip(counted, self._extended([asked[i] for i in counted]), strict=True)
         rest = [i for i in range(len(asked)) if i not in found]
         if rest:
             single = [
@@ -215,46 +212,48 @@ class Gains:
             found |= zip(rest, parts, strict=True)
         return [found[i] for i in range(len(asked))]
 
-    def _extended(
-        self, columns: Sequence[Discrete], others: Sequence[Discrete], cells: Floats
-    ) -> Floats:
-        """Return the gains by adding each column to the other parents of a discrete child.
-
-        `others` are the other parents and the child; for `cells` see `CountSource.extensions`.
-        """
-        cards = np.array([v.cardinality for v in columns], dtype=np.int64)
-        shape = tuple(v.cardinality for v in others)
-        if self.score in ("bic", "aic", "likelihood"):
-            n_strata = math.prod(shape[:-1])
-            tables = extended_information(cells, cards, n_strata, shape[-1])
-            price = penalty_rate(self.score, tables.rows) * n_strata * (shape[-1] - 1)
-            return np.asarray(tables.information - price * (cards - 1))
-        found = np.zeros(len(columns))
+    def _extended(self, asked: Sequence[Extension]) -> list[Floats]:
+        """Return the gains by adding new parents to the other parents of discrete children."""
+        groups = [(new, (*others, child)) for new, others, child in asked]
+        tables = ExtendedTables.counted(self.source, self.columns, groups)
         if self.score == "bdeu":
-            given = math.prod(shape[:-1]), shape[-1], float(self.ess)
-            pair_kernels.extended_bdeu(cells, cards, *given, found)
-            return found
-        sizes = cards * math.prod(shape)
-        start = np.cumsum(sizes) - sizes
-        has_class = len(others) > 1 and others[0] == self.source.target
-        for card in np.unique(cards).tolist():
-            same = np.flatnonzero(cards == card)
-            at = start[same][:, None] + np.arange(card * math.prod(shape))
-            found[same] = self._tables(cells[at].reshape(len(same), card, *shape), has_class)
+            found = extended_bdeu(tables, self.ess)
+        elif self.score == "fcll":
+            found = self._fcll(tables, asked)
+        else:
+            told = extended_information(tables)
+            parameters = (tables.n_strata * (tables.n_states - 1))[tables.group]
+            price = penalty_rate(self.score, told.rows) * parameters
+            found = told.information - price * (tables.cards - 1)
+        return np.split(found, tables.ends[:-1])
+
+    def _fcll(self, tables: ExtendedTables, asked: Sequence[Extension]) -> Floats:
+        found = np.empty(len(tables.cards))
+        sizes = tables.cards * (tables.n_strata * tables.n_states)[tables.group]
+        start, group = np.cumsum(sizes) - sizes, tables.group
+        for number, (_, others, child) in enumerate(asked):
+            shape = [self.cards[i] for i in (*others, child)]
+            has_class = others[0] == self.target
+            for card in np.unique(tables.cards[group == number]).tolist():
+                same = np.flatnonzero((group == number) & (tables.cards == card))
+                at = start[same][:, None] + np.arange(card * math.prod(shape))
+                counts = tables.cells[at].reshape(len(same), card, *shape)
+                found[same] = self._tables(counts, has_class)
         return found
 
-    def _of_families(self, asked: Sequence[tuple[tuple[Variable, ...], Variable]]) -> Floats:
+    def _of_families(self, asked: Sequence[tuple[tuple[int, ...], int]]) -> Floats:
         """Return for each (parents, child) the gain by adding the first parent to the others.
 
         There is one request; families with equal shapes are stacked.
         """
-        families = [Family.of(*above, child) for above, child in asked]
+        at = self.columns
+        families = [Family.of(*(at[p] for p in above), at[child]) for above, child in asked]
         statistics = self.source.families(families, keep=False)
         stacks: dict[tuple[Any, ...], list[int]] = {}
         for i, (above, child) in enumerate(asked):
             cards = tuple(v.cardinality for v in families[i].discrete)
-            is_class = tuple(v == self.source.target for v in above)
-            discrete = tuple(isinstance(v, Discrete) for v in (*above, child))
+            is_class = tuple(p == self.target for p in above)
+            discrete = tuple(self.cards[v] > 0 for v in (*above, child))
             stacks.setdefault((cards, is_class, discrete), []).append(i)
         found = np.empty(len(asked))
         for (_, is_class, discrete), members in stacks.items():

@@ -1,6 +1,7 @@
 """Additive statistics of tables (counts, moments), and the sources that learners get them from."""
 
 from bayesgraph.statistics.requests import (
+    Extensions,
     Families,
     Family,
     Histograms,
@@ -29,6 +30,7 @@ from bayesgraph.statistics.summaries import (
 
 __all__ = [
     "CountSource",
+    "Extensions",
     "Families",
     "FamiliesSummary",
     "Family",

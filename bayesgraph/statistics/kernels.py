@@ -310,47 +310,6 @@ def _pair_number(i: int, j: int, n_columns: int) -> int:
     return i * n_columns - i * (i + 1) // 2 + j - i - 1
 
 
-@kernel(work=lambda codes, columns, *_: codes.shape[1] * len(columns))
-def count_beside(
-    codes: NDArray[np.signedinteger],
-    columns: NDArray[np.intp],
-    keys: NDArray[np.int64],
-    size: int,
-    weights: Floats,
-    start: NDArray[np.int64],
-    out: Floats,
-) -> None:
-    """Count the joint states of each chosen column with the same other columns.
-
-    The weight of a row is added to ``out[start[j] + code * size + key]`` for each chosen column j.
-
-    Parameters
-    ----------
-    codes : ndarray, shape (n_all_columns, n_rows)
-        -1 where missing, which is not counted.
-    columns : ndarray, shape (n_columns,)
-        Indices of the chosen columns.
-    keys : ndarray, shape (n_rows,)
-        Index of the configuration of other columns, below `size`; -1 where missing.
-    weights : ndarray, shape (n_rows,) or (0,)
-        Empty if every row weighs 1.
-    start : ndarray, shape (n_columns,)
-        Offset in `out` of the table of each chosen column j.
-    out : ndarray, one-dimensional
-    """
-    n_rows = codes.shape[1]
-    weighted = len(weights) > 0
-    for first in range(0, n_rows, _BLOCK):
-        last = min(first + _BLOCK, n_rows)
-        for j in range(len(columns)):
-            column = codes[columns[j]]
-            table = out[start[j] :]
-            for row in range(first, last):
-                if column[row] >= 0 and keys[row] >= 0:
-                    at = np.int64(column[row]) * size + keys[row]
-                    table[at] += weights[row] if weighted else 1.0
-
-
 @kernel()
 def _row_keys(
     left: NDArray[np.signedinteger],

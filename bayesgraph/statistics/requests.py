@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, chain
 from typing import TypeAlias
 
 import numpy as np
@@ -72,11 +74,43 @@ class Extensions:
 
     Attributes
     ----------
-    groups : tuple of (columns, others)
-        Discrete columns, each of which extends the family of the others.
+    columns : tuple of Variable
+    groups : tuple of (new, others)
+        Numbers of discrete columns: each of the new ones extends the family of the others.
     """
 
-    groups: tuple[tuple[tuple[Discrete, ...], tuple[Discrete, ...]], ...]
+    # A search asks with the same columns again and again; requests are told apart by comparing.
+    columns: tuple[Variable, ...] = field(hash=False)
+    groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """The numbers of the columns that a group names, ascending."""
+        return tuple(sorted({i for group in self.groups for part in group for i in part}))
+
+    @cached_property
+    def cards(self) -> NDArray[np.int64]:
+        """The number of states of each column, 0 for those that are not discrete."""
+        cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in self.columns]
+        return np.array(cards, dtype=np.int64)
+
+    @cached_property
+    def flat(self) -> tuple[NDArray[np.int64], ...]:
+        """The new columns of all groups, where those of each end; the others, where they end."""
+        found: list[NDArray[np.int64]] = []
+        for part in zip(*self.groups, strict=True):
+            found.append(np.fromiter(chain.from_iterable(part), dtype=np.int64))
+            found.append(np.fromiter(accumulate(map(len, part)), dtype=np.int64))
+        return tuple(found)
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells of all tables."""
+        cards = self.cards.tolist()
+        return sum(
+            sum(cards[i] for i in new) * math.prod(cards[i] for i in others)
+            for new, others in self.groups
+        )
 
 
 @dataclass(frozen=True)

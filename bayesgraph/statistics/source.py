@@ -170,22 +170,16 @@ class CountSource(Protocol):
         """
         ...
 
-    def extensions(
-        self, groups: Iterable[tuple[tuple[Discrete, ...], tuple[Discrete, ...]]]
-    ) -> tuple[Floats, ...]:
+    def extensions(self, request: Extensions) -> Floats:
         """Return the joint counts of discrete columns, each together with the same other columns.
 
         They are collected in one pass, and not cached.
 
-        Parameters
-        ----------
-        groups : iterable of (columns, others)
-
         Returns
         -------
-        tuple of ndarray, one-dimensional
-            For each group the tables of shape (r, *cardinalities of the others) of its columns, one
-            after the other.
+        ndarray, one-dimensional
+            For each group the tables of shape (r, *cardinalities of the others) of its new columns,
+            one after the other.
         """
         ...
 
@@ -344,11 +338,9 @@ class RequestSource:
             found.update(zip(rest, summary.found, strict=True))
         return found
 
-    def extensions(
-        self, groups: Iterable[tuple[tuple[Discrete, ...], tuple[Discrete, ...]]]
-    ) -> tuple[Floats, ...]:
+    def extensions(self, request: Extensions) -> Floats:
         """Return the joint counts of columns, each with the same others; see `CountSource`."""
-        found: ExtensionsSummary = self._collected(Extensions(tuple(groups)))
+        found: ExtensionsSummary = self._collected(request)
         return found.counts
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:

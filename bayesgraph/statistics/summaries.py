@@ -27,7 +27,7 @@ from bayesgraph.statistics.additive import (
 )
 from bayesgraph.statistics.blocks import blocks, tree_sum
 from bayesgraph.statistics.comoments import group_comoments
-from bayesgraph.statistics.extensions import extended_counts
+from bayesgraph.statistics.extensions import ExtensionsSummary
 from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
@@ -35,7 +35,7 @@ from bayesgraph.statistics.moments import (
     remaining_squares,
     safe_divide,
 )
-from bayesgraph.statistics.requests import Families, Family, Pairs, Singles
+from bayesgraph.statistics.requests import Extensions, Families, Family, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
@@ -684,8 +684,10 @@ def _collect_beside(
         Empty if every row weighs 1.
     """
     cards = tuple(v.cardinality for v in rest)
-    columns = [f.discrete[0] for f in families]
-    out = extended_counts(table, columns, rest, weights)
+    columns = tuple(f.discrete[0] for f in families)
+    n = len(columns)
+    group = tuple(range(n)), tuple(range(n, n + len(rest)))
+    out = ExtensionsSummary.collect(table, Extensions((*columns, *rest), (group,)), weights).counts
     ends = np.cumsum([v.cardinality for v in columns]) * math.prod(cards)
     parts = np.split(out, ends[:-1])
     return {

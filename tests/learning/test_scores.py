@@ -39,8 +39,16 @@ def families(source, random, most=3):
 
 def gains_of(gains, asked):
     """Return the gain by the first parent of each (parents, child)."""
-    extensions = [Extension(parents[:1], parents[1:], child) for parents, child in asked]
+    extensions = [
+        Extension(places(gains, parents[:1]), places(gains, parents[1:]), *places(gains, [child]))
+        for parents, child in asked
+    ]
     return np.concatenate(gains.of(extensions))
+
+
+def places(gains, variables):
+    """Return the numbers of columns."""
+    return tuple(gains.columns.index(v) for v in variables)
 
 
 @pytest.mark.one_in(5)
@@ -60,7 +68,7 @@ def test_gains_are_differences_of_local_scores_of_pgmpy(score, seed):
             "likelihood": lambda: peers.LogLikelihood(frame),
         }[score]()
     asked = list(families(source, np.random.default_rng(seed)))
-    found = gains_of(Gains(source, Smoothing(), score, 3.0), asked)
+    found = gains_of(Gains(source, source.variables, Smoothing(), score, 3.0), asked)
     for (parents, child), gain in zip(asked, found, strict=True):
         names = tuple(p.name for p in parents)
         with_it = peer.local_score(child.name, names)
@@ -119,7 +127,9 @@ def test_gaussian_gains_are_those_of_regressions(kinds, seed):
         cells = np.prod([p.cardinality for p in flat], dtype=int)
         return fit - 0.5 * np.log(150) * cells * (X.shape[1] + 1)
 
-    found = gains_of(Gains(source, PLAIN), [(parents, child) for parents in cases])
+    found = gains_of(
+        Gains(source, source.variables, PLAIN), [(parents, child) for parents in cases]
+    )
     for parents, gain in zip(cases, found, strict=True):
         assert gain == pytest.approx(local(parents) - local(parents[1:]), rel=1e-7, abs=1e-7)
 
@@ -132,7 +142,7 @@ def test_all_pairs_at_once_are_the_families_one_by_one(score, kinds, below):
     source = bg.count_source(make_frame(3, *kinds, n=120), "y")
     columns = tuple(v for v in source.variables if below is False or v != source.target)
     given_ = source.target if below else None
-    gains = Gains(source, PLAIN, score, 2.0)
+    gains = Gains(source, source.variables, PLAIN, score, 2.0)
     table = gains.of_pairs(columns, given_)
     above = () if given_ is None else (given_,)
     for i, parent in enumerate(columns):
@@ -156,7 +166,7 @@ def test_what_misses_a_value_counts_for_neither():
         source = bg.count_source(table, "y")
         by_name = {v.name: v for v in source.variables}
         family = ((by_name[names[0]], source.target), by_name[names[1]])
-        found.append(gains_of(Gains(source, Smoothing()), [family])[0])
+        found.append(gains_of(Gains(source, source.variables, Smoothing()), [family])[0])
     assert found[0] == pytest.approx(found[1])
 
 
@@ -198,10 +208,12 @@ def test_new_parents_at_once_are_those_one_by_one(score, weighted):
     weights = np.linspace(0.0, 2.0, 90) if weighted else None
     source = bg.count_source(frame, "y", sample_weight=weights)
     *new, other, child = source.features
-    gains = Gains(source, Smoothing(), score, 2.0)
-    (found,) = gains.of([Extension(tuple(new), (source.target, other), child)])
+    gains = Gains(source, source.variables, Smoothing(), score, 2.0)
+    new, others = places(gains, new), places(gains, (source.target, other))
+    (below,) = places(gains, [child])
+    (found,) = gains.of([Extension(new, others, below)])
     for parent, gain in zip(new, found, strict=True):
-        family = [((parent, source.target, other), child)]
+        family = [((parent, *others), below)]
         assert gain == pytest.approx(gains._of_families(family)[0], rel=1e-9, abs=1e-9)
 
 
@@ -210,6 +222,6 @@ def test_a_table_that_is_too_large_gains_nothing():
     small, child = bg.Discrete("d", [0, 1]), bg.Discrete("e", [0, 1])
     codes = np.asfortranarray(np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0], [1, 0, 1]]).T)
     source = TableSource(Table((a, b, small, child), codes, np.empty((3, 0)), complete=True))
-    (found,) = Gains(source, Smoothing()).of([Extension((b, small), (a,), child)])
+    (found,) = Gains(source, source.variables, Smoothing()).of([Extension((1, 2), (0,), 3)])
     assert np.isneginf(found[0])
     assert np.isfinite(found[1])

@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.encoding import Table
-from bayesgraph.statistics import Family, TableSource
+from bayesgraph.statistics import Extensions, Family, TableSource
 
 CARDS = (2, 3, 4, 2)
 
@@ -19,14 +19,16 @@ def test_extensions_are_families(missing, weighted):
     table = Table(variables, np.asfortranarray(codes.astype(np.int8)), np.empty((300, 0)))
     weights = random.uniform(0, 2, 300) if weighted else None
     source = TableSource(table, None, weights)
-    a, b, c, d = variables
-    groups = [((a, b), (c, d)), ((c,), (a,)), ((d, a), ())]
-    for (columns, others), cells in zip(groups, source.extensions(groups), strict=True):
-        parts = np.split(cells, np.cumsum([
-            v.cardinality * np.prod([u.cardinality for u in others], dtype=int) for v in columns
-        ])[:-1])  # fmt: skip
-        for column, part in zip(columns, parts, strict=True):
-            family = Family((column, *others))
+    groups = ((0, 1), (2, 3)), ((2,), (0,)), ((3, 0), ())
+    request = Extensions(variables, groups)
+    cells = source.extensions(request)
+    at = 0
+    for new, others in groups:
+        for column in new:
+            family = Family(tuple(variables[i] for i in (column, *others)))
             expected = source.families([family], keep=False)[family].counts
-            np.testing.assert_allclose(part.reshape(expected.shape), expected, rtol=1e-12)
+            part = cells[at : at + expected.size].reshape(expected.shape)
+            np.testing.assert_allclose(part, expected, rtol=1e-12)
+            at += expected.size
+    assert at == len(cells) == request.n_cells
     assert source.passes == 0

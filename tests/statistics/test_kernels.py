@@ -7,6 +7,7 @@ import pytest
 
 from bayesgraph.statistics import kernels, summaries
 from bayesgraph.statistics.blocks import blocks, tree_sum
+from bayesgraph.statistics.extension_kernels import count_extensions
 from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
 
 shapes = pytest.mark.parametrize("n", [0, 1, 7, 2048, 2049, 9001])
@@ -85,17 +86,24 @@ def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, few):
 @codes_of
 @with_weights
 @with_missing
-def test_count_beside(n, dtype, weighted, missing):
+def test_count_extensions(n, dtype, weighted, missing):
     codes, group, weights = rows(n, dtype=dtype, weighted=weighted, missing=missing, labels=False)
-    keys = np.where((group >= 0) & (codes[1] >= 0), group.astype(np.int64) * 5 + codes[1], -1)
-    columns = np.array([3, 0])
-    start = np.array([0, 3 * K * 5])
-    out = np.zeros(start[-1] + 2 * K * 5)
-    kernels.count_beside(codes, columns, keys, K * 5, weights, start, out)
-    for j, first in zip(columns, start, strict=True):
-        expected = reference(codes[[1, j]], group, weights, CARDS[[1, j]])
-        found = out[first : first + expected.size].reshape(CARDS[j], K, 5)
-        np.testing.assert_allclose(np.moveaxis(found, 0, 2), expected, rtol=1e-12)
+    table = np.ascontiguousarray(np.vstack([codes, group]).astype(dtype))
+    last = len(codes)
+    cards = np.array([*CARDS, K])
+    places = np.arange(last + 1)
+    new, others = np.array([3, 0, 2]), np.array([last, 1, 1])
+    out = np.zeros((CARDS[3] + CARDS[0]) * K * CARDS[1] + CARDS[2] * CARDS[1])
+    ends = np.array([2, 3]), others, np.array([2, 3])
+    count_extensions(table, places, cards, new, *ends, weights, out)
+    at = 0
+    for j in new[:2]:
+        expected = np.moveaxis(reference(codes[[1, j]], group, weights, CARDS[[1, j]]), 2, 0)
+        found = out[at : at + expected.size].reshape(expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        at += expected.size
+    whole = reference(codes[[1, 2]], np.zeros(n, dtype=np.int64), weights, CARDS[[1, 2]])
+    np.testing.assert_allclose(out[at:].reshape(CARDS[2], -1), whole.sum(axis=0).T, rtol=1e-12)
 
 
 def values_of(n, missing, offset=0.0):

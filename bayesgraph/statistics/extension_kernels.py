@@ -1,0 +1,97 @@
+"""Loops that count columns, each together with the same other columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.compilation import kernel
+from bayesgraph.factors.algebra import Floats
+
+# Number of rows whose configurations of the other columns are held at a time.
+_BLOCK = 4096
+
+
+@kernel(work=lambda codes, _places, _cards, new, *_: codes.shape[1] * len(new))
+def count_extensions(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.int64],
+    cards: NDArray[np.int64],
+    new: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    others: NDArray[np.int64],
+    other_ends: NDArray[np.int64],
+    weights: Floats,
+    out: Floats,
+) -> None:
+    """Count the joint states of new columns, each together with the others of its group.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_all_columns, n_rows)
+        -1 where missing; rows that lack a column of a table are not counted in it.
+    places, cards : ndarray, shape (n_columns,)
+        Row of each column in `codes`, and its number of states.
+    new, others : ndarray, one-dimensional
+        Numbers of columns: those of the groups one after the other.
+    ends, other_ends : ndarray, shape (n_groups,)
+        Where the columns of each group end in `new` and `others`.
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
+    out : ndarray, one-dimensional
+        Zeros, to which the counts are added: tables of shape (cards of the new column, *cards of
+        the others), one after the other.
+    """
+    n_rows = codes.shape[1]
+    keys = np.empty(min(_BLOCK, n_rows), dtype=np.int64)
+    begin = first_new = first_other = 0
+    for group in range(len(ends)):
+        size = 1
+        for other in range(first_other, other_ends[group]):
+            size *= cards[others[other]]
+        at = begin
+        for first in range(0, n_rows, _BLOCK):
+            last = min(first + _BLOCK, n_rows)
+            _keys_of(codes, places, cards, others[first_other : other_ends[group]], first, keys)
+            at = begin
+            for j in range(first_new, ends[group]):
+                column = codes[places[new[j]], first:last]
+                cells = cards[new[j]] * size
+                _count(column, keys, size, weights[first:last], out[at : at + cells])
+                at += cells
+        begin, first_new, first_other = at, ends[group], other_ends[group]
+
+
+@kernel()
+def _keys_of(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.int64],
+    cards: NDArray[np.int64],
+    others: NDArray[np.int64],
+    first: int,
+    keys: NDArray[np.int64],
+) -> None:
+    """Write the configuration of the other columns in each row of a block, -1 if one is missing."""
+    n_rows = min(len(keys), codes.shape[1] - first)
+    keys[:n_rows] = 0
+    for other in others:
+        card = cards[other]
+        column = codes[places[other]]
+        for row in range(n_rows):
+            code = column[first + row]
+            keys[row] = keys[row] * card + code if code >= 0 and keys[row] >= 0 else -1
+
+
+@kernel()
+def _count(
+    column: NDArray[np.signedinteger],
+    keys: NDArray[np.int64],
+    size: int,
+    weights: Floats,
+    table: Floats,
+) -> None:
+    """Add the weight of each row to the cell of its state and its configuration."""
+    weighted = len(weights) > 0
+    for row in range(len(column)):
+        if column[row] >= 0 and keys[row] >= 0:
+            table[np.int64(column[row]) * size + keys[row]] += weights[row] if weighted else 1.0
