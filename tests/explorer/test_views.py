@@ -121,33 +121,58 @@ _SHARES = """() => Object.fromEntries([...document.querySelectorAll(".card .row"
   [`${row.dataset.v} ${row.dataset.k}`, row.querySelector(".share").textContent])))"""
 
 
+class Watch:
+    """What goes wrong in a tab while pages are looked at, and what it requests."""
+
+    def __init__(self, tab):
+        self.tab, self.wrong, self.requests = tab, [], []
+        self.heard = {
+            "pageerror": lambda error: self.wrong.append(str(error)),
+            "console": lambda said: self.wrong.append(said.text) if said.type == "error" else None,
+            "request": lambda request: self.requests.append(request.url),
+        }
+        for event, note in self.heard.items():
+            tab.on(event, note)
+
+    def end(self):
+        for event, note in self.heard.items():
+            self.tab.remove_listener(event, note)
+
+
 @pytest.fixture
-def shown(browser, tmp_path):
-    """Return a function that opens a model's page; scripts may not fail nor anything be fetched."""
-    opened = []
+def shown(browser, tab, tmp_path):
+    """Return a function that opens a model's page; scripts may not fail nor anything be fetched.
+
+    Options of a browser's context, or a script that comes first, take a tab of their own.
+    """
+    watches, paths, shared = [Watch(tab)], [], tab
+
+    def own_tab(init_script, options):
+        given = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"} | options
+        made = browser.new_context(**given).new_page()
+        made.add_init_script(init_script)
+        watches.append(Watch(made))
+        return made
 
     def show(model, address="", to_html=None, init_script="", **context):
-        path = tmp_path / f"page {len(opened)}.html"
+        path = tmp_path / f"page {len(paths)}.html"
         text = model.to_html(path, **(to_html or {}))
-        given = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"} | context
-        context = browser.new_context(**given)
-        tab = context.new_page()
-        tab.add_init_script(init_script)
-        errors, requests = [], []
-        tab.on("pageerror", lambda error: errors.append(str(error)))
-        tab.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-        tab.on("request", lambda request: requests.append(request.url))
-        opened.append((context, errors, requests, path.as_uri()))
+        tab = own_tab(init_script, context) if init_script or context else shared
+        paths.append(path.as_uri())
         tab.goto(path.as_uri() + address)
         tab.locator("#app[data-seen]").wait_for(state="attached")
         assert len(text) > 1000
         return Shown(tab, getattr(model, "network_", model))
 
     yield show
-    for context, errors, requests, uri in opened:
-        context.close()
-        assert not errors
-        assert {url.partition("#")[0] for url in requests if not url.startswith("blob:")} <= {uri}
+    for watch in watches:
+        watch.end()
+        if watch.tab is not shared:
+            watch.tab.context.close()
+    wrong = [said for watch in watches for said in watch.wrong]
+    requests = [url for watch in watches for url in watch.requests if not url.startswith("blob:")]
+    assert not wrong
+    assert {url.partition("#")[0] for url in requests} <= set(paths)
 
 
 def test_clicks_findings_undo_and_the_address(shown):
