@@ -90,24 +90,20 @@ def engine(context, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
-    """Return a function that writes a model to a file and opens it; nothing may be requested."""
-    contexts = []
+def opened(tab, tmp_path):
+    """Return a function that writes a model to a file and opens it; scripts may not fail."""
+    wrong = []
 
-    def open_page(model, width=1440, height=900, **options):
-        path = tmp_path / f"page{len(contexts)}.html"
-        model.to_html(path, **options)
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
-        tab = context.new_page()
-        tab.errors, tab.requests = [], []
-        tab.on("pageerror", lambda error: tab.errors.append(str(error)))
-        tab.on("request", lambda request: tab.requests.append(request.url))
+    def note(error):
+        wrong.append(str(error))
+
+    def open_page(model):
+        path = tmp_path / "page.html"
+        model.to_html(path)
         tab.goto(path.as_uri())
         return Page(tab)
 
+    tab.on("pageerror", note)
     yield open_page
-    for context in contexts:
-        errors = [error for tab in context.pages for error in tab.errors]
-        context.close()
-        assert not errors
+    tab.remove_listener("pageerror", note)
+    assert not wrong
