@@ -16,7 +16,7 @@ from bayesgraph.explorer.snapshot import findings
 
 ASSEMBLYSCRIPT = "0.28.20"
 _BOTH = """async (given) => {
-  const { snapshot, numbers, kernel, createBackend } = await bayesgraph;
+  const { snapshot, numbers, kernel, createBackend } = globalThis.given;
   const found = [];
   for (const wasm of [true, false]) {
     const backend = await createBackend(snapshot, numbers, { kernel, wasm });
@@ -29,14 +29,14 @@ _BOTH = """async (given) => {
 
 def both(page, model, evidence):
     """Return the answers by WebAssembly and by plain JavaScript."""
-    page.ask("answer", {}, None)  # waits for the page
     return page.tab.evaluate(_BOTH, findings(model, evidence))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("seed", range(2))
-def test_webassembly_is_plain_javascript(opened, seed):
-    model = large_network(seed, n=60)
-    page = opened(model)
+def test_webassembly_is_plain_javascript(engine, seed):
+    model = large_network(seed, n=40)
+    page = engine.take(model)
     for evidence in parity.evidence_sets(model, seed).values():
         wasm, plain = both(page, model, evidence)
         assert wasm["logEvidence"] == pytest.approx(plain["logEvidence"], abs=1e-13, rel=1e-13)
@@ -54,11 +54,11 @@ def wide_star(n):
     ])  # fmt: skip
 
 
-def test_probabilities_too_small_for_numbers(opened):
-    model = wide_star(200)
-    page = opened(model)
-    evidence = {f"x{i}": "on" for i in range(180)}
-    assert model.log_probability(evidence) < -1000
+def test_probabilities_too_small_for_numbers(engine):
+    model = wide_star(120)
+    page = engine.take(model)
+    evidence = {f"x{i}": "on" for i in range(110)}
+    assert np.exp(model.log_probability(evidence)) == 0
     assert parity.posterior_error(model, page, evidence) < 1e-9
     assert parity.assignment_error(model, page, evidence) < 1e-9
     assert parity.conflict_error(model, page, evidence) < 1e-9
@@ -67,24 +67,24 @@ def test_probabilities_too_small_for_numbers(opened):
     assert parity.posterior_error(model, page, evidence) < 1e-9
 
 
-def test_factors_too_small_for_numbers(opened):
+def test_factors_too_small_for_numbers(engine):
     a, b = (bg.Discrete(name, ["no", "yes"]) for name in "ab")
     factor = bg.Factor.from_log([a, b], [[[0.0, -800.0], [-900.0, -1600.0]]])
     model = bg.FactorGraph([factor])
-    page = opened(model)
+    page = engine.take(model)
     assert parity.posterior_error(model, page, {}) < 1e-12
     answer = page.ask("answer", findings(model, {"a": "yes"}), None)
     assert answer["logEvidence"] == pytest.approx(model.log_probability({"a": "yes"}), abs=1e-9)
 
 
-def test_impossible_findings_and_those_that_clash(opened):
+def test_impossible_findings_and_those_that_clash(engine):
     rain, wet, other = (bg.Discrete(name, ["no", "yes"]) for name in ("rain", "wet", "other"))
     model = bg.BayesianNetwork([
         bg.TableCPD(rain, [0.8, 0.2]),
         bg.TableCPD(wet, [[1.0, 0.0], [0.5, 0.5]], [rain]),
         bg.TableCPD(other, [0.5, 0.5]),
     ])  # fmt: skip
-    page = opened(model)
+    page = engine.take(model)
     given = {"other": "yes", "rain": "no", "wet": "yes"}
     answer = page.ask("answer", findings(model, given), None)
     assert sorted(answer["impossible"]) == [0, 1]
@@ -95,7 +95,7 @@ def test_impossible_findings_and_those_that_clash(opened):
 
 
 _PLANNED = """async (given) => {
-  const { snapshot, numbers, kernel, createBackend } = await bayesgraph;
+  const { snapshot, numbers, kernel, createBackend } = globalThis.given;
   const { engine, ...backend } = await createBackend(snapshot, numbers, { kernel });
   engine.treeFor = (kind) => engine.planAnew(kind);
   const findings = { hard: new Map(given), soft: new Map() };
@@ -104,7 +104,7 @@ _PLANNED = """async (given) => {
 }"""
 
 
-def test_a_tree_that_is_planned_anew_answers_alike(opened):
+def test_a_tree_that_is_planned_anew_answers_alike(engine):
     random = np.random.default_rng(5)
     roots = [bg.Discrete(f"r{i}", range(3)) for i in range(7)]
     leaves = [bg.Discrete(f"l{i}", range(2)) for i in range(7)]
@@ -114,8 +114,7 @@ def test_a_tree_that_is_planned_anew_answers_alike(opened):
         cpds.append(bg.TableCPD(leaf, random.dirichlet(np.ones(2), (3, 3, 3)), above))
     model = bg.BayesianNetwork(cpds)
     evidence = {"r0": 1, "r1": 2, "r3": 0, "l4": 1}
-    page = opened(model)
-    page.ask("answer", {}, None)
+    page = engine.take(model)
     hard = [[model.number[name], state] for name, state in evidence.items()]
     found = page.tab.evaluate(_PLANNED, hard)
     assert found["anew"]
@@ -129,10 +128,10 @@ def test_a_tree_that_is_planned_anew_answers_alike(opened):
         at += v.cardinality
 
 
-def test_every_kind_of_table_model(opened):
+def test_every_kind_of_table_model(engine):
     for name in ("many-discrete", "few-discrete", "chain", "many-factors", "few-factors"):
         model = golden_models.MODELS[name].make()
-        page = opened(model)
+        page = engine.take(model)
         assert parity.posterior_error(model, page, {}) < 1e-12
         assert parity.assignment_error(model, page, {}) < 1e-12
 
