@@ -53,16 +53,21 @@ def test_what_the_inputs_are_made_of_is_read(suffix: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_two_hundred_inputs(name: str, tmp_path: Path) -> None:
-    found = list(outcomes(name, 0, range(200), tmp_path))
+def test_some_inputs(name: str, tmp_path: Path) -> None:
+    # Of damaged XML few files are well-formed.
+    found = list(outcomes(name, 0, range({"xdsl": 80, "xmlbif": 120}.get(name, 40)), tmp_path))
     kinds = {outcome.kind for outcome in found}
     assert [outcome for outcome in found if outcome.kind in ("read", "use")] == []
     assert kinds == {"used", "refused"}  # otherwise the changes are too small or too large
 
 
+@pytest.mark.parametrize(
+    "numbers", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)], ids=str
+)
 @pytest.mark.parametrize("name", [name for name in TARGETS if name != "pgmpy"])
-def test_memory_stays_within_the_budget(name: str, tmp_path: Path) -> None:
-    for number in range(60):
+def test_memory_stays_within_the_budget(name: str, numbers: range, tmp_path: Path) -> None:
+    peak_of(name, input_of(name, 0, 0), tmp_path)  # imports
+    for number in numbers:
         given = input_of(name, 1, number)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -24,6 +24,8 @@ from bayesgraph.io.exporting import Export
 # name -> state -> probability, without and with evidence
 Beliefs = list[dict[str, dict[str, float]]]
 WEKA = Path("/usr/share/java/weka.jar")
+# What a short run does not pay for: compiling to the last, collecting on several threads.
+JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(WEKA)]
 MARGINALS = """
 import weka.classifiers.bayes.net.*;
 public class Marginals {
@@ -112,7 +114,7 @@ def _pgmpy_write(source: Path, path: Path) -> None:
 def _weka_beliefs(path: Path, observed: str, code: int) -> Beliefs:
     source = path.with_name("Marginals.java")
     source.write_text(MARGINALS)
-    command = ["java", "-cp", str(WEKA), str(source), str(path), observed, str(code)]
+    command = [*JAVA, str(source), str(path), observed, str(code)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
     found: Beliefs = [{}]
@@ -136,7 +138,7 @@ def _weka_write(source: Path, path: Path) -> None:
     table = path.with_suffix(".arff")
     table.write_text("\n".join(lines))
     learner = "weka.classifiers.bayes.net.search.local.TAN"
-    command = ["java", "-cp", str(WEKA), "weka.classifiers.bayes.BayesNet", "-t", str(table)]
+    command = [*JAVA, "weka.classifiers.bayes.BayesNet", "-t", str(table)]
     command += ["-no-cv", "-D", "-g", "-Q", learner]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     path.write_text(ran.stdout)

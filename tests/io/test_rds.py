@@ -362,7 +362,7 @@ def _hostile(name: str) -> bytes:
     if name == "lists in lists":
         return head + numbers.pack(19, 1) * 100_000
     if name == "nothing, often":
-        return head + numbers.pack(19, 200_000) + struct.pack(">i", 254) * 200_000
+        return head + numbers.pack(19, 100_000) + struct.pack(">i", 254) * 100_000
     fit = r_files.fit(gaussian())
     fit.values[0].values[4] = r_files.Range(2**31 - 1, 1)  # the standard deviation
     return r_files.rds(fit)

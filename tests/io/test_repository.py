@@ -6,6 +6,7 @@ import functools
 import gzip
 import importlib.util
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +25,19 @@ def _networks() -> list[Path]:
 NETWORKS = _networks()
 pytestmark = pytest.mark.skipif(not NETWORKS, reason="pgmpy is not installed")
 SMALL = [path for path in NETWORKS if path.stat().st_size < 15_000]
-# Of the largest eight, one is read by default: pathfinder's 120 kB.
-every = pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=[pytest.mark.slow] if path.stat().st_size > 130_000 else [])
-        for path in NETWORKS
-    ],
-    ids=lambda path: path.name,
-)
+
+
+def _paths(paths: Sequence[Path], largest: int) -> pytest.MarkDecorator:
+    """Return the networks of some files; those of more bytes are slow."""
+    slow = [pytest.mark.slow]
+    return pytest.mark.parametrize(
+        "path",
+        [pytest.param(path, marks=slow * (path.stat().st_size > largest)) for path in paths],
+        ids=lambda path: path.name,
+    )
+
+
+every = _paths(NETWORKS, 10_000)
 
 
 @functools.cache
@@ -84,7 +89,7 @@ def test_numbers_are_those_of_the_file(path: Path) -> None:
             )
 
 
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+@_paths(SMALL, 5_000)
 def test_it_goes_through_pgmpy(path: Path) -> None:
     net = network(path)
     converted = net.to_pgmpy()
