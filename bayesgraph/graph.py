@@ -43,7 +43,7 @@ def build_dag(nodes: Iterable[Node], arcs: Iterable[Arc]) -> nx.DiGraph:
                 raise TypeError("a string is not a pair")
             parent, child = arc
         except (TypeError, ValueError) as error:
-            raise GraphError(f"Expected arcs as (parent, child) pairs; got {arc!r}.") from error
+            raise GraphError(f"Expected arcs as (parent, child) pairs; got {arc!r:.80}.") from error
         for end in (parent, child):
             if end not in dag:
                 raise unknown_variable(end, dag, where=f"Arc {parent!r} -> {child!r}: the graph")

@@ -293,6 +293,8 @@ class CausalGraph:
     ) -> list[tuple[Name, ...]]:
         """Return all minimal sets to adjust for, small ones first; none if adjusting cannot do.
 
+        ``[()]`` says that nothing has to be adjusted for, ``[]`` that no set will do.
+
         With such a set z, ``P(y | do(x)) = sum_z P(z) P(y | x, z)``. A set separates treatment and
         outcome in the graph without the first arcs of causal paths, and has no variable on or below
         a causal path (van der Zander, Liśkiewicz and Textor 2014, after Shpitser, VanderWeele and
@@ -434,7 +436,10 @@ def _pairs(kind: str, given: Iterable[Pair]) -> tuple[Pair, ...]:
     found = []
     for pair in given:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise GraphError(f"{kind}= takes pairs of names; got {pair!r:.80}.")
+            raise GraphError(
+                f"{kind}= takes pairs of names; got {pair!r:.80}. "
+                "The graph of a network is network.causal_graph()."
+            )
         found.append((pair[0], pair[1]))
     return tuple(found)
 

@@ -246,7 +246,11 @@ def adjusted_effect(
     columns = _adjusted_columns(adjust, treatment, outcome, table)
     names = [outcome, treatment, *columns, *(name for name in chosen if name not in columns)]
     if len(set(names)) < len(names):
-        raise EvidenceError(f"Treatment, outcome and adjusted columns differ; got {quoted(names)}.")
+        raise EvidenceError(
+            "Treatment, outcome and adjusted columns are different columns; got "
+            f"{quoted(names)}. To adjust by a graph, give a CausalGraph, such as "
+            "network.causal_graph()."
+        )
     rows, weights = complete_rows(table, names, categorical, sample_weight)
     target, cause = rows.variables[:2]
     values = _compared(cause, treated, control)

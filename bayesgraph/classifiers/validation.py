@@ -401,7 +401,7 @@ def _refuse_missing(labels: NDArray[Any]) -> None:
         row = int(np.flatnonzero(missing)[0])
         raise DataError(
             f"{int(missing.sum())} labels are missing, the first in row {row}. "
-            "Drop these rows, or fit without them: a row without its class teaches nothing here. "
+            "Drop these rows: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
 

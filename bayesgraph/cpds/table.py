@@ -29,7 +29,8 @@ class TableCPD(CPD):
         The child.
     values : array_like, shape (*parents' cardinalities, child's cardinality)
         Probabilities: one axis for each parent in the order given, the child's states on the last.
-        Kept exactly as given.
+        Kept exactly as given. A table with the child's states in its rows and the parents'
+        combinations in its columns is ``np.transpose(table).reshape(shape)``.
     parents : iterable of Discrete
 
     Raises

@@ -105,5 +105,6 @@ def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> Non
         row = ", ".join(f"{parent.name}={parent.states[code]!r}" for parent, code in states)
         raise CPDError(
             f"{what}: the probabilities{f' given {row}' if row else ''} sum to {sums[at]:.9g}, not "
-            "to 1. Divide each row by its sum if they are weights."
+            "to 1. A row is a distribution over the child's states, on the last axis; divide it by "
+            "its sum if its numbers are weights."
         )

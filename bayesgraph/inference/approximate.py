@@ -195,7 +195,7 @@ def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
         raise DataTypeError(
             f"Unexpected arguments {quoted(options)}: an exact answer takes evidence, method, "
             "fallback and memory_limit; other options are for approximate methods. Evidence is a "
-            "dict: query('rain', {'wet': True})."
+            "dict: query('rain', {'wet': True}), or of likelihoods {'wet': {True: 4, False: 1}}."
         )
 
 

@@ -102,8 +102,9 @@ def fit_network(
         Missing values: see `missing`. A dataset, such as a folder of Parquet files, is read in
         passes, once in each iteration of EM; see :func:`bayesgraph.open_dataset`.
     variables : iterable of Variable, optional
-        Variables of columns that may not contain all states, with the states in order. A value
-        that is not a state raises an error.
+        Variables of columns that may not contain all states, with the states in order; states of
+        other columns are sorted. A Binned gives a column of numbers its intervals. A value that is
+        not a state raises an error.
     categorical : list of column names or "all", optional
         Numeric columns to treat as discrete.
     smoothing : {"dirichlet", "m", "marginal", "backoff"}, float or Smoothing
@@ -227,7 +228,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
     if isinstance(arcs, nx.DiGraph):
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
-        raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r}.")
+        raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r:.80}.")
     if callable(arcs):
         name = getattr(arcs, "__name__", "learner")
         raise GraphError(
@@ -239,7 +240,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
         return None, [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
     except TypeError as error:
         raise GraphError(
-            f"Expected arcs as (parent, child) pairs or a networkx.DiGraph; got {arcs!r}."
+            f"Expected arcs as (parent, child) pairs or a networkx.DiGraph; got {arcs!r:.80}."
         ) from error
 
 

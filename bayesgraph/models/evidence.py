@@ -310,8 +310,8 @@ def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, F
         left_out = [s for s, n in zip(variable.states, numbers, strict=True) if n is None]
         if left_out:
             raise EvidenceError(
-                f"{what} {variable.name!r} needs a likelihood for every state; "
-                f"{quoted(left_out)} have none."
+                f"{what} {variable.name!r} needs a likelihood for every state; it lacks "
+                f"{quoted(left_out)}."
             )
     else:
         numbers = list(value)

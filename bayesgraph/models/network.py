@@ -114,7 +114,10 @@ class BayesianNetwork(Model):
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
         for cpd in self.blocks:
             if not isinstance(cpd, CPD):
-                raise ModelError(f"A BayesianNetwork takes CPDs; got {cpd!r}.")
+                raise ModelError(
+                    f"A BayesianNetwork takes CPDs; got {cpd!r:.80}. "
+                    "BayesianNetwork.fit(arcs, table) estimates them for given arcs."
+                )
         self.variables = tuple(child for cpd in self.blocks for child in cpd.children)
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
