@@ -131,7 +131,8 @@ class DatasetSource(RequestSource):
         if unread := self._uncounted(self._all):
             counting = _Counting(self._encoded, unread, None, unread)
             self._note(self._dataset.reduce(counting, self._columns_of(unread), self._rows))
-        weight = self.total_weight() if self._encoded.is_weighted else None
+        is_weighted = self._encoded.is_weighted or self.class_weights is not None
+        weight = self.total_weight() if is_weighted else None
         missing = {v.name: self._missing[v.name] for v in self._all}
         return TrainingRows(self.n_rows, missing, weight)
 

@@ -53,7 +53,8 @@ def as_text(value: Any) -> str:
         return f"{{{_listed(sorted(map(as_text, value)))}}}"
     if isinstance(value, (list, tuple)):
         return f"[{_listed(list(map(as_text, value)))}]"
-    text = value.__name__ if hasattr(value, "__name__") else repr(value)
+    named = callable(value) and hasattr(value, "__name__")
+    text = value.__name__ if named else repr(value)
     if " at 0x" in text:  # the address of an object would differ each time
         text = type(value).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
