@@ -180,7 +180,7 @@ class DatasetSource(RequestSource):
     def merged(self, features: Sequence[Variable]) -> DatasetSource:
         """Return a source of the same rows with merged intervals; see `RowSource`."""
         target = () if self.target is None else (self.target,)
-        return DatasetSource(
+        found = DatasetSource(
             self._dataset,
             (*features, *target),
             self.target,
@@ -190,6 +190,8 @@ class DatasetSource(RequestSource):
             rows=self._rows,
             is_kept=False,
         )
+        found._missing = self._missing  # what either reads is known to both
+        return found
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
         """Yield all rows in blocks with their weights, read anew; see `RowSource`."""

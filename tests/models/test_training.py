@@ -13,7 +13,6 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import FileFormatError, ModelError
-from bayesgraph.learning.settings import as_text, changed_settings
 from bayesgraph.statistics import blocks
 
 # Trained to predict: in memory its weights become those of classes, and of rows within them.
@@ -244,31 +243,3 @@ def test_a_forged_note_is_refused(network, tmp_path):
     saved(forged, tmp_path / "f.bayesgraph")
     with pytest.raises(FileFormatError, match="n_columns"):
         bg.load(tmp_path / "f.bayesgraph")
-
-
-# ------------------------------------------------------------------------------------ settings
-
-
-def test_settings_as_text_are_short_and_the_same_each_time():
-    def learner(source, smoothing):
-        return bg.star(source)
-
-    graph = bg.BayesianNetwork.fit([("a", "b")], {"a": list("xy"), "b": list("xy")}).graph
-    texts = {
-        "learner": learner,
-        "selective_kdb(k=2)": partial(bg.selective_kdb, k=2),
-        "a graph of 2 nodes and 1 arcs": graph,
-        "{'a': 1, 'b': [1, 2]}": {"a": 1, "b": (1, 2)},
-        "[0.5, 0.5]": np.array([0.5, 0.5]),
-        "{'a', 'b'}": {"b", "a"},
-        "generator": (i for i in range(2)),
-        "[0, 1, 2, 3, 4, 5, 6, 7, and 92 more]": list(range(100)),
-    }
-    assert list(map(as_text, texts.values())) == list(texts)
-    assert len(as_text("x" * 500)) == 60
-
-
-def test_only_what_is_not_as_by_default_is_a_setting():
-    given = {"smoothing": "dirichlet", "missing": "em", "n_jobs": None, "extra": 3}
-    found = changed_settings(bg.BayesianNetwork.fit, given)
-    assert found == {"extra": "3", "missing": "'em'"}
