@@ -39,6 +39,8 @@ COMMANDS = {
         ["ask-next", "{model}", "-e", "sex=male", "-c", "age=1", "-c", "cp=2"],
         (*NEVER, *TABLES, *DRAWN),
     ),
+    "info": (["info", "{model}"], (*NEVER, *TABLES, *DRAWN)),
+    "info of a network": (["info", "{bif}"], (*NEVER, *TABLES, *DRAWN)),
     "query --all": (["query", "{model}", "--all"], (*NEVER, *TABLES, *DRAWN)),
     "predict": (["predict", "{model}", "{rows}"], (*NEVER, *DRAWN)),
     "predict to a file": (["predict", "{tan}", "{rows}", "-o", "{output}"], (*NEVER, *DRAWN)),

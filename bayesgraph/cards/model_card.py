@@ -156,7 +156,7 @@ def _training_tables(training: Training | None) -> list[DisplayTable]:
 def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
     if rows is None:
         return [("rows", "not known"), ("missing values", "not known")]
-    weights = "without weights" if rows.weight is None else f"of weight {rows.weight:,.10g}"
+    weights = "without weights" if rows.weight is None else f"of weight {rows.weight:,.7g}"
     n, total = len(rows.missing), sum(rows.missing.values())
     missing = f"{total:,} in {n:,} column{'s' * (n != 1)}" if n else "none"
     return [("rows", f"{rows.n_rows:,}, {weights}"), ("missing values", missing)]

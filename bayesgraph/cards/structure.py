@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
+import operator
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Any
@@ -105,29 +107,40 @@ def width(scopes: Iterable[Collection[Hashable]]) -> int:
     Variables of a scope are joined by edges. The variable with the fewest neighbours is eliminated
     next, and its neighbours are joined (the minimum degree heuristic; Kjærulff 1990).
     """
-    near: dict[Hashable, set[Hashable]] = {}
-    for scope in scopes:
-        for v in scope:
-            near.setdefault(v, set()).update(scope)
-    for v, others in near.items():
-        others.discard(v)
-    place = {v: i for i, v in enumerate(near)}
-    variables = list(near)
-    heap = [(len(others), place[v]) for v, others in near.items()]
+    listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
+    uses = Counter(v for scope in listed for v in scope)
+    # Sets of variables are bits of integers, which are short where those with many neighbours
+    # come first.
+    bit = {v: 1 << i for i, (v, _) in enumerate(uses.most_common())}
+    near = [0] * len(bit)
+    for scope in listed:
+        together = functools.reduce(operator.or_, map(bit.__getitem__, scope), 0)
+        for at in _places(together):
+            near[at] |= together & ~(1 << at)
+    left = set(range(len(near)))
+    heap = [(mask.bit_count(), at) for at, mask in enumerate(near)]
     heapq.heapify(heap)
     found = 0
     while heap:
-        degree, at = heapq.heappop(heap)
-        v = variables[at]
-        if v not in near or degree != len(near[v]):
+        degree, v = heapq.heappop(heap)
+        if v not in left or degree != near[v].bit_count():
             continue  # it was eliminated, or has another degree by now
-        others = near.pop(v)
         found = max(found, degree)
-        for u in others:
-            near[u] |= others
-            near[u] -= {u, v}
-            heapq.heappush(heap, (len(near[u]), place[u]))
+        if degree == len(left) - 1:
+            break  # all that are left are joined
+        left.remove(v)
+        for u in _places(near[v]):
+            near[u] = (near[u] | near[v]) & ~(1 << u | 1 << v)
+            heapq.heappush(heap, (near[u].bit_count(), u))
     return found
+
+
+def _places(mask: int) -> Iterator[int]:
+    """Yield the places of the ones of a number, from the lowest on."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
 
 
 def variables_table(model: Model) -> DisplayTable:

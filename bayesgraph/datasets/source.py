@@ -131,7 +131,8 @@ class DatasetSource(RequestSource):
         if unread := self._uncounted(self._all):
             counting = _Counting(self._encoded, unread, None, unread)
             self._note(self._dataset.reduce(counting, self._columns_of(unread), self._rows))
-        weight = self.total_weight() if self._encoded.is_weighted else None
+        is_weighted = self._encoded.is_weighted or self.class_weights is not None
+        weight = self.total_weight() if is_weighted else None
         missing = {v.name: self._missing[v.name] for v in self._all}
         return TrainingRows(self.n_rows, missing, weight)
 
@@ -179,7 +180,7 @@ class DatasetSource(RequestSource):
     def merged(self, features: Sequence[Variable]) -> DatasetSource:
         """Return a source of the same rows with merged intervals; see `RowSource`."""
         target = () if self.target is None else (self.target,)
-        return DatasetSource(
+        found = DatasetSource(
             self._dataset,
             (*features, *target),
             self.target,
@@ -189,6 +190,8 @@ class DatasetSource(RequestSource):
             rows=self._rows,
             is_kept=False,
         )
+        found._missing = self._missing  # what either reads is known to both
+        return found
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
         """Yield all rows in blocks with their weights, read anew; see `RowSource`."""

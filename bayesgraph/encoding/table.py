@@ -104,7 +104,9 @@ class Table:
         for v in self.discrete:
             found[v] = int(np.count_nonzero(self.column(v) < 0))
         # Most tables have all of their numbers, which their sum tells the fastest.
-        if np.isnan(self.values.sum()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self.values.sum()
+        if np.isnan(total):
             gone = np.isnan(self.values).sum(axis=0).tolist()
             found |= dict(zip(self.continuous, gone, strict=True))
         for vector, counts in self.counts.items():

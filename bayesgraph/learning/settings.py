@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -25,7 +26,7 @@ def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> 
     given : mapping from str to object
         Parameters that the signature lacks count as changed unless they are None.
     """
-    known = signature(function).parameters
+    known = _parameters(function)
     nothing = Parameter("none", Parameter.KEYWORD_ONLY, default=None)
     found = {name: (value, known.get(name, nothing).default) for name, value in given.items()}
     return {
@@ -33,6 +34,11 @@ def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> 
         for name, (value, default) in sorted(found.items())
         if repr(value) != repr(default)
     }
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    return signature(function).parameters
 
 
 def as_text(value: Any) -> str:
@@ -53,7 +59,8 @@ def as_text(value: Any) -> str:
         return f"{{{_listed(sorted(map(as_text, value)))}}}"
     if isinstance(value, (list, tuple)):
         return f"[{_listed(list(map(as_text, value)))}]"
-    text = value.__name__ if hasattr(value, "__name__") else repr(value)
+    named = callable(value) and hasattr(value, "__name__")
+    text = value.__name__ if named else repr(value)
     if " at 0x" in text:  # the address of an object would differ each time
         text = type(value).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

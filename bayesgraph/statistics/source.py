@@ -353,9 +353,10 @@ class RequestSource:
         return np.array([self._variances[v] for v in columns])
 
     def total_weight(self) -> float:
-        """Return the sum of the weights of the rows, summed as all statistics are."""
+        """Return the sum of the weights of the rows, those of classes included."""
         family = Family(() if self.target is None else (self.target,))
-        return float(self.families([family], keep=False)[family].counts.sum())
+        found = self.families([family], keep=False)[family].counts
+        return float((found if self.class_weights is None else found * self.class_weights).sum())
 
     def with_features(self, features: tuple[Variable, ...]) -> Self:
         """Return the source restricted to these features; see `CountSource`."""
@@ -403,7 +404,8 @@ class TableSource(RequestSource):
 
     def training_rows(self) -> TrainingRows:
         """Return how many rows and missing values there are; see `RowSource`."""
-        weight = self.total_weight() if len(self.weights) else None
+        is_weighted = len(self.weights) or self.class_weights is not None
+        weight = self.total_weight() if is_weighted else None
         return TrainingRows(self.n_rows, self.table.missing(), weight)
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:

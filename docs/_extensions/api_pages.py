@@ -24,7 +24,7 @@ SECTIONS = {
     "Explanations and uncertainty": ("explain", "uncertainty", "what_if", "asking"),
     "Causes and independence": ("causal", "independence", "graph"),
     "Learning": ("learning",),
-    "Comparisons and profiles": ("compare", "profiles"),
+    "Comparisons, cards and profiles": ("compare", "cards", "profiles"),
     "Streams and drift": ("drift",),
     "Tables and files": ("datasets", "io", "statistics"),
     "Factors": ("factors",),

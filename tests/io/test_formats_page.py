@@ -14,6 +14,7 @@ HEAD = (
     *("format", "suffixes", "", "blanks", "unicode", "other types", "intervals", "continuous"),
     *("noisy maxima", "functions", "exponents", "mixtures", "scores", "positions", "notes"),
     "titles",
+    "training",
 )
 SPELLINGS = ("format", "names", "states")
 
@@ -70,6 +71,7 @@ def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
         "yes" if held.exponents else "no",
         "yes" if held.mixtures else "no",
         *map(cell, (held.scores, held.positions, held.notes, held.titles)),
+        "yes" if held.training else "no",
     )
 
 
