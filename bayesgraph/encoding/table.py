@@ -86,6 +86,11 @@ class Table:
         """Return the index of a variable's column in `codes` or in `values`."""
         return self._places[variable]
 
+    def places(self, variables: Iterable[Variable]) -> NDArray[np.int64]:
+        """Return the places of several variables, -1 for those that are not in the table."""
+        known = self._places
+        return np.array([known.get(v, -1) for v in variables], dtype=np.int64)
+
     def column(self, variable: Variable) -> NDArray[Any]:
         """Return the codes, numbers or counts of one variable."""
         if isinstance(variable, CountVector):

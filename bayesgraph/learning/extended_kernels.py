@@ -119,19 +119,21 @@ def extended_bdeu(
         Zeros, to which what is found is added.
     """
     of_state, known = np.empty(n_states.max()), np.empty((4, _COUNTS))
-    prior = np.empty(4)
+    prior, base = np.empty(4), np.empty(4)
     at = column = 0
     for group in range(len(ends)):
         strata, states = n_strata[group], n_states[group]
         prior[2] = ess / strata
         prior[3] = prior[2] / states
-        known[:] = np.nan
+        base[2], base[3] = math.lgamma(prior[2]), math.lgamma(prior[3])
+        known[2:] = np.nan
         before = 0
         while column < ends[group]:
             card = cards[column]
             if card != before:
                 prior[0] = prior[2] / card
                 prior[1] = prior[3] / card
+                base[0], base[1] = math.lgamma(prior[0]), math.lgamma(prior[1])
                 known[:2] = np.nan
                 before = card
             for stratum in range(strata):
@@ -145,25 +147,25 @@ def extended_bdeu(
                         if n > 0.0:
                             own += n
                             of_state[state] += n
-                            gains[column] += _rising(n, 1, prior, known)
+                            gains[column] += _rising(n, 1, prior, base, known)
                     if own > 0.0:
                         total += own
-                        gains[column] -= _rising(own, 0, prior, known)
+                        gains[column] -= _rising(own, 0, prior, base, known)
                 if total > 0.0:
-                    gains[column] += _rising(total, 2, prior, known)
+                    gains[column] += _rising(total, 2, prior, base, known)
                     for state in range(states):
                         if of_state[state] > 0.0:
-                            gains[column] -= _rising(of_state[state], 3, prior, known)
+                            gains[column] -= _rising(of_state[state], 3, prior, base, known)
             at += card * strata * states
             column += 1
 
 
 @kernel(error_model="numpy", interpreted=False)
-def _rising(n: float, which: int, prior: Floats, known: Floats) -> float:
+def _rising(n: float, which: int, prior: Floats, base: Floats, known: Floats) -> float:
     """Return log(Gamma(a + n) / Gamma(a)) for one of the priors a; small whole n are kept."""
     place = int(n)
     if place != n or place >= _COUNTS:
-        return math.lgamma(prior[which] + n) - math.lgamma(prior[which])
+        return math.lgamma(prior[which] + n) - base[which]
     if math.isnan(known[which, place]):
-        known[which, place] = math.lgamma(prior[which] + n) - math.lgamma(prior[which])
+        known[which, place] = math.lgamma(prior[which] + n) - base[which]
     return float(known[which, place])

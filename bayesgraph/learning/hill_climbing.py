@@ -335,12 +335,19 @@ class Climber:
 
     def _reach(self) -> NDArray[np.bool_]:
         """Return whether a directed path leads from i to j, shape (d, d); True on the diagonal."""
-        into = np.eye(len(self.columns), dtype=np.bool_)  # ancestors of each column, and itself
+        d = len(self.parents)
+        into = [0] * d  # ancestors of each column, and itself: the bits of a number
         order: Any = parents_first(dict(enumerate(self.parents)))
         for c in order:
+            found = 1 << c
             for p in self.parents[c]:
-                into[c] |= into[p]
-        return into.T.copy()
+                found |= into[p]
+            into[c] = found
+        width = -(-d // 8)
+        packed = b"".join(found.to_bytes(width, "little") for found in into)
+        rows = np.frombuffer(packed, dtype=np.uint8).reshape(d, width)
+        bits = np.unpackbits(rows, axis=1, count=d, bitorder="little")
+        return np.ascontiguousarray(bits.T).view(np.bool_)
 
     def _apply(self, change: tuple[float, int, int, int]) -> list[int]:
         """Make a change of the arc p -> c; return the columns with changed parents."""

@@ -328,10 +328,11 @@ def directed(
 
 def _colliders(skeleton: Skeleton, allowed: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return pairs with a common child that does not separate them, the most certain first."""
+    near = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
     found = [
         (-p_value, a, b, child)
         for (a, b), (given, p_value) in skeleton.separators.items()
-        for child in np.flatnonzero(skeleton.linked[a] & skeleton.linked[b]).tolist()
+        for child in near[a] & near[b]
         if child not in given and allowed[a, child] and allowed[b, child]
     ]
     return [(a, b, child) for _, a, b, child in sorted(found)]
