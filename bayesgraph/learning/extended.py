@@ -50,15 +50,15 @@ class ExtendedTables(NamedTuple):
         request = Extensions(columns, tuple(groups))
         cards = request.cards
         new, ends, others, other_ends = request.flat
-        n_states = cards[others[other_ends - 1]]
-        starts = np.concatenate([[0], other_ends[:-1]])
-        n_strata = np.multiply.reduceat(cards[others], starts) // n_states
+        of_others = cards[others]
+        n_states = of_others[other_ends - 1]
+        starts = other_ends - np.fromiter((len(group) for _, group in groups), dtype=np.int64)
+        n_strata = np.multiply.reduceat(of_others, starts) // n_states
         return cls(source.extensions(request), cards[new], ends, n_strata, n_states)
 
-    @property
-    def group(self) -> NDArray[np.intp]:
-        """The number of each column's group, shape (n_columns,)."""
-        return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+    def by_column(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each column the value of its group, shape (n_columns,)."""
+        return np.repeat(values, np.diff(self.ends, prepend=0)) if len(values) > 1 else values
 
 
 class ExtendedInformation(NamedTuple):

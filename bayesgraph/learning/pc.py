@@ -7,7 +7,7 @@ Colombo and Maathuis (2014).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,8 +129,7 @@ class PairTests:
         """Return the result of each test; None for tables that are too large to be counted."""
         found: list[Found | None] = [None] * len(asked)
         held, batch = 0, list[int]()
-        for i, test in enumerate(asked):
-            size = self._size(test)
+        for i, size in enumerate(self._sizes(asked)):
             if size > MAX_CELLS:
                 continue
             if held + size > MAX_HELD:
@@ -140,6 +139,15 @@ class PairTests:
             held += size
         self._test(asked, batch, found)
         return found
+
+    def _sizes(self, asked: Sequence[Asked]) -> Iterable[int]:
+        """Return upper bounds on the numbers of values in the statistics of tests."""
+        if asked and 0 not in self._cards:
+            most = max(len(given) for _, _, given in asked)
+            largest = max(self._cards) ** (2 + most)
+            if largest <= MAX_CELLS and largest * len(asked) <= MAX_HELD:
+                return repeat(0, len(asked))
+        return map(self._size, asked)
 
     def _size(self, asked: Asked) -> int:
         """Return an upper bound on the number of values in the statistics of a test."""
@@ -155,12 +163,12 @@ class PairTests:
         self, asked: Sequence[Asked], batch: Sequence[int], found: list[Found | None]
     ) -> None:
         """Write the results of some tests, from one request for each kind."""
-        cards = self._cards
+        cards, discrete = self._cards, 0 not in self._cards
         tables: dict[tuple[int, ...], list[int]] = {}
         others: list[int] = []
         for i in batch:
             one, other, given = asked[i]
-            if cards[one] and cards[other] and all(cards[c] for c in given):
+            if discrete or (cards[one] and cards[other] and all(cards[c] for c in given)):
                 tables.setdefault((*given, one), []).append(i)
             else:
                 others.append(i)
@@ -234,7 +242,7 @@ class Skeleton:
     def search(self, most: int) -> None:
         """Test all pairs, given sets of 0, 1, ... up to `most` of their neighbours."""
         for size in range(most + 1):
-            around = [self._neighbours(c) for c in range(len(self.linked))]
+            around = [self._neighbours(c) if size else [] for c in range(len(self.linked))]
             waiting = {
                 (a, b): sets
                 for a, b in np.argwhere(np.triu(self.linked & ~self._kept)).tolist()
@@ -277,32 +285,33 @@ class Skeleton:
         at a time.
         """
         removed: list[tuple[int, int]] = []
+        least: dict[tuple[int, int], float] = dict.fromkeys(waiting, np.inf)
         together = 1
         while waiting:
             asked = {pair: list(islice(sets, together)) for pair, sets in waiting.items()}
-            waiting = {pair: sets for pair, sets in waiting.items() if asked[pair]}
             results = iter(self._tests.of([test for tests in asked.values() for test in tests]))
+            still = {}
             for pair, tests in asked.items():
-                found = list(zip(tests, islice(results, len(tests)), strict=True))
-                if self._separates(pair, found):
+                if not tests:
+                    continue
+                apart = False
+                for test, result in zip(tests, list(islice(results, len(tests))), strict=True):
+                    if result is None or apart:
+                        continue
+                    least[pair] = min(least[pair], result.information)
+                    if result.p_value > self._alpha:
+                        self.separators[pair] = frozenset(test.given), result.p_value
+                        apart = True
+                if apart:
                     removed.append(pair)
-                    del waiting[pair]
+                else:
+                    still[pair] = waiting[pair]
+            waiting = still
             together = min(2 * together, _MOST_AT_ONCE)
+        for (a, b), found in least.items():
+            self.least[a, b] = min(self.least[a, b], found)
         for a, b in removed:
             self.linked[a, b] = self.linked[b, a] = False
-
-    def _separates(
-        self, pair: tuple[int, int], found: Iterable[tuple[Asked, Found | None]]
-    ) -> bool:
-        """Note what tests of a pair say; return whether one of them finds it independent."""
-        for test, result in found:
-            if result is None:
-                continue
-            self.least[pair] = min(self.least[pair], result.information)
-            if result.p_value > self._alpha:
-                self.separators[pair] = frozenset(test.given), result.p_value
-                return True
-        return False
 
 
 def directed(

@@ -222,15 +222,17 @@ class Gains:
             found = self._fcll(tables, asked)
         else:
             told = extended_information(tables)
-            parameters = (tables.n_strata * (tables.n_states - 1))[tables.group]
+            parameters = tables.by_column(tables.n_strata * (tables.n_states - 1))
             price = penalty_rate(self.score, told.rows) * parameters
             found = told.information - price * (tables.cards - 1)
-        return np.split(found, tables.ends[:-1])
+        ends = tables.ends.tolist()
+        return [found[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
     def _fcll(self, tables: ExtendedTables, asked: Sequence[Extension]) -> Floats:
         found = np.empty(len(tables.cards))
-        sizes = tables.cards * (tables.n_strata * tables.n_states)[tables.group]
-        start, group = np.cumsum(sizes) - sizes, tables.group
+        sizes = tables.cards * tables.by_column(tables.n_strata * tables.n_states)
+        start = np.cumsum(sizes) - sizes
+        group = np.searchsorted(tables.ends, np.arange(len(sizes)), side="right")
         for number, (_, others, child) in enumerate(asked):
             shape = [self.cards[i] for i in (*others, child)]
             has_class = others[0] == self.target

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 from typing import TypeAlias
 
@@ -79,7 +78,7 @@ class Extensions:
         Numbers of discrete columns: each of the new ones extends the family of the others.
     """
 
-    # A search asks with the same columns again and again; requests are told apart by comparing.
+    # There may be many columns; requests are told apart by comparing them.
     columns: tuple[Variable, ...] = field(hash=False)
     groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
@@ -88,11 +87,10 @@ class Extensions:
         """The numbers of the columns that a group names, ascending."""
         return tuple(sorted({i for group in self.groups for part in group for i in part}))
 
-    @cached_property
+    @property
     def cards(self) -> NDArray[np.int64]:
         """The number of states of each column, 0 for those that are not discrete."""
-        cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in self.columns]
-        return np.array(cards, dtype=np.int64)
+        return _cards(self.columns)
 
     @cached_property
     def flat(self) -> tuple[NDArray[np.int64], ...]:
@@ -107,10 +105,20 @@ class Extensions:
     def n_cells(self) -> int:
         """The number of cells of all tables."""
         cards = self.cards.tolist()
-        return sum(
-            sum(cards[i] for i in new) * math.prod(cards[i] for i in others)
-            for new, others in self.groups
-        )
+        total = 0
+        for new, others in self.groups:
+            size = 1
+            for i in others:
+                size *= cards[i]
+            total += size * sum([cards[i] for i in new])
+        return total
+
+
+# A search asks with the same columns again and again.
+@lru_cache(maxsize=16)
+def _cards(columns: tuple[Variable, ...]) -> NDArray[np.int64]:
+    cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
+    return np.array(cards, dtype=np.int64)
 
 
 @dataclass(frozen=True)
