@@ -28,8 +28,8 @@ from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import Structure, check_source
-from bayesgraph.statistics import CountSource, Family
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.statistics import CountSource, Family, Numbered
+from bayesgraph.variables import Continuous, Variable
 
 # Maximum number of sets of given columns by which a pair is tested in one pass over the data.
 _MOST_AT_ONCE = 64
@@ -123,7 +123,8 @@ class PairTests:
         numbers = [v for v in columns if isinstance(v, Continuous)]
         added = ridge(source.variances(numbers)) if numbers else np.empty(0)
         self._ridge = dict(zip(numbers, added.tolist(), strict=True))
-        self._cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
+        self._numbered = Numbered(self._columns)
+        self._cards: list[int] = self._numbered.cards.tolist()
 
     def of(self, asked: Sequence[Asked]) -> list[Found | None]:
         """Return the result of each test; None for tables that are too large to be counted."""
@@ -190,7 +191,8 @@ class PairTests:
         groups = [
             (tuple(asked[i].other for i in members), common) for common, members in tables.items()
         ]
-        told = extended_information(ExtendedTables.counted(self._source, self._columns, groups))
+        counted = ExtendedTables.counted(self._source, self._numbered, groups)
+        told = extended_information(counted, sum(len(new) for new, _ in groups))
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
         p_values = np.where(told.degrees > 0, p_values, 1.0)
         shares = told.information / np.maximum(told.rows, 1.0)

@@ -32,6 +32,7 @@ class ExtensionsSummary(Additive):
     def collect(cls, table: Table, request: Extensions, weights: Floats) -> ExtensionsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         out = np.zeros(request.n_cells)
-        args = table.places(request.columns), request.cards, *request.flat, table.complete
+        columns = request.columns
+        args = table.places(columns.variables), columns.cards, request.plan, table.complete
         extension_kernels.count_extensions(table.codes.T, *args, weights, out)
         return cls(request, out)

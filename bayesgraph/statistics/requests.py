@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from itertools import accumulate, chain
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -68,43 +67,55 @@ class Families:
 
 
 @dataclass(frozen=True)
+class Numbered:
+    """Columns that requests name by their numbers.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    """
+
+    variables: tuple[Variable, ...]
+
+    @cached_property
+    def cards(self) -> NDArray[np.int64]:
+        """The number of states of each column, 0 for those that are not discrete."""
+        cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in self.variables]
+        return np.array(cards, dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class Extensions:
     """Request for the joint counts of columns, each together with the same other columns.
 
     Attributes
     ----------
-    columns : tuple of Variable
+    columns : Numbered
     groups : tuple of (new, others)
         Numbers of discrete columns: each of the new ones extends the family of the others.
     """
 
     # There may be many columns; requests are told apart by comparing them.
-    columns: tuple[Variable, ...] = field(hash=False)
+    columns: Numbered = field(hash=False)
     groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
-    @cached_property
-    def used(self) -> tuple[int, ...]:
-        """The numbers of the columns that a group names, ascending."""
-        return tuple(sorted({i for group in self.groups for part in group for i in part}))
-
     @property
-    def cards(self) -> NDArray[np.int64]:
-        """The number of states of each column, 0 for those that are not discrete."""
-        return _cards(self.columns)
+    def used(self) -> set[int]:
+        """The numbers of the columns that a group names."""
+        return {i for group in self.groups for part in group for i in part}
 
     @cached_property
-    def flat(self) -> tuple[NDArray[np.int64], ...]:
-        """The new columns of all groups, where those of each end; the others, where they end."""
-        found: list[NDArray[np.int64]] = []
-        for part in zip(*self.groups, strict=True):
-            found.append(np.fromiter(chain.from_iterable(part), dtype=np.int64))
-            found.append(np.fromiter(accumulate(map(len, part)), dtype=np.int64))
-        return tuple(found)
+    def plan(self) -> NDArray[np.int64]:
+        """For each group how many columns are new, how many are others, and these columns."""
+        flat: list[int] = []
+        for new, others in self.groups:
+            flat += (len(new), len(others), *new, *others)
+        return np.array(flat, dtype=np.int64)
 
     @property
     def n_cells(self) -> int:
         """The number of cells of all tables."""
-        cards = self.cards.tolist()
+        cards = self.columns.cards.tolist()
         total = 0
         for new, others in self.groups:
             size = 1
@@ -112,13 +123,6 @@ class Extensions:
                 size *= cards[i]
             total += size * sum([cards[i] for i in new])
         return total
-
-
-# A search asks with the same columns again and again.
-@lru_cache(maxsize=16)
-def _cards(columns: tuple[Variable, ...]) -> NDArray[np.int64]:
-    cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
-    return np.array(cards, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,12 @@ def test_count_extensions(n, dtype, weighted, missing):
     last = len(codes)
     cards = np.array([*CARDS, K])
     places = np.arange(last + 1)
-    new, others = np.array([3, 0, 2]), np.array([last, 1, 1])
+    plan = np.array([2, 2, 3, 0, last, 1, 1, 1, 2, 1])
     out = np.zeros((CARDS[3] + CARDS[0]) * K * CARDS[1] + CARDS[2] * CARDS[1])
-    ends = np.array([2, 3]), others, np.array([2, 3])
     whole = bool(table.min(initial=0) >= 0)
-    count_extensions(table, places, cards, new, *ends, whole, weights, out)
+    count_extensions(table, places, cards, plan, whole, weights, out)
     at = 0
-    for j in new[:2]:
+    for j in (3, 0):
         expected = np.moveaxis(reference(codes[[1, j]], group, weights, CARDS[[1, j]]), 2, 0)
         found = out[at : at + expected.size].reshape(expected.shape)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
