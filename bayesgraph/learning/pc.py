@@ -55,6 +55,10 @@ def pc(
     the one of the larger p-value. The remaining directions are those of one graph of the class:
     `bayesgraph.cpdag` of the structure shows which arcs the data have directed.
 
+    Where the given columns determine one of two discrete columns, the test has no degree of freedom
+    and does not count: the link stays. A column that others determine thus keeps its other links,
+    at the price of links to columns that are dependent on it through all of these others.
+
     Parameters
     ----------
     source : CountSource
@@ -127,7 +131,11 @@ class PairTests:
         self._cards: list[int] = self._numbered.cards.tolist()
 
     def of(self, asked: Sequence[Asked]) -> list[Found | None]:
-        """Return the result of each test; None for tables that are too large to be counted."""
+        """Return the result of each test.
+
+        It is None for tables that are too large to be counted, and where given columns leave no
+        degree of freedom.
+        """
         found: list[Found | None] = [None] * len(asked)
         held, batch = 0, list[int]()
         for i, size in enumerate(self._sizes(asked)):
@@ -193,12 +201,15 @@ class PairTests:
         ]
         counted = ExtendedTables.counted(self._source, self._numbered, groups)
         told = extended_information(counted, sum(len(new) for new, _ in groups))
+        decided = told.degrees > 0
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
-        p_values = np.where(told.degrees > 0, p_values, 1.0)
+        p_values = np.where(decided, p_values, 1.0)
         shares = told.information / np.maximum(told.rows, 1.0)
         results = map(Found, p_values.tolist(), shares.tolist())
-        for i, result in zip(chain.from_iterable(tables.values()), results, strict=True):
-            found[i] = result
+        asked_of = chain.from_iterable(tables.values())
+        for i, result, says in zip(asked_of, results, decided.tolist(), strict=True):
+            # Nothing varies where the given columns determine one of the two: no test.
+            found[i] = result if says or not asked[i].given else None
 
     def _family(self, asked: Asked) -> Family:
         one, other, given = asked
