@@ -65,7 +65,12 @@ def by_pyagrum(options: tuple[str, ...], frame: pd.DataFrame) -> Any:
 OURS: dict[str, Learner] = {
     "hill climbing, BIC": partial(ours, partial(bg.unrestricted, max_parents=None)),
     "hill climbing, BDeu": partial(ours, partial(bg.unrestricted, max_parents=None, score="bdeu")),
+    "tabu, BIC": partial(ours, bg.tabu),
     "tabu, BDeu": partial(ours, partial(bg.tabu, score="bdeu")),
+    "10 restarts, BIC": partial(ours, partial(bg.unrestricted, max_parents=None, restarts=10)),
+    "10 restarts, BDeu": partial(
+        ours, partial(bg.unrestricted, max_parents=None, score="bdeu", restarts=10)
+    ),
     "PC": partial(ours, bg.pc),
 }
 _CLIMB, _TABU = "useGreedyHillClimbing", "useLocalSearchWithTabuList"
@@ -73,6 +78,7 @@ PEERS: dict[tuple[str, str], Learner] = {
     ("hill climbing, BIC", "pgmpy"): partial(by_pgmpy, "bic-d"),
     ("hill climbing, BIC", "pyAgrum"): partial(by_pyagrum, (_CLIMB, "useScoreBIC")),
     ("hill climbing, BDeu", "pyAgrum"): partial(by_pyagrum, (_CLIMB, "useScoreBDeu")),
+    ("tabu, BIC", "pyAgrum"): partial(by_pyagrum, (_TABU, "useScoreBIC")),
     ("tabu, BDeu", "pyAgrum"): partial(by_pyagrum, (_TABU, "useScoreBDeu")),
     ("PC", "pyAgrum"): partial(by_pyagrum, ("usePC",)),
     ("MIIC", "pyAgrum"): partial(by_pyagrum, ("useMIIC",)),
@@ -88,6 +94,16 @@ def timed(learner: Learner, frame: pd.DataFrame) -> tuple[float, Any]:
     start = time.process_time()
     found = learner(frame)
     return time.process_time() - start, found
+
+
+def compared() -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield our methods, and the peers' methods that each is compared to."""
+    for key in PEERS:
+        if key[0] in OURS:
+            yield key[0], key
+    for score in ("BIC", "BDeu"):
+        for search in ("hill climbing", "tabu"):
+            yield f"10 restarts, {score}", (f"{search}, {score}", "pyAgrum")
 
 
 def network(name: str, n: int, n_samples: int, *, quick: bool) -> Iterator[Row]:
@@ -108,16 +124,15 @@ def network(name: str, n: int, n_samples: int, *, quick: bool) -> Iterator[Row]:
             seconds.setdefault(key, []).append(taken)
             scores.setdefault(key, []).append(f1(found, true))
     case = f"{name}, {n:,} rows"
-    for method, peer in PEERS:
-        if (method, peer) not in seconds:
+    for method, key in compared():
+        if key not in seconds:
             continue
-        theirs = median(seconds[method, peer])
-        if method not in OURS:
-            continue
-        mine = median(seconds[method])
+        mine, theirs, peer = median(seconds[method]), median(seconds[key]), key[1]
+        if not method.startswith(key[0]):
+            peer = f"{peer}, {key[0]}"
         yield Row(f"{case}: {method}", "cpu", mine, theirs, peer, theirs / mine)
         # Of the samples that both have seen.
-        both = zip(scores[method], scores[method, peer], strict=False)
+        both = zip(scores[method], scores[key], strict=False)
         own, other = map(mean, zip(*both, strict=True))
         yield Row(f"{case}: {method}", "F1", own, other, peer, None)
     best, at = max((mean(scores[method]), method) for method in OURS)

@@ -337,7 +337,7 @@ def needed_by(request: Request) -> set[Variable | None]:
                 found.update(family.discrete, family.continuous)
             return found
         case Extensions():
-            return {request.columns[i] for i in request.used}
+            return {request.columns.variables[i] for i in request.used}
         case Totals():
             return {request.vector, request.given}
     raise AssertionError(f"unknown request {request!r}")

@@ -354,7 +354,10 @@ def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
     native = column.to_native()
     if states is None and _is_in_arrow(native):
-        return _sorted(*_arrow_codes(column.to_arrow().dictionary_encode()))
+        # pandas hands over its own memory; narwhals would make a copy.
+        array = getattr(native, "array", None)
+        whole = column.to_arrow() if array is None else array.__arrow_array__()
+        return _sorted(*_arrow_codes(whole.dictionary_encode()))
     if states is None and nw.dependencies.is_pandas_like_series(native):
         # pandas hashes the values once, the general way below three times.
         codes, values = native.factorize()

@@ -86,6 +86,20 @@ class Table:
         """Return the index of a variable's column in `codes` or in `values`."""
         return self._places[variable]
 
+    def places(self, variables: tuple[Variable, ...]) -> NDArray[np.int64]:
+        """Return the places of several variables, -1 for those that are not in the table."""
+        last: list[Any] = self._asked
+        if not last or last[0] is not variables:
+            known = self._places
+            found = np.array([known.get(v, -1) for v in variables], dtype=np.int64)
+            last[:] = variables, found
+        return last[1]  # type: ignore[no-any-return]
+
+    @cached_property
+    def _asked(self) -> list[Any]:
+        """The variables whose places were asked for last, and these: searches ask again."""
+        return []
+
     def column(self, variable: Variable) -> NDArray[Any]:
         """Return the codes, numbers or counts of one variable."""
         if isinstance(variable, CountVector):

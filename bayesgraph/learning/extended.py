@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import extended_kernels
-from bayesgraph.statistics import CountSource, Extensions
-from bayesgraph.variables import Variable
+from bayesgraph.statistics import CountSource, Extensions, Numbered
 
 # Number of whole numbers whose logarithms are looked up.
 _LOGS = 1 << 14
+
+
+# Number of priors whose rising factorials are kept, up to which number of parts of the equivalent
+# sample size, and for which counts.
+_PRIORS, _PARTS, _COUNTS = 128, 4096, 1024
 
 
 class ExtendedTables(NamedTuple):
@@ -24,41 +28,29 @@ class ExtendedTables(NamedTuple):
     Attributes
     ----------
     cells : ndarray, one-dimensional
-        Tables of shape (cards[i], n_strata, n_states) of each column i, one after the other.
-    cards : ndarray of int, shape (n_columns,)
-        Number of states of each column, those of one group after the other.
-    ends : ndarray of int, shape (n_groups,)
-        Where the columns of each group end.
-    n_strata, n_states : ndarray of int, shape (n_groups,)
-        Number of configurations of the other columns, and of states of the child.
+        Tables of shape (r, n_strata, n_states) of the new columns of all groups, one after the
+        other: by the column's states, the configurations of the other columns, and the states of
+        the child.
+    cards : ndarray of int
+        Numbers of states by numbers of columns.
+    plan : ndarray of int
+        See `Extensions.plan`.
     """
 
     cells: Floats
     cards: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    n_strata: NDArray[np.int64]
-    n_states: NDArray[np.int64]
+    plan: NDArray[np.int64]
 
     @classmethod
     def counted(
         cls,
         source: CountSource,
-        columns: tuple[Variable, ...],
+        columns: Numbered,
         groups: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     ) -> Self:
         """Return the tables of groups of (new columns, others), in one pass over the data."""
         request = Extensions(columns, tuple(groups))
-        cards = request.cards
-        new, ends, others, other_ends = request.flat
-        n_states = cards[others[other_ends - 1]]
-        starts = np.concatenate([[0], other_ends[:-1]])
-        n_strata = np.multiply.reduceat(cards[others], starts) // n_states
-        return cls(source.extensions(request), cards[new], ends, n_strata, n_states)
-
-    @property
-    def group(self) -> NDArray[np.intp]:
-        """The number of each column's group, shape (n_columns,)."""
-        return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        return cls(source.extensions(request), columns.cards, request.plan)
 
 
 class ExtendedInformation(NamedTuple):
@@ -71,29 +63,55 @@ class ExtendedInformation(NamedTuple):
         log likelihood of the child by the column as one more parent.
     rows : ndarray, shape (n_columns,)
         Total weight of the rows that observe all columns.
-    degrees : ndarray of int, shape (n_columns,)
+    degrees : ndarray, shape (n_columns,)
         Degrees of freedom of G-squared: the sum of ``(r - 1) (s - 1)`` for the r and s states of
         column and child that occur in each stratum.
+    parameters : ndarray, shape (n_columns,)
+        Number of parameters that the child has more.
     """
 
     information: Floats
     rows: Floats
-    degrees: NDArray[np.int64]
+    degrees: Floats
+    parameters: Floats
 
 
-def extended_information(tables: ExtendedTables) -> ExtendedInformation:
-    """Return what each column says about the child of its group, given the other columns."""
-    n = len(tables.cards)
-    found = ExtendedInformation(np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64))
-    extended_kernels.extended_information(*tables, _logs(), *found)
-    return found
+def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInformation:
+    """Return what each of the new columns says about the child of its group, given the others."""
+    found = np.zeros((4, n_columns))
+    extended_kernels.extended_information(*tables, _logs(), found)
+    return ExtendedInformation(*found)
 
 
-def extended_bdeu(tables: ExtendedTables, ess: float) -> Floats:
-    """Return the gain in the BDeu score of the child of its group by each column as a parent."""
-    found = np.zeros(len(tables.cards))
-    extended_kernels.extended_bdeu(*tables, float(ess), found)
-    return found
+class Rising:
+    """Gains in the BDeu score, and the rising factorials that they share.
+
+    Parameters
+    ----------
+    ess : float
+        Equivalent sample size.
+
+    Attributes
+    ----------
+    slots : ndarray of int
+        For each number of parts of the equivalent sample size, which are the prior, its row in
+        `known`, or -1; for 0 the first free row.
+    known : ndarray, shape (n_priors, n_counts)
+        Logarithms of rising factorials of the prior, NaN where not computed yet.
+    """
+
+    def __init__(self, ess: float) -> None:
+        self.ess = ess
+        self.slots = np.full(_PARTS, -1)
+        self.slots[0] = 0
+        self.known = np.empty((_PRIORS, _COUNTS))
+
+    def gains(self, tables: ExtendedTables, n_columns: int) -> Floats:
+        """Return the gain in the score of a child by each new column as one more parent."""
+        found = np.zeros(n_columns)
+        args = self.ess, self.slots, self.known, found
+        extended_kernels.extended_bdeu(*tables, *args)
+        return found
 
 
 @cache

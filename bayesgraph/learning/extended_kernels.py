@@ -13,49 +13,48 @@ from bayesgraph.factors.algebra import Floats
 
 @kernel(error_model="numpy")
 def extended_information(
-    cells: Floats,
-    cards: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    n_strata: NDArray[np.int64],
-    n_states: NDArray[np.int64],
-    logs: Floats,
-    information: Floats,
-    rows: Floats,
-    degrees: NDArray[np.int64],
+    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], logs: Floats, out: Floats
 ) -> None:
     """Write what each column says about the child of its group, given the other columns.
 
     Parameters
     ----------
-    cells, cards, ends, n_strata, n_states
+    cells, cards, plan
         See `extended.ExtendedTables`.
     logs : ndarray
         Logarithms of whole numbers from 0; that of 0 is not read.
-    information, rows, degrees : ndarray, shape (n_columns,)
+    out : ndarray, shape (4, n_columns)
         Zeros, to which what is found is added; see `extended.ExtendedInformation`.
     """
-    most = n_states.max()
+    most = cards.max()
     of_state, share = np.empty(most), np.empty(most)
-    at = column = 0
-    for group in range(len(ends)):
-        strata, states = n_strata[group], n_states[group]
-        while column < ends[group]:
-            step = strata * states
+    at = column = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        states, strata = cards[plan[stop - 1]], 1
+        for other in range(split, stop - 1):
+            strata *= cards[plan[other]]
+        step = strata * states
+        for new in range(place + 2, split):
+            card = cards[plan[new]]
+            information = rows = 0.0
+            degrees = 0
             for stratum in range(strata):
                 first = at + stratum * states
-                n_codes = _margins(cells, first, step, cards[column], of_state[:states])
+                n_codes = _margins(cells, first, step, card, of_state[:states])
                 total, n_seen = 0.0, 0
                 for state in range(states):
                     total += of_state[state]
                     n_seen += of_state[state] > 0.0
-                rows[column] += total
+                rows += total
                 if n_codes < 2 or n_seen < 2:
                     continue
-                degrees[column] += (n_codes - 1) * (n_seen - 1)
+                degrees += (n_codes - 1) * (n_seen - 1)
                 for state in range(states):
                     if of_state[state] > 0.0:
                         share[state] = _log(total, logs) - _log(of_state[state], logs)
-                for code in range(cards[column]):
+                for code in range(card):
                     here, own, found = first + code * step, 0.0, 0.0
                     for state in range(states):
                         n = cells[here + state]
@@ -63,9 +62,14 @@ def extended_information(
                             own += n
                             found += n * (_log(n, logs) + share[state])
                     if own > 0.0:
-                        information[column] += found - own * _log(own, logs)
-            at += cards[column] * step
+                        information += found - own * _log(own, logs)
+            out[0, column] += information
+            out[1, column] += rows
+            out[2, column] += degrees
+            out[3, column] += (card - 1) * strata * (states - 1)
+            at += card * step
             column += 1
+        place = stop
 
 
 @kernel()
@@ -93,47 +97,44 @@ def _log(n: float, logs: Floats) -> float:
     return math.log(n)
 
 
-# Number of counts whose rising factorials are computed once for columns of as many states.
-_COUNTS = 256
-
-
 @kernel(error_model="numpy", interpreted=False)
 def extended_bdeu(
     cells: Floats,
     cards: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    n_strata: NDArray[np.int64],
-    n_states: NDArray[np.int64],
+    plan: NDArray[np.int64],
     ess: float,
+    slots: NDArray[np.int64],
+    known: Floats,
     gains: Floats,
 ) -> None:
     """Write the gain in the BDeu score of a child by each column as one more parent.
 
     Parameters
     ----------
-    cells, cards, ends, n_strata, n_states
+    cells, cards, plan
         See `extended.ExtendedTables`.
     ess : float
         Equivalent sample size, see `scores.bdeu`.
+    slots, known
+        See `extended.Rising`.
     gains : ndarray, shape (n_columns,)
         Zeros, to which what is found is added.
     """
-    of_state, known = np.empty(n_states.max()), np.empty((4, _COUNTS))
-    prior = np.empty(4)
-    at = column = 0
-    for group in range(len(ends)):
-        strata, states = n_strata[group], n_states[group]
-        prior[2] = ess / strata
-        prior[3] = prior[2] / states
-        known[:] = np.nan
-        before = 0
-        while column < ends[group]:
-            card = cards[column]
-            if card != before:
-                prior[0] = prior[2] / card
-                prior[1] = prior[3] / card
-                known[:2] = np.nan
-                before = card
+    of_state = np.empty(cards.max())
+    at = column = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        states, strata = cards[plan[stop - 1]], 1
+        for other in range(split, stop - 1):
+            strata *= cards[plan[other]]
+        below = _slot(strata, slots, known)
+        of_one = _slot(strata * states, slots, known)
+        for new in range(place + 2, split):
+            card = cards[plan[new]]
+            beside = _slot(strata * card, slots, known)
+            of_cell = _slot(strata * states * card, slots, known)
+            gain = 0.0
             for stratum in range(strata):
                 of_state[:states] = 0.0
                 total = 0.0
@@ -145,25 +146,41 @@ def extended_bdeu(
                         if n > 0.0:
                             own += n
                             of_state[state] += n
-                            gains[column] += _rising(n, 1, prior, known)
+                            gain += _rising(n, strata * states * card, ess, of_cell, known)
                     if own > 0.0:
                         total += own
-                        gains[column] -= _rising(own, 0, prior, known)
+                        gain -= _rising(own, strata * card, ess, beside, known)
                 if total > 0.0:
-                    gains[column] += _rising(total, 2, prior, known)
+                    gain += _rising(total, strata, ess, below, known)
                     for state in range(states):
                         if of_state[state] > 0.0:
-                            gains[column] -= _rising(of_state[state], 3, prior, known)
+                            n = of_state[state]
+                            gain -= _rising(n, strata * states, ess, of_one, known)
+            gains[column] += gain
             at += card * strata * states
             column += 1
+        place = stop
 
 
 @kernel(error_model="numpy", interpreted=False)
-def _rising(n: float, which: int, prior: Floats, known: Floats) -> float:
-    """Return log(Gamma(a + n) / Gamma(a)) for one of the priors a; small whole n are kept."""
+def _slot(parts: int, slots: NDArray[np.int64], known: Floats) -> int:
+    """Return the row of `known` for the prior ``ess / parts``, taking a free one; -1 for none."""
+    if parts >= len(slots):
+        return -1
+    if slots[parts] < 0 and slots[0] < len(known):
+        slots[parts] = slots[0]
+        known[slots[0]] = np.nan
+        slots[0] += 1
+    return int(slots[parts])
+
+
+@kernel(error_model="numpy", interpreted=False)
+def _rising(n: float, parts: int, ess: float, slot: int, known: Floats) -> float:
+    """Return log(Gamma(a + n) / Gamma(a)) for the prior a = ess / parts."""
     place = int(n)
-    if place != n or place >= _COUNTS:
-        return math.lgamma(prior[which] + n) - math.lgamma(prior[which])
-    if math.isnan(known[which, place]):
-        known[which, place] = math.lgamma(prior[which] + n) - math.lgamma(prior[which])
-    return float(known[which, place])
+    prior = ess / parts
+    if slot < 0 or place != n or place >= known.shape[1]:
+        return math.lgamma(prior + n) - math.lgamma(prior)
+    if math.isnan(known[slot, place]):
+        known[slot, place] = math.lgamma(prior + n) - math.lgamma(prior)
+    return float(known[slot, place])

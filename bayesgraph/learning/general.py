@@ -142,7 +142,7 @@ def learn_network(
         change of the graph; see :func:`bayesgraph.open_dataset`.
     method : {"hill_climb", "tabu", "pc", "chow_liu"} or callable, default "hill_climb"
         * "hill_climb": change the arc that raises the score most, until none does; options
-          `score` ("bic", "aic", "bdeu", "likelihood") and `ess`, see
+          `score` ("bic", "aic", "bdeu", "likelihood"), `ess` and `restarts`, see
           :func:`bayesgraph.unrestricted`;
         * "tabu": the same, and past local maxima; also `length` and `patience`, see
           :func:`bayesgraph.tabu`;

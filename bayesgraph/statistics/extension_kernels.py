@@ -12,15 +12,13 @@ from bayesgraph.factors.algebra import Floats
 _BLOCK = 4096
 
 
-@kernel(work=lambda codes, _places, _cards, new, *_: codes.shape[1] * len(new))
+@kernel(work=lambda codes, _places, _cards, plan, *_: codes.shape[1] * len(plan))
 def count_extensions(
     codes: NDArray[np.signedinteger],
     places: NDArray[np.int64],
     cards: NDArray[np.int64],
-    new: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    others: NDArray[np.int64],
-    other_ends: NDArray[np.int64],
+    plan: NDArray[np.int64],
+    whole: bool,
     weights: Floats,
     out: Floats,
 ) -> None:
@@ -32,10 +30,10 @@ def count_extensions(
         -1 where missing; rows that lack a column of a table are not counted in it.
     places, cards : ndarray, shape (n_columns,)
         Row of each column in `codes`, and its number of states.
-    new, others : ndarray, one-dimensional
-        Numbers of columns: those of the groups one after the other.
-    ends, other_ends : ndarray, shape (n_groups,)
-        Where the columns of each group end in `new` and `others`.
+    plan : ndarray, one-dimensional
+        See `Extensions.plan`.
+    whole : bool
+        Whether no value is missing.
     weights : ndarray, shape (n_rows,) or (0,)
         Empty if every row weighs 1.
     out : ndarray, one-dimensional
@@ -44,22 +42,34 @@ def count_extensions(
     """
     n_rows = codes.shape[1]
     keys = np.empty(min(_BLOCK, n_rows), dtype=np.int64)
-    begin = first_new = first_other = 0
-    for group in range(len(ends)):
+    # A table of two columns is read once for each block, which must have more rows than cells.
+    both = np.empty(len(keys) // 2 if whole and not len(weights) else 0, dtype=np.int32)
+    begin = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        new, others = plan[place + 2 : split], plan[split:stop]
         size = 1
-        for other in range(first_other, other_ends[group]):
-            size *= cards[others[other]]
+        for other in others:
+            size *= cards[other]
         at = begin
         for first in range(0, n_rows, _BLOCK):
             last = min(first + _BLOCK, n_rows)
-            _keys_of(codes, places, cards, others[first_other : other_ends[group]], first, keys)
-            at = begin
-            for j in range(first_new, ends[group]):
-                column = codes[places[new[j]], first:last]
-                cells = cards[new[j]] * size
-                _count(column, keys, size, weights[first:last], out[at : at + cells])
-                at += cells
-        begin, first_new, first_other = at, ends[group], other_ends[group]
+            _keys_of(codes, places, cards, others, first, keys)
+            at, j = begin, 0
+            while j < len(new):
+                column, r = codes[places[new[j]], first:last], cards[new[j]]
+                s = cards[new[j + 1]] if j + 1 < len(new) else 0
+                end = at + (r + s) * size
+                if s > 0 and r * s * size <= len(both):
+                    beside = codes[places[new[j + 1]], first:last]
+                    _count_two(column, beside, r, s, keys, size, both, out[at:end])
+                    at, j = end, j + 2
+                else:
+                    end -= s * size
+                    _count(column, keys, size, weights[first:last], out[at:end])
+                    at, j = end, j + 1
+        begin, place = at, stop
 
 
 @kernel()
@@ -95,3 +105,31 @@ def _count(
     for row in range(len(column)):
         if column[row] >= 0 and keys[row] >= 0:
             table[np.int64(column[row]) * size + keys[row]] += weights[row] if weighted else 1.0
+
+
+@kernel()
+def _count_two(
+    column: NDArray[np.signedinteger],
+    beside: NDArray[np.signedinteger],
+    r: int,
+    s: int,
+    keys: NDArray[np.int64],
+    size: int,
+    both: NDArray[np.int32],
+    tables: Floats,
+) -> None:
+    """Count two columns without missing values, by a table of both.
+
+    A row adds to one cell instead of two: additions to one cell wait for each other.
+    """
+    both[: r * s * size] = 0
+    for row in range(len(column)):
+        both[(keys[row] * r + column[row]) * s + beside[row]] += 1
+    at, second = 0, r * size
+    for key in range(size):
+        for x in range(r):
+            for y in range(s):
+                n = float(both[at])
+                tables[x * size + key] += n
+                tables[second + y * size + key] += n
+                at += 1

@@ -31,10 +31,8 @@ class ExtensionsSummary(Additive):
     @classmethod
     def collect(cls, table: Table, request: Extensions, weights: Floats) -> ExtensionsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        places = np.zeros(len(request.columns), dtype=np.int64)
-        for i in request.used:
-            places[i] = table.place(request.columns[i])
         out = np.zeros(request.n_cells)
-        args = places, request.cards, *request.flat, weights, out
-        extension_kernels.count_extensions(table.codes.T, *args)
+        columns = request.columns
+        args = table.places(columns.variables), columns.cards, request.plan, table.complete
+        extension_kernels.count_extensions(table.codes.T, *args, weights, out)
         return cls(request, out)

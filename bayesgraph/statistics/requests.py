@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, chain
 from typing import TypeAlias
 
 import numpy as np
@@ -69,48 +67,62 @@ class Families:
 
 
 @dataclass(frozen=True)
+class Numbered:
+    """Columns that requests name by their numbers.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    """
+
+    variables: tuple[Variable, ...]
+
+    @cached_property
+    def cards(self) -> NDArray[np.int64]:
+        """The number of states of each column, 0 for those that are not discrete."""
+        cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in self.variables]
+        return np.array(cards, dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class Extensions:
     """Request for the joint counts of columns, each together with the same other columns.
 
     Attributes
     ----------
-    columns : tuple of Variable
+    columns : Numbered
     groups : tuple of (new, others)
         Numbers of discrete columns: each of the new ones extends the family of the others.
     """
 
-    # A search asks with the same columns again and again; requests are told apart by comparing.
-    columns: tuple[Variable, ...] = field(hash=False)
+    # There may be many columns; requests are told apart by comparing them.
+    columns: Numbered = field(hash=False)
     groups: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
 
-    @cached_property
-    def used(self) -> tuple[int, ...]:
-        """The numbers of the columns that a group names, ascending."""
-        return tuple(sorted({i for group in self.groups for part in group for i in part}))
+    @property
+    def used(self) -> set[int]:
+        """The numbers of the columns that a group names."""
+        return {i for group in self.groups for part in group for i in part}
 
     @cached_property
-    def cards(self) -> NDArray[np.int64]:
-        """The number of states of each column, 0 for those that are not discrete."""
-        cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in self.columns]
-        return np.array(cards, dtype=np.int64)
-
-    @cached_property
-    def flat(self) -> tuple[NDArray[np.int64], ...]:
-        """The new columns of all groups, where those of each end; the others, where they end."""
-        found: list[NDArray[np.int64]] = []
-        for part in zip(*self.groups, strict=True):
-            found.append(np.fromiter(chain.from_iterable(part), dtype=np.int64))
-            found.append(np.fromiter(accumulate(map(len, part)), dtype=np.int64))
-        return tuple(found)
+    def plan(self) -> NDArray[np.int64]:
+        """For each group how many columns are new, how many are others, and these columns."""
+        flat: list[int] = []
+        for new, others in self.groups:
+            flat += (len(new), len(others), *new, *others)
+        return np.array(flat, dtype=np.int64)
 
     @property
     def n_cells(self) -> int:
         """The number of cells of all tables."""
-        cards = self.cards.tolist()
-        return sum(
-            sum(cards[i] for i in new) * math.prod(cards[i] for i in others)
-            for new, others in self.groups
-        )
+        cards = self.columns.cards.tolist()
+        total = 0
+        for new, others in self.groups:
+            size = 1
+            for i in others:
+                size *= cards[i]
+            total += size * sum([cards[i] for i in new])
+        return total
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from bayesgraph.statistics.moments import (
     remaining_squares,
     safe_divide,
 )
-from bayesgraph.statistics.requests import Extensions, Families, Family, Pairs, Singles
+from bayesgraph.statistics.requests import Extensions, Families, Family, Numbered, Pairs, Singles
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 
@@ -687,7 +687,8 @@ def _collect_beside(
     columns = tuple(f.discrete[0] for f in families)
     n = len(columns)
     group = tuple(range(n)), tuple(range(n, n + len(rest)))
-    out = ExtensionsSummary.collect(table, Extensions((*columns, *rest), (group,)), weights).counts
+    request = Extensions(Numbered((*columns, *rest)), (group,))
+    out = ExtensionsSummary.collect(table, request, weights).counts
     ends = np.cumsum([v.cardinality for v in columns]) * math.prod(cards)
     parts = np.split(out, ends[:-1])
     return {

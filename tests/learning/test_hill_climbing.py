@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from structures import make_frame
 
 import bayesgraph as bg
+from bayesgraph.errors import DataError
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.leave_one_out import LeaveOneOut, losses
 from bayesgraph.learning.scores import bdeu, log_likelihood
@@ -114,6 +115,46 @@ def test_tabu_search_finds_what_climbing_misses(seed, score):
     assert total(local, names, found) > total(local, names, climbed) + 1.0
     short = bg.tabu(source, score=score, patience=1).arcs
     assert total(local, names, short) == pytest.approx(total(local, names, climbed))
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("score", ["bic", "bdeu"])
+def test_restarts_never_lower_the_score_and_reach_the_best_graph(score):
+    for seed in range(6):
+        frame = make_frame(seed, 3, 0, n=150, strength=1.2)
+        source, names = bg.count_source(frame), list(frame)
+        local = local_scores(frame, names, [], score)
+        search = partial(bg.unrestricted, source, score=score, max_parents=None)
+        found = search(restarts=5)
+        climbed = total(local, names, search().arcs)
+        assert total(local, names, found.arcs) >= climbed - 1e-8
+        best = max(total(local, names, dag) for dag in all_dags(names))
+        assert total(local, names, found.arcs) == pytest.approx(best)
+        assert search(restarts=5) == found  # by a fixed seed
+
+
+@pytest.mark.parametrize("seed", [8, 10])
+def test_restarts_keep_the_rules(seed):
+    frame = make_frame(seed, 4, 2, n=200, strength=2.0)
+    frame |= {
+        n: [None if i % 9 == 4 else v for i, v in enumerate(frame[n])] for n in list(frame)[:2]
+    }
+    names = list(frame)
+    required, forbidden = [(names[1], names[0])], [(names[2], names[3]), (names[3], names[2])]
+    rules = {"required": required, "forbidden": forbidden, "tiers": [names[1:], names[:1]]}
+    for most in (1, 2):
+        search = partial(bg.unrestricted, bg.count_source(frame), max_parents=most)
+        found = search(restarts=6, score="aic", **rules)
+        assert set(required) <= set(found.arcs)
+        assert not set(forbidden) & set(found.arcs)
+        assert all(parent != names[0] for parent, _ in found.arcs)
+        assert nx.is_directed_acyclic_graph(found.graph)
+        assert max(len(above) for above in found.parents().values()) <= most
+
+
+def test_restarts_are_a_whole_number():
+    with pytest.raises(DataError, match="restarts= takes a whole number of at least 0"):
+        bg.unrestricted(bg.count_source(make_frame(0, 2, 0)), restarts=-1)
 
 
 def test_tabu_search_ends_where_nothing_depends():

@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.encoding import Table
-from bayesgraph.statistics import Extensions, Family, TableSource
+from bayesgraph.statistics import Extensions, Family, Numbered, TableSource
 
 CARDS = (2, 3, 4, 2)
 
@@ -20,7 +20,7 @@ def test_extensions_are_families(missing, weighted):
     weights = random.uniform(0, 2, 300) if weighted else None
     source = TableSource(table, None, weights)
     groups = ((0, 1), (2, 3)), ((2,), (0,)), ((3, 0), ())
-    request = Extensions(variables, groups)
+    request = Extensions(Numbered(variables), groups)
     cells = source.extensions(request)
     at = 0
     for new, others in groups:

@@ -88,22 +88,24 @@ def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, few):
 @with_missing
 def test_count_extensions(n, dtype, weighted, missing):
     codes, group, weights = rows(n, dtype=dtype, weighted=weighted, missing=missing, labels=False)
+    if not missing:
+        group = np.maximum(group, 0)
     table = np.ascontiguousarray(np.vstack([codes, group]).astype(dtype))
     last = len(codes)
     cards = np.array([*CARDS, K])
     places = np.arange(last + 1)
-    new, others = np.array([3, 0, 2]), np.array([last, 1, 1])
+    plan = np.array([2, 2, 3, 0, last, 1, 1, 1, 2, 1])
     out = np.zeros((CARDS[3] + CARDS[0]) * K * CARDS[1] + CARDS[2] * CARDS[1])
-    ends = np.array([2, 3]), others, np.array([2, 3])
-    count_extensions(table, places, cards, new, *ends, weights, out)
+    whole = bool(table.min(initial=0) >= 0)
+    count_extensions(table, places, cards, plan, whole, weights, out)
     at = 0
-    for j in new[:2]:
+    for j in (3, 0):
         expected = np.moveaxis(reference(codes[[1, j]], group, weights, CARDS[[1, j]]), 2, 0)
         found = out[at : at + expected.size].reshape(expected.shape)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         at += expected.size
-    whole = reference(codes[[1, 2]], np.zeros(n, dtype=np.int64), weights, CARDS[[1, 2]])
-    np.testing.assert_allclose(out[at:].reshape(CARDS[2], -1), whole.sum(axis=0).T, rtol=1e-12)
+    last_table = reference(codes[[1, 2]], np.zeros(n, dtype=np.int64), weights, CARDS[[1, 2]])
+    np.testing.assert_allclose(out[at:].reshape(CARDS[2], -1), last_table.sum(axis=0).T, rtol=1e-12)
 
 
 def values_of(n, missing, offset=0.0):
