@@ -25,6 +25,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Joint, Mass
 from bayesgraph.inference.normalise import largest, log_normalised, normalised
+from bayesgraph.models.evidence import has_intervals
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import Intervention, PathLike
@@ -355,7 +356,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         target : name, optional
             By default the class: ``clf.contributions(evidence={"age": 63})``.
         evidence : mapping from name to value, list or array of values, or table of one row
-            Features that are not named, or missing, are not observed.
+            Features that are not named, or missing, are not observed; those of a mapping may lie
+            in an interval, :class:`Between`.
         positive, negative : state, optional
             Classes to compare, as for `log_odds`.
         do : mapping from name to value, optional
@@ -373,7 +375,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             If the row is impossible under both compared classes, so that there are no odds.
         """
         model = self._fitted_model
-        if do or (target is not None and model.variable(target) != self.target_):
+        other = target is not None and model.variable(target) != self.target_
+        if do or other or has_intervals(evidence):
             chosen = self.target_.name if target is None else target
             return self._answering(Joint).contributions(
                 chosen, evidence, positive=positive, negative=negative, do=do

@@ -19,7 +19,7 @@ features are observed one after the other, in the order of the columns.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -35,8 +35,9 @@ from bayesgraph.explain.results import Contribution, Contributions
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.average import PosteriorAverage
-from bayesgraph.models.evidence import as_mapping, impossible
+from bayesgraph.models.evidence import Between, as_mapping, impossible
 from bayesgraph.models.factor_graph import FactorGraph, Term
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.mixture import Ensemble, NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -67,8 +68,8 @@ def contributions(
     target : name
         A discrete variable.
     evidence : mapping from name to value, optional
-        Values, not likelihoods; None and NaN mean not observed. A factor graph takes a value
-        for every variable but the target.
+        Values and intervals of numbers (:class:`Between`), not likelihoods; None and NaN mean not
+        observed. A factor graph takes a value for every variable but the target.
     positive : state, optional
         The state in the numerator of the odds; by default the second of two states.
     negative : state, optional
@@ -109,13 +110,21 @@ def contributions(
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
-    row = model.encode(evidence)
+    given = as_mapping(evidence)
+    asked, known = with_findings(model, given)
+    assert isinstance(asked, Product)
+    row = asked.encode(known)
     if row.likelihoods:
         raise EvidenceError(
-            "A contribution is that of a value; the evidence on "
+            "A contribution is that of a value or of one interval; the evidence on "
             f"{quoted(v.name for v in row.likelihoods)} is soft. Give a value, or leave it out."
         )
-    return explain(model, Contrast.of(variable, positive, negative), row)
+    found = explain(asked, Contrast.of(variable, positive, negative), row)
+    intervals = {model.variable(n).name: v for n, v in given.items() if isinstance(v, Between)}
+    if not intervals:
+        return found
+    terms = (replace(t, value=intervals.get(t.name, t.value)) for t in found.terms)
+    return replace(found, terms=tuple(terms))
 
 
 def explain(

@@ -20,7 +20,8 @@ import numpy as np
 from bayesgraph.ancestors import ancestral_set
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError
 from bayesgraph.inference.results import GaussianMixture, Posterior
-from bayesgraph.models.evidence import Belief, as_mapping, is_soft
+from bayesgraph.models.evidence import Belief, Between, as_mapping, is_soft
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
@@ -141,11 +142,16 @@ def explanation(
     ImpossibleEvidenceError
         If the evidence has probability zero.
     """
-    variable = model.variable(target)
-    known = _known(model, evidence)
-    answer = model.query(variable.name, known)
+    asked, given = with_findings(model, as_mapping(evidence))
+    variable = asked.variable(target)
+    known = _known(asked, given)
+    answer = asked.query(variable.name, known)
     chosen = _state(variable, answer, state)
-    told = _Told(model, variable, chosen, known)
+    intervals = {
+        model.variable(n).name: v for n, v in as_mapping(evidence).items() if isinstance(v, Between)
+    }
+    told = _Told(asked, variable, chosen, known, intervals)
+    model = asked
     prior = model.query(variable.name) if known else answer
     before, after = told.value_of(prior), told.value_of(answer)
     sentences = [told.opening(answer, prior if known else None)]
@@ -201,6 +207,7 @@ class _Told:
     target: Any
     state: State | None
     known: Mapping[Name, Any]
+    intervals: Mapping[Name, Between]
 
     # ------------------------------------------------------------------------------- numbers
 
@@ -220,7 +227,8 @@ class _Told:
             factor = _odds_ratio(with_it, without)
         else:
             factor = (with_it - without) / (float(left_out.std) or 1.0)
-        return Bearing(name, self.known[name], without, factor, self.path(name))
+        value = self.intervals.get(name, self.known[name])
+        return Bearing(name, value, without, factor, self.path(name))
 
     def size(self, bearing: Bearing) -> float:
         """Return how much a finding does, whether for the state or against it."""
@@ -248,7 +256,7 @@ class _Told:
         name = bearing.name
         if isinstance(self.model.variable(name), CountVector):
             found = f"{name} has these counts"
-        elif name in self._judged:
+        elif name in self._judged and name not in self.intervals:
             found = f"{name} was judged without being certain"
         else:
             found = _is(name, bearing.value)
@@ -426,6 +434,8 @@ def _odds_ratio(p: float, q: float) -> float:
 
 
 def _is(name: Name, value: Any, verb: str = "is") -> str:
+    if isinstance(value, Between):
+        return f"{name} {verb} {value.words}"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return f"{name} {verb} {text}"
 

@@ -6,6 +6,8 @@ posteriors depend on the evidence instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +16,28 @@ from numpy.typing import NDArray
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference.contract import All, Case, Joint, Pattern, Question, Solver, Work
+from bayesgraph.inference.contract import (
+    All,
+    Case,
+    Joint,
+    Pattern,
+    Question,
+    Slopes,
+    Solver,
+    Work,
+)
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
 from bayesgraph.inference.normalise import normalised
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import Marginals, Posterior
+from bayesgraph.inference.sensitivity import (
+    Derivatives,
+    PosteriorSlopes,
+    Sensitivity,
+    proportional,
+    sensitivity_of_parts,
+)
 
 
 class AverageJoint(Work):
@@ -113,6 +131,97 @@ class AverageAll(Work):
         return lazy_marginals(model, self.pattern, case, np.nan, memory_limit)
 
 
+class AverageSlopes(Work):
+    """Prepared query for derivatives of a posterior, with respect to the weights too.
+
+    The posterior q is proportional to r * p with p = sum_m u_m p_m and the ratios r of a shifted
+    prior (1 by default). Its gradient with respect to p is (r_t 1(c = t) - q_t r_c) / (r . p).
+    """
+
+    def _begin(self, model: Any) -> None:
+        target = self.question.target
+        with_target = model.members_with((target,))
+        positive = np.flatnonzero(model.weights > 0).tolist()
+        self._members = [
+            (place, member)
+            for place, member in zip(positive, model.members, strict=True)
+            if member in with_target
+        ]
+        self._ratio = model.ratio_of((target,))
+
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+        target, state = self.question
+        model = self.model
+        variable = model.variables[target]
+        found = [self._of_member(member, case, memory_limit) for _, member in self._members]
+        if not any(possible for _, possible in found):
+            return None
+        shares = [
+            member.spread((target,), np.array([one.both for one in own]))
+            for (_, member), (own, _) in zip(self._members, found, strict=True)
+        ]
+        weights = np.array([member.weight for _, member in self._members])
+        own_weights = weights / weights.sum()
+        mean = own_weights @ np.array(shares)
+        ratio = np.ones(len(mean)) if self._ratio is None else self._ratio
+        total = float(ratio @ mean)
+        if total <= 0:
+            return None
+        posterior = float(ratio[state] * mean[state] / total)
+        gradient = -posterior * ratio
+        gradient[state] += ratio[state]
+        gradient /= total
+        parts = {}
+        for (place, member), (own, _), weight in zip(
+            self._members, found, own_weights.tolist(), strict=True
+        ):
+            by_state = member.spread((target,), np.eye(len(own))) @ gradient
+            parts[place] = own[0], _added(own, weight * by_state)
+        slopes = np.zeros(len(model.weights))
+        for (place, _), own_share in zip(self._members, shares, strict=True):
+            slopes[place] = gradient @ (own_share - mean) / weights.sum()
+        return sensitivity_of_parts(
+            variable, state, posterior, parts, proportional(slopes, model.weights)
+        )
+
+    def _of_member(
+        self, member: Any, case: Case, memory_limit: float | None
+    ) -> tuple[list[Derivatives], bool]:
+        """Return a member's derivatives for each of its states, and whether it is possible.
+
+        A member that rules out the evidence has its prior in the average, as in `AverageJoint`.
+        """
+        (target,) = member.targets((self.question.target,))
+        network = member.network
+
+        def derivatives(own: Case) -> list[Any]:
+            asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
+            works = [network.work(question, own.pattern, memory_limit) for question in asked]
+            return [work.derivatives(own, None, memory_limit) for work in works]
+
+        found = derivatives(member.case(case))
+        if found[0] is None:
+            return derivatives(Case({})), False
+        return found, True
+
+
+def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:
+    """Return the sum of the derivatives of the states' posteriors, each times its share."""
+    each = [own.slopes(own.both, share) for own, share in zip(found, shares.tolist(), strict=True)]
+    first, *others = each
+    tables = {n: sum((o.tables[n] for o in others), table) for n, table in first.tables.items()}
+    gaussians = {
+        n: replace(
+            slopes,
+            mean=sum((o.gaussians[n].mean for o in others), slopes.mean),
+            variance=sum((o.gaussians[n].variance for o in others), slopes.variance),
+            coefficients=sum((o.gaussians[n].coefficients for o in others), slopes.coefficients),
+        )
+        for n, slopes in first.gaussians.items()
+    }
+    return PosteriorSlopes(tables, gaussians)
+
+
 class Average(Solver):
     """Solver of averages: the mean of the member networks' posteriors, with fixed weights."""
 
@@ -129,3 +238,26 @@ class Average(Solver):
             asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
         parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
         return Plan(keep=tuple(model.answered(v) for v in targets), parts=parts)
+
+
+class AverageDerivatives(Average):
+    """Solver of derivatives of averages, if all members have derivatives."""
+
+    name = "average of derivatives"
+    condition = "an average of posteriors of networks and factor graphs of tables"
+    works: ClassVar = {Slopes: AverageSlopes}
+
+    def serves(self, model: Any) -> bool:
+        return super().serves(model) and all(
+            member.network.form == "product" and member.network.answers(Slopes)
+            for member in model.members
+        )
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        members = model.members_with((question.target,))
+        return Plan(
+            parts=tuple(
+                m.network.plan_of(Slopes(m.targets((question.target,))[0], 0), m.pattern(pattern))
+                for m in members
+            )
+        )

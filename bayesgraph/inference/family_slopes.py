@@ -21,10 +21,10 @@ import numpy as np
 
 from bayesgraph.ancestors import ancestral_set
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Slopes, Solver, Work
+from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Slopes, Solver
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import MixedPosterior, NumberMixture, Posterior
-from bayesgraph.inference.sensitivity import GaussianSlopes, Sensitivity, covaried_slopes
+from bayesgraph.inference.sensitivity import Derivatives, GaussianDerivatives, SlopesWork
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
@@ -187,57 +187,59 @@ def _moments_of(known: Floats, at: list[int], mixture: Any) -> tuple[Floats, Flo
     return mixture.weights @ means, second
 
 
-class FamilySlopes(Work):
+class FamilySlopes(SlopesWork):
     """Prepared query for derivatives of a posterior, one family after the other."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+    def derivatives(
+        self, case: Case, log_unit: float | None, memory_limit: float | None
+    ) -> Derivatives | None:
+        """Return the derivatives of both probabilities; see SlopesWork."""
         model = self.model
         target, state = self.question
         rest = case.without(target)
         both = Case({**rest.hard, target: state}, rest.soft)
 
-        def mass(part: Case) -> float:
+        def log_mass(part: Case) -> float:
             return float(model.work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
 
-        log_mass = mass(case)
-        if log_mass == -np.inf:
-            return None
+        before = log_mass(case)
+        if log_unit is None:
+            if before == -np.inf:
+                return None
+            log_unit = before
         likelihood = float(case.soft[target][state]) if target in case.soft else 0.0
-        posterior = float(np.exp(mass(both) + likelihood - log_mass))
+        mass = float(np.exp(before - log_unit))
+        joint = float(np.exp(log_mass(both) + likelihood - log_unit))
         given = (
-            _Given(model, case, log_mass, 1.0, memory_limit),
-            _Given(model, both, log_mass - likelihood, posterior, memory_limit),
+            _Given(model, case, log_unit, mass, memory_limit),
+            _Given(model, both, log_unit - likelihood, joint, memory_limit),
         )
         relevant = _relevant(model, (target, *case.hard, *case.soft))
-        tables: dict[Name, Floats] = {}
-        covaried: dict[Name, Floats] = {}
+        tables: dict[Name, tuple[Floats, Floats]] = {}
+        values: dict[Name, Floats] = {}
         axes: dict[Name, tuple[Discrete, ...]] = {}
-        gaussians: dict[Name, GaussianSlopes] = {}
+        gaussians: dict[Name, GaussianDerivatives] = {}
         others = []
         for cpd in model.cpds:
             family, name = cpd.family, cpd.variable.name
             bears = cpd.variable in relevant
             if isinstance(family, TableFamily):
-                axes[name] = family.axes
-                tables[name] = np.zeros(family.values.shape)
+                axes[name], values[name] = family.axes, family.values
+                nothing = np.zeros(family.values.shape)
+                tables[name] = nothing, nothing
                 if bears:
-                    before, joint = (part.table(family) for part in given)
-                    tables[name] = joint - posterior * before
-                covaried[name] = covaried_slopes(family.values, tables[name])
+                    tables[name] = given[0].table(family), given[1].table(family)
             elif isinstance(family, GaussianFamily) and bears:
                 axes[name] = family.axes
-                parts = zip(*(part.gaussian(family) for part in given), strict=True)
-                mean, variance, coefficients = (b - posterior * a for a, b in parts)
-                scales = np.sqrt(family.variance), family.variance, family.coefficients
-                parents = tuple(v.name for v in family.numbers[1:])
-                gaussians[name] = GaussianSlopes(mean, variance, coefficients, scales, parents)
+                gaussians[name] = GaussianDerivatives(
+                    given[0].gaussian(family),
+                    given[1].gaussian(family),
+                    (np.sqrt(family.variance), family.variance, family.coefficients),
+                    tuple(v.name for v in family.numbers[1:]),
+                )
             elif bears:
                 others.append(name)
-        variable = model.variables[target]
-        return Sensitivity(
-            variable.name, variable.states[state], posterior, tables, covaried, axes, gaussians,
-            tuple(others),
-        )  # fmt: skip
+        return Derivatives(mass, joint, tables, values, gaussians, axes, tuple(others))
 
 
 def _relevant(model: Any, numbers: Sequence[int]) -> set[Any]:

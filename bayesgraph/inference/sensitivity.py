@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from bayesgraph.errors import quoted
 from bayesgraph.factors.algebra import Floats, log_of, log_sum_exp
 from bayesgraph.inference.calibration import table_derivatives
 from bayesgraph.inference.compiled import CompiledTables
-from bayesgraph.inference.contract import Case
+from bayesgraph.inference.contract import Case, Work
 from bayesgraph.variables import Discrete, Name, State
 
 _MAXIMUM_LINES = 10
@@ -69,7 +70,8 @@ class Sensitivity(Displayed):
         P(target = state | evidence).
     derivatives : dict from name of a variable (of a factor graph: index of a factor) to ndarray
         Derivative with respect to each entry of the table if no other entry changes; the shape is
-        that of the table.
+        that of the table. The keys of a mixture or an average, here and below, are pairs (index of
+        the network, name).
     covaried : dict from name to ndarray
         Derivative with respect to each entry of the table with proportional covariation: the other
         probabilities of the child for the same parent configuration change in proportion, so that
@@ -82,6 +84,9 @@ class Sensitivity(Displayed):
     others : tuple of names
         Variables that bear on the posterior and have distributions of other families, which are
         taken as certain.
+    weights : ndarray, shape (number of networks,), or None
+        Of a mixture or an average: derivative with respect to the weight of each network, while the
+        other weights change in proportion.
     """
 
     target: Name
@@ -90,8 +95,9 @@ class Sensitivity(Displayed):
     derivatives: Mapping[Any, Floats]
     covaried: Mapping[Any, Floats]
     axes: Mapping[Any, tuple[Discrete, ...]]
-    gaussians: Mapping[Name, GaussianSlopes] = field(default_factory=dict)
+    gaussians: Mapping[Any, GaussianSlopes] = field(default_factory=dict)
     others: tuple[Name, ...] = ()
+    weights: Floats | None = None
 
     def largest(self, k: int = 10) -> list[tuple[Any, tuple[int, ...], float]]:
         """Return the k table entries with the largest derivatives in absolute value.
@@ -114,7 +120,10 @@ class Sensitivity(Displayed):
         if not self.covaried:
             return f"factor {name} at {', '.join(parts)}"
         given = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
-        return f"P({parts[-1]}{given})"
+        return f"P({parts[-1]}{given}){self._place(name)}"
+
+    def _place(self, name: Any) -> str:
+        return "" if self.weights is None else f" (network {name[0]})"
 
     def _display(self) -> DisplayTable:
         # One entry for each row: with two states the other derivative differs only in sign.
@@ -124,7 +133,12 @@ class Sensitivity(Displayed):
             rows.setdefault(row, (self.entry(name, index), value))
         lines = list(rows.values())
         for name, slopes in self.gaussians.items():
-            lines += slopes.entries(name, self.axes[name])
+            own = name if self.weights is None else name[1]
+            entries = slopes.entries(own, self.axes[name])
+            lines += [(text + self._place(name), value) for text, value in entries]
+        if self.weights is not None:
+            values = self.weights.tolist()
+            lines += [(f"weight of network {i}", value) for i, value in enumerate(values)]
         shown = sorted(lines, key=lambda line: -abs(line[1]))[:_MAXIMUM_LINES]
         scale = max((abs(value) for _, value in shown), default=0.0) or 1.0
         return DisplayTable(
@@ -136,47 +150,203 @@ class Sensitivity(Displayed):
         )
 
 
-def sensitivity(
+class GaussianDerivatives(NamedTuple):
+    """Derivatives of two probabilities with respect to the arrays of a linear Gaussian.
+
+    Attributes
+    ----------
+    before, both : tuple of ndarray
+        Those of P(evidence), and of P(target = state, evidence): mean, variance, coefficients.
+    scales, parents
+        As in `GaussianSlopes`.
+    """
+
+    before: tuple[Floats, Floats, Floats]
+    both: tuple[Floats, Floats, Floats]
+    scales: tuple[Floats, Floats, Floats]
+    parents: tuple[Name, ...]
+
+    def slopes(self, posterior: float, share: float) -> GaussianSlopes:
+        """Return ``share * (both - posterior * before)``."""
+        pairs = zip(self.before, self.both, strict=True)
+        mean, variance, coefficients = (share * (b - posterior * a) for a, b in pairs)
+        return GaussianSlopes(mean, variance, coefficients, self.scales, self.parents)
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of P(evidence) and of P(target = state, evidence), all in one unit.
+
+    The derivative of the posterior, their quotient, is (E - P(t | e) D) / P(e) with D the
+    derivative of P(e) and E that of P(t, e). A mixture adds up E and D of its networks.
+
+    Attributes
+    ----------
+    mass, both : float
+        The two probabilities.
+    tables : dict from name to pair of ndarray
+        Derivatives of both with respect to the entries of each table.
+    values : dict from name to ndarray
+        The tables; empty for a factor graph, whose tables need not sum to one.
+    gaussians : dict from name to GaussianDerivatives
+    axes, others
+        As in `Sensitivity`.
+    """
+
+    mass: float
+    both: float
+    tables: Mapping[Any, tuple[Floats, Floats]]
+    values: Mapping[Any, Floats]
+    gaussians: Mapping[Name, GaussianDerivatives]
+    axes: Mapping[Any, tuple[Discrete, ...]]
+    others: tuple[Name, ...]
+
+    def slopes(self, posterior: float, share: float = 1.0) -> PosteriorSlopes:
+        """Return ``share * (both - posterior * before)`` for each array."""
+        return PosteriorSlopes(
+            {n: share * (both - posterior * before) for n, (before, both) in self.tables.items()},
+            {n: found.slopes(posterior, share) for n, found in self.gaussians.items()},
+        )
+
+
+class PosteriorSlopes(NamedTuple):
+    """Derivatives of a posterior with respect to tables and Gaussians, by name."""
+
+    tables: Mapping[Any, Floats]
+    gaussians: Mapping[Any, GaussianSlopes]
+
+
+class SlopesWork(Work):
+    """Base class of prepared queries for the derivatives of a posterior of a product."""
+
+    @abstractmethod
+    def derivatives(
+        self, case: Case, log_unit: float | None, memory_limit: float | None
+    ) -> Derivatives | None:
+        """Return the derivatives of both probabilities.
+
+        Parameters
+        ----------
+        case : Case
+        log_unit : float or None
+            Log of the unit; by default P(evidence), and the result is None if that is zero.
+        memory_limit : float or None
+        """
+
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+        found = self.derivatives(case, None, memory_limit)
+        if found is None:
+            return None
+        target, state = self.question
+        variable = self.model.variables[target]
+        slopes = found.slopes(found.both)
+        return Sensitivity(
+            variable.name,
+            variable.states[state],
+            found.both,
+            slopes.tables,
+            {n: covaried_slopes(found.values[n], slopes.tables[n]) for n in found.values},
+            found.axes,
+            slopes.gaussians,
+            found.others,
+        )
+
+
+def sensitivity_of_parts(
+    target: Discrete,
+    state: int,
+    posterior: float,
+    parts: Mapping[int, tuple[Derivatives, PosteriorSlopes]],
+    weights: Floats,
+) -> Sensitivity:
+    """Return the derivatives of the posterior of a mixture or an average.
+
+    Parameters
+    ----------
+    target, state
+        The variable, and the code of its state.
+    posterior : float
+    parts : mapping from the index of a network to its derivatives
+        As its own solver gives them, and of the posterior.
+    weights : ndarray
+        Derivatives with respect to the weights.
+    """
+    tables, covaried, axes, gaussians = {}, {}, {}, {}
+    others: dict[Name, None] = {}
+    for place, (own, slopes) in parts.items():
+        others.update(dict.fromkeys(own.others))
+        axes.update({(place, name): scope for name, scope in own.axes.items()})
+        gaussians.update({(place, name): found for name, found in slopes.gaussians.items()})
+        for name, table in slopes.tables.items():
+            tables[place, name] = table
+            if name in own.values:
+                covaried[place, name] = covaried_slopes(own.values[name], table)
+    return Sensitivity(
+        target.name,
+        target.states[state],
+        posterior,
+        tables,
+        covaried,
+        axes,
+        gaussians,
+        tuple(others),
+        weights,
+    )
+
+
+def proportional(slopes: Floats, weights: Floats) -> Floats:
+    """Return derivatives with respect to weights if the others change in proportion.
+
+    Parameters
+    ----------
+    slopes : ndarray
+        Derivatives if no other weight changes and the weights are divided by their sum, of which
+        the sum of weight times derivative is zero.
+    weights : ndarray
+        Weights that sum to one. A weight of one has no others, and the derivative zero.
+    """
+    rest = 1.0 - weights
+    return np.divide(slopes, rest, out=np.zeros(len(weights)), where=rest > 0)
+
+
+def table_derivatives_of_both(
     compiled: CompiledTables,
     target: int,
     state: int,
     case: Case,
+    log_unit: float | None,
     *,
     memory_limit: float | None = None,
-) -> tuple[float, list[Floats], list[Floats]] | None:
-    """Return P(target = state | evidence) and its derivatives with respect to every table.
+) -> tuple[float, float, list[tuple[Floats, Floats]]] | None:
+    """Return P(evidence) and P(target = state, evidence), and derivatives for every table.
 
-    The derivatives are two lists, without and with covariation; see `Sensitivity`. The result is
-    None if the evidence is impossible.
-
-    There are two propagations: with the evidence e, and with e and the target t. If D is the
-    derivative of P(e) and E is the derivative of P(t, e), the derivative of P(t | e) is (E - P(t |
-    e) D) / P(e).
+    Each is divided by the exponential of `log_unit`, by default by P(evidence); then the result is
+    None if the evidence is impossible. There are two propagations: with the evidence, and with the
+    evidence and the target.
     """
     tables = compiled.tables
     plain, _, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
-    if log_mass == -np.inf:
-        return None
+    if log_unit is None:
+        if log_mass == -np.inf:
+            return None
+        log_unit = log_mass
     others = case.without(target)
     scale = case.log_scale
     if target in case.soft:
         scale += float(case.soft[target][state])
     both = Case({**others.hard, target: state}, others.soft, scale)
     joint, _, log_joint = table_derivatives(compiled, both, memory_limit=memory_limit)
-    posterior = float(np.exp(log_joint - log_mass))
-    derivatives, covaried = [], []
+    found = []
     for f in range(len(tables)):
         numbers, values = tables.table(f)
-        slopes = np.zeros(values.shape)
-        for share, parts, hard in ((-posterior, plain, case.hard), (1.0, joint, both.hard)):
+        pair = np.zeros((2, *values.shape))
+        for slopes, parts, hard in zip(pair, (plain, joint), (case.hard, both.hard), strict=True):
             index = tuple(hard.get(v, slice(None)) for v in numbers)
             free = [tables.variables[v] for v in numbers if v not in hard]
             # Each compiled table is a table of the model divided by a constant.
-            logs = parts[f].aligned(free)[0] - log_mass - tables.log_scales[f]
-            slopes[index] += share * np.exp(logs)
-        derivatives.append(slopes)
-        covaried.append(covaried_slopes(values, slopes))
-    return posterior, derivatives, covaried
+            logs = parts[f].aligned(free)[0] - log_unit - tables.log_scales[f]
+            slopes[index] = np.exp(logs)
+        found.append((pair[0], pair[1]))
+    return float(np.exp(log_mass - log_unit)), float(np.exp(log_joint - log_unit)), found
 
 
 def covaried_slopes(values: Floats, slopes: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.inference.approximate import Loopy, Weighting
-from bayesgraph.inference.average import Average
+from bayesgraph.inference.average import Average, AverageDerivatives
 from bayesgraph.inference.contract import (
     METHODS,
     Case,
@@ -50,13 +50,15 @@ SOLVERS: tuple[Solver, ...] = (
     Tempered(),  # weighted networks
     Mixture(),  # mixtures of networks, by their posterior weights
     Average(),  # averages of posteriors, by fixed weights
+    AverageDerivatives(),  # derivatives of averages of products
 )
 
 _ANSWERING = {kind: tuple(s for s in SOLVERS if kind in s.works) for kind in METHODS}
 
 # Requirements of some types of queries, for error messages.
 _WANTS: dict[type[Any], str] = {
-    Slopes: ", which takes a network of parents and children or tables over discrete variables",
+    Slopes: ", which takes a network of parents and children, tables over discrete variables, or a "
+    "mixture or an average of these",
     Retractions: ", which takes exact probabilities of the evidence",
     Samples: ", which takes a network of parents and children",
     Sample: ", which takes a network of parents and children or tables over discrete variables",

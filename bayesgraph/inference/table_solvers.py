@@ -32,7 +32,13 @@ from bayesgraph.inference.memory import default_memory_limit, give_back
 from bayesgraph.inference.plan import Plan, plan_of_tree
 from bayesgraph.inference.programs import Relevance
 from bayesgraph.inference.results import Marginals, Posterior
-from bayesgraph.inference.sensitivity import Conflict, Sensitivity, conflict, sensitivity
+from bayesgraph.inference.sensitivity import (
+    Conflict,
+    Derivatives,
+    SlopesWork,
+    conflict,
+    table_derivatives_of_both,
+)
 from bayesgraph.inference.supports import MOST_DENSE, SMALLEST, Findings
 
 # Maximum number of targets of a joint posterior: NumPy arrays have at most 64 axes.
@@ -346,26 +352,31 @@ def possible_run(
     return None
 
 
-class TableSlopes(_TableWork):
+class TableSlopes(SlopesWork, _TableWork):
     """Prepared query for derivatives of a posterior with respect to all table entries."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+    def derivatives(
+        self, case: Case, log_unit: float | None, memory_limit: float | None
+    ) -> Derivatives | None:
+        """Return the derivatives of both probabilities; see SlopesWork."""
+        tables, names = self.compiled.tables, self.model.table_names()
         target, state = self.question
-        tables = self.compiled.tables
-        found = sensitivity(self.compiled, target, state, case, memory_limit=memory_limit)
+        found = table_derivatives_of_both(
+            self.compiled, target, state, case, log_unit, memory_limit=memory_limit
+        )
         if found is None:
             return None
-        value, slopes, covaried = found
-        names = self.model.table_names()
+        mass, both, slopes = found
         is_network = bool((tables.arrays.child >= 0).all())
-        variable = tables.variables[target]
-        return Sensitivity(
-            variable.name,
-            variable.states[state],
-            value,
+        values = (tables.table(f)[1] for f in range(len(tables)))
+        return Derivatives(
+            mass,
+            both,
             dict(zip(names, slopes, strict=True)),
-            dict(zip(names, covaried, strict=True)) if is_network else {},
+            dict(zip(names, values, strict=True)) if is_network else {},
+            {},
             dict(zip(names, tables.scopes(), strict=True)),
+            (),
         )
 
 

@@ -34,6 +34,7 @@ from bayesgraph.inference.contract import (
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import Marginals
+from bayesgraph.inference.sensitivity import Derivatives
 
 # Number of multiplications from which on likelihoods of no effect are taken out of the chains,
 # which takes a program for each set of such effects.
@@ -133,6 +134,14 @@ class UnfoldedSlopes(UnfoldedWork):
 
     def _asked(self, model: Any) -> Any:
         return model.expanded()
+
+    def derivatives(
+        self, case: Case, log_unit: float | None, memory_limit: float | None
+    ) -> Derivatives | None:
+        """Return the derivatives of both probabilities; see SlopesWork."""
+        inner: Any = self._inner
+        found: Derivatives | None = inner.derivatives(case, log_unit, memory_limit)
+        return found
 
 
 class UnfoldedRetractions(UnfoldedWork):

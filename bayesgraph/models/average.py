@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case, Pattern
 from bayesgraph.models.editing import new_names
+from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.mixture import Ensemble, checked_networks, checked_weights
 from bayesgraph.models.model import Model
+from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import (
     Binned,
     Continuous,
@@ -192,6 +195,19 @@ class PosteriorAverage(Ensemble):
             found = np.multiply.outer(found, own)
         return found
 
+    def with_findings(self, findings: Mapping[Name, Finding]) -> PosteriorAverage:
+        """Return the average with numbers replaced by states; see `Model.with_findings`.
+
+        Where a network has intervals of a number, the states are those of a child of it, which has
+        another name there.
+        """
+        return PosteriorAverage(
+            [_with_findings(network, findings) for network in self.networks],
+            self.weights,
+            first=[v for v in self.variables if v.name not in findings],
+            prior_ratios=self.prior_ratios,
+        )
+
     def renamed(self, names: Mapping[Name, Name]) -> PosteriorAverage:
         """Return the average with other names of some variables; see `Model.renamed`."""
         new = {old.name: found for old, found in new_names(self, names).items()}
@@ -234,6 +250,30 @@ class PosteriorAverage(Ensemble):
             f"PosteriorAverage of {len(self.networks)} networks over {len(self.variables)} "
             f"variables and {self.n_parameters} parameters"
         )
+
+
+def _with_findings(network: Model, findings: Mapping[Name, Finding]) -> Model:
+    """Return a network of an average with numbers, or intervals of them, replaced by states."""
+    own = {name: found for name, found in findings.items() if name in network.number}
+    binned = {name: v for name in own if isinstance(v := network.variable(name), Binned)}
+    found = network
+    if len(binned) < len(own):
+        found = network.with_findings({n: own[n] for n in own if n not in binned})
+    for name, variable in binned.items():
+        bounds = own[name].bounds
+        if bounds is None or not isinstance(found, BayesianNetwork):
+            raise UnsupportedModelError(
+                f"A {type(network).__name__} of this average has intervals of {name!r}, which take "
+                "no likelihoods, and bounds only in a BayesianNetwork; give a value."
+            )
+        within = intervals_within(variable, bounds)
+        inside = np.array([state in within for state in variable.states], dtype=np.float64)
+        found = found.renamed({name: f"interval of {name}"})
+        whole = found.variable(f"interval of {name}")
+        assert isinstance(whole, Binned)
+        table = np.stack([inside, 1.0 - inside], axis=-1)
+        found = found.with_cpd(TableCPD(Discrete(name, [True, False]), table, [whole]))
+    return found
 
 
 class Member:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,60 @@ class Belief:
         return f"Belief({self.probabilities!r})"
 
 
+class Between:
+    """Evidence that a number lies between two bounds, both included.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds, at least one of them finite. Those of a variable with intervals are cut points: they
+        take whole intervals, the lower cut point itself not included.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> kind = bg.Discrete("kind", ["calm", "busy"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(kind, [0.75, 0.25]),
+    ...     bg.PoissonCPD(bg.Count("calls"), [1.0, 5.0], parents=[kind]),
+    ... ])
+    >>> net.query("kind", {"calls": Between(3)})
+    P(kind)
+      calm  0.215815  █████
+      busy  0.784185  ███████████████████
+    """
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: float = -math.inf, high: float = math.inf) -> None:
+        try:
+            self.low, self.high = float(low), float(high)
+        except (TypeError, ValueError):
+            self.low = self.high = math.nan
+        if not self.low <= self.high or (math.isinf(self.low) and math.isinf(self.high)):
+            raise EvidenceError(
+                "Between takes two numbers, the smaller one first, or one of low= and high=; got "
+                f"{low!r} and {high!r}."
+            )
+
+    @property
+    def words(self) -> str:
+        """The interval in words, such as "between 1 and 2"."""
+        if math.isinf(self.low):
+            return f"at most {self.high:.6g}"
+        if math.isinf(self.high):
+            return f"at least {self.low:.6g}"
+        return f"between {self.low:.6g} and {self.high:.6g}"
+
+    def __repr__(self) -> str:
+        return f"Between({self.low:g}, {self.high:g})"
+
+
+def has_intervals(evidence: Any) -> bool:
+    """Tell whether evidence is a mapping with a `Between`."""
+    return isinstance(evidence, Mapping) and any(isinstance(v, Between) for v in evidence.values())
+
+
 def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     """Return evidence as a `Case`, one evidence assignment encoded by variable index.
 
@@ -103,7 +158,7 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
             hard[at] = variable.encode(given)
             continue
         value = scalar(given)
-        _refuse_posterior(variable, value)
+        _refuse_other(variable, value)
         if isinstance(value, Belief):
             beliefs.update([believed(variable, value)])
         elif is_soft(value) and not isinstance(variable, CountVector):
@@ -238,7 +293,12 @@ def is_soft(value: Any) -> bool:
     return isinstance(value, (Mapping, list)) or is_vector(value)
 
 
-def _refuse_posterior(variable: Variable, value: Any) -> None:
+def _refuse_other(variable: Variable, value: Any) -> None:
+    if isinstance(value, Between):
+        raise EvidenceError(
+            f"This question takes values of numbers, no intervals; got {value!r} for "
+            f"{variable.name!r}. Give a value, or leave it out."
+        )
     if isinstance(value, Posterior):
         raise EvidenceError(
             f"The evidence on {variable.name!r} is a posterior, which has the prior in it. Wrap it "

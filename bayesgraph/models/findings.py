@@ -10,62 +10,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.cpds.cells import LeafCPD
-from bayesgraph.errors import EvidenceError, UnsupportedModelError
+from bayesgraph.errors import EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.components import Components, GaussianComponents
-from bayesgraph.models.evidence import Belief
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name
+from bayesgraph.inference.sensitivity import GaussianSlopes, Sensitivity
+from bayesgraph.models.evidence import Belief, Between
+from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discrete, Name, State
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
 _OTHER = "other"
-
-
-class Between:
-    """Evidence that a number lies between two bounds, both included.
-
-    Parameters
-    ----------
-    low, high : float
-        Bounds, at least one of them finite.
-
-    Examples
-    --------
-    >>> import bayesgraph as bg
-    >>> kind = bg.Discrete("kind", ["calm", "busy"])
-    >>> net = bg.BayesianNetwork([
-    ...     bg.TableCPD(kind, [0.75, 0.25]),
-    ...     bg.PoissonCPD(bg.Count("calls"), [1.0, 5.0], parents=[kind]),
-    ... ])
-    >>> net.query("kind", {"calls": Between(3)})
-    P(kind)
-      calm  0.215815  █████
-      busy  0.784185  ███████████████████
-    """
-
-    __slots__ = ("high", "low")
-
-    def __init__(self, low: float = -math.inf, high: float = math.inf) -> None:
-        try:
-            self.low, self.high = float(low), float(high)
-        except (TypeError, ValueError):
-            self.low = self.high = math.nan
-        if not self.low <= self.high or (math.isinf(self.low) and math.isinf(self.high)):
-            raise EvidenceError(
-                "Between takes two numbers, the smaller one first, or one of low= and high=; got "
-                f"{low!r} and {high!r}."
-            )
-
-    def __repr__(self) -> str:
-        return f"Between({self.low:g}, {self.high:g})"
 
 
 @dataclass(frozen=True)
@@ -143,12 +105,16 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
     """
     found: dict[Name, Finding] = {}
     given: dict[Name, Any] = {}
+    has_intervals = False
     for name, value in evidence.items():
         if not isinstance(value, Between | Belief | Mapping):
             given[name] = value
             continue
         variable = model.variable(name)
-        if isinstance(value, Between):
+        has_intervals |= isinstance(value, Between)
+        if isinstance(value, Between) and isinstance(variable, Binned):
+            value = _whole_intervals(variable, value)
+        elif isinstance(value, Between):
             if not isinstance(variable, Continuous):
                 raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
             found[variable.name] = Finding((value.low, value.high))
@@ -163,10 +129,100 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
             value = Belief(named) if isinstance(value, Belief) else named
         given[variable.name] = value
     if not found:
-        return model, evidence
+        return model, given if has_intervals else evidence
     key = ("findings", *found.items())
     changed: Model = model.cut_models.get(key, lambda: model.with_findings(found))
     return changed, given
+
+
+def _whole_intervals(variable: Binned, value: Between) -> Any:
+    """Return the interval of a discretised number, or likelihoods of its intervals."""
+    inside = intervals_within(variable, (value.low, value.high))
+    if len(inside) == 1:
+        return inside[0]
+    return {state: float(state in inside) for state in variable.states}
+
+
+def intervals_within(variable: Binned, bounds: tuple[float, float]) -> tuple[State, ...]:
+    """Return the intervals of a discretised number from one cut point to another.
+
+    Raises
+    ------
+    EvidenceError
+        If a bound is no cut point: the share of an interval is not known.
+    """
+    ends = [-math.inf, *variable.cuts, math.inf]
+    low, high = bounds
+    if not {low, high} <= set(ends) or low == high:
+        raise EvidenceError(
+            f"{variable.name!r} has intervals, of which {Between(low, high)!r} would have a part: "
+            f"give one or two of the cut points {quoted(variable.cuts)}."
+        )
+    return variable.states[ends.index(low) : ends.index(high)]
+
+
+def slopes_of_findings(
+    model: Model, evidence: Mapping[Name, Any], found: Sensitivity
+) -> Sensitivity:
+    """Return derivatives with respect to the distributions of numbers that findings are about.
+
+    The states that replace a number have a table, whose entries are probabilities of the interval
+    under the distribution of the number. With z = (x - mean) / sd at the bounds and the standard
+    normal density f, the derivative of such a probability of a Gaussian is -[f(z)] / sd with
+    respect to the mean and -[z f(z)] / (2 variance) with respect to the variance. Distributions of
+    other families are taken as certain.
+
+    Parameters
+    ----------
+    model : Model
+        The model without findings.
+    evidence : mapping from name to value
+        As the user gave it.
+    found : Sensitivity
+        Of the model with findings.
+    """
+    bounds = {model.variable(name).name: value for name, value in evidence.items()}
+    tables, covaried, axes = dict(found.derivatives), dict(found.covaried), dict(found.axes)
+    gaussians, others = dict(found.gaussians), dict.fromkeys(found.others)
+    for key in found.derivatives:
+        place, name = (None, key) if found.weights is None else key
+        variable = model.variable(name)
+        if isinstance(variable, Discrete):
+            continue
+        whole: Any = model
+        cpd = (whole if place is None else whole.networks[place])[name]
+        slopes = tables.pop(key)
+        del covaried[key]
+        if isinstance(cpd, GaussianCPD):
+            gaussians[key] = _gaussian_slopes(cpd, bounds[name], slopes[..., 0] - slopes[..., 1])
+            axes[key] = cpd.discrete_parents
+        else:
+            del axes[key]
+            others[name] = None
+    return replace(
+        found,
+        derivatives=tables,
+        covaried=covaried,
+        axes=axes,
+        gaussians=gaussians,
+        others=tuple(others),
+    )
+
+
+def _gaussian_slopes(cpd: GaussianCPD, interval: Between, slopes: Floats) -> GaussianSlopes:
+    """Return derivatives with respect to a Gaussian, given those of the interval's probability."""
+    sd = np.sqrt(cpd.variance)
+    mean, variance = np.zeros(cpd.mean.shape), np.zeros(cpd.mean.shape)
+    for bound, sign in ((interval.high, 1.0), (interval.low, -1.0)):
+        if math.isfinite(bound):
+            z = (bound - cpd.mean) / sd
+            density = sign * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+            mean -= density / sd
+            variance -= z * density / (2.0 * cpd.variance)
+    scales = sd, cpd.variance, cpd.coefficients
+    return GaussianSlopes(
+        slopes * mean, slopes * variance, np.zeros(cpd.coefficients.shape), scales, ()
+    )
 
 
 def _count(variable: Count, value: Any) -> int:

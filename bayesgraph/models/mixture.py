@@ -16,8 +16,8 @@ from bayesgraph.cpds import CPD
 from bayesgraph.errors import DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.mixture.solver import posterior_weights
-from bayesgraph.models.evidence import impossible
-from bayesgraph.models.findings import Finding
+from bayesgraph.models.evidence import as_mapping, impossible
+from bayesgraph.models.findings import Finding, with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
@@ -192,7 +192,8 @@ class NetworkMixture(Ensemble):
         ImpossibleEvidenceError
             If the evidence has probability zero under all networks.
         """
-        found = posterior_weights(self, self.case(evidence))
+        asked, given = with_findings(self, as_mapping(evidence))
+        found = posterior_weights(asked, asked.case(given))
         if found is None:
             raise impossible(evidence)
         return found

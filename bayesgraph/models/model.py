@@ -41,7 +41,7 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
 from bayesgraph.inference.normalise import log_normalised
-from bayesgraph.inference.solver import select
+from bayesgraph.inference.solver import refused, select
 from bayesgraph.inference.weighting import WeightedSamples
 from bayesgraph.late_binding import late_method
 from bayesgraph.models.answering import Answering
@@ -53,7 +53,7 @@ from bayesgraph.models.evidence import (
     impossible,
     read_targets,
 )
-from bayesgraph.models.findings import Finding, with_findings
+from bayesgraph.models.findings import Finding, slopes_of_findings, with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.models.training import Training
 from bayesgraph.typing import EvidenceLike, Intervention, RandomState, Targets
@@ -539,8 +539,8 @@ class Model(Edits, Answering):
     ) -> Sensitivity:
         """Return the derivatives of a posterior probability with respect to all parameters.
 
-        They are those of tables and of linear Gaussians; distributions of other families are taken
-        as certain.
+        They are those of tables and of linear Gaussians, and of the weights of a mixture or an
+        average; distributions of other families are taken as certain.
 
         Parameters
         ----------
@@ -556,19 +556,25 @@ class Model(Edits, Answering):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            Unless the model is a Bayesian network or a factor graph of tables; or if a number would
-            have to be integrated out whose distribution has no closed form for it.
+            Unless the model is a Bayesian network, a factor graph of tables, or a mixture or an
+            average of these; or if a number would have to be integrated out whose distribution has
+            no closed form for it.
         """
-        case = self._checked_case(Slopes, evidence)
-        (number,) = read_targets(self, [target], case.hard)
-        variable = self.variables[number]
+        if not self.answers(Slopes):
+            raise refused(self, Slopes)
+        asked, given = self._asked(None, evidence)
+        case = asked.case(given)
+        (number,) = read_targets(asked, [target], case.hard)
+        variable = asked.variables[number]
         if not isinstance(variable, Discrete):
             raise EvidenceError(
                 f"{variable.name!r} is continuous and has no probability of a state."
             )
         question = Slopes(number, variable.index(state))
-        found: Sensitivity = self._possible(question, case, evidence, memory_limit)
-        return found
+        found: Sensitivity = asked._possible(question, case, evidence, memory_limit)
+        if asked is self:
+            return found
+        return slopes_of_findings(self, as_mapping(evidence), found)
 
     def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         """Return the conflict measure of the evidence, and findings that contradict the others.
@@ -632,6 +638,9 @@ class Model(Edits, Answering):
         """
         if not isinstance(question, str) or question not in QUESTIONS:
             raise EvidenceError(f"question= is one of {quoted(QUESTIONS)}; got {question!r}.")
+        asked, evidence = self._asked(None, evidence) if _is_mapping(evidence) else (self, evidence)
+        if asked is not self:
+            return asked.plan(targets, evidence, question=question, method=method)
         pattern = self._pattern(evidence)._replace(rows=question in _OF_ROWS)
         kind, takes_targets, make = QUESTIONS[question]
         if (targets is not None) != takes_targets:
@@ -653,7 +662,7 @@ class Model(Edits, Answering):
         return self.plan_of(Draw() if drawn else make(wanted), pattern)
 
     def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
-        if evidence is None or isinstance(evidence, Mapping) or hasattr(evidence, "to_dict"):
+        if evidence is None or _is_mapping(evidence):
             case = self.case(evidence)
             pattern = case.pattern
             return pattern._replace(states=tuple(case.hard[v] for v in pattern.observed))
@@ -826,6 +835,10 @@ QUESTIONS: dict[str, tuple[type[Any], bool, Any]] = {
     "query_rows": (Joint, True, Joint),
     "log_likelihood": (Mass, False, lambda _: Mass()),
 }
+
+
+def _is_mapping(evidence: Any) -> bool:
+    return isinstance(evidence, Mapping) or hasattr(evidence, "to_dict")
 
 
 def _check_no_belief(given: Mapping[Name, Any]) -> None:

@@ -29,9 +29,9 @@ from bayesgraph.late_binding import LateFunction
 from bayesgraph.models import editing
 from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
 from bayesgraph.models.annotations import Annotations
-from bayesgraph.models.evidence import evidence_factors, impossible, partial_columns
+from bayesgraph.models.evidence import as_mapping, evidence_factors, impossible, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.findings import Finding
+from bayesgraph.models.findings import Finding, with_findings
 from bayesgraph.models.interventions import (
     read_values,
     replaced,
@@ -500,7 +500,11 @@ class BayesianNetwork(Model):
 
     def conditioned(self, evidence: EvidenceLike) -> BayesianNetwork:
         """Return the distribution of the other variables; see `Model.conditioned`."""
-        blocks, log_mass = editing.given(self, self.case(evidence))
+        asked, known = with_findings(self, as_mapping(evidence))
+        if asked is not self:
+            assert isinstance(asked, BayesianNetwork)
+            return asked.conditioned(known)
+        blocks, log_mass = editing.given(self, self.case(known))
         if log_mass == -math.inf:
             raise impossible(evidence)
         return self._of(blocks)

@@ -23,9 +23,10 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.models.evidence import as_mapping, impossible
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Discrete, Name, State
+from bayesgraph.variables import Count, Discrete, Name, State
 from bayesgraph.what_if.blocks import Sum, as_sum
 from bayesgraph.what_if.cells import relaxed_bound
 from bayesgraph.what_if.options import Choice, Rules, choices_of
@@ -150,7 +151,7 @@ def flip(
     target : name
         A discrete variable.
     evidence : mapping from name to value, optional
-        As in `query`. Vectors of counts and soft evidence stay as they are.
+        As in `query`. Vectors of counts, soft evidence and intervals of numbers stay as they are.
     to : state, optional
         The answer to reach; by default any other one.
     at_least : float, optional
@@ -212,16 +213,17 @@ def flip(
     effort = whole_number("effort", "changes", effort, 1)
     n_values = whole_number("n_values", "values", n_values, 2)
     rules = Rules.of(model, costs, fixed, among, ranges, n_values)
-    choices = tuple(choices_of(model, variable, given, rules))
-    fixed_row = model.encode(evidence).without([choice.variable for choice in choices])
-    scorer = Scorer(model, variable, fixed_row, choices)
+    asked, known = with_findings(model, given)
+    choices = tuple(choices_of(asked, variable, given, rules))
+    fixed_row = asked.encode(known).without([choice.variable for choice in choices])
+    scorer = Scorer(asked, variable, fixed_row, choices)
     start = scorer(np.zeros((1, len(choices)), dtype=np.intp))
     if np.isneginf(start.max()):
         raise impossible(evidence)
     before = int(np.argmax(start[0]))
     goals = _goals(variable, start, before, to, at_least)
     found, on_grid = _cheapest(scorer, goals, effort)
-    return _result(scorer, given, (before, start), goals, found, on_grid=on_grid)
+    return _result(model, scorer, given, (before, start), goals, found, on_grid=on_grid)
 
 
 def _goals(
@@ -299,6 +301,7 @@ def _excess(goals: Sequence[Goal], scores: Floats) -> Floats:
 
 
 def _result(
+    model: Model,
     scorer: Scorer,
     given: Mapping[Name, Any],
     start: tuple[int, Floats],
@@ -317,7 +320,8 @@ def _result(
             changes.append(Change(choice.variable.name, old.value, new.value, new.cost))
             values[choice.variable.name] = new.value
         cost = math.fsum(change.cost for change in changes)
-        final = scorer.model.log_posterior_rows(target, scorer.model.encode(values))
+        asked, known = with_findings(model, values)
+        final = asked.log_posterior_rows(target, asked.encode(known))
         after = target.states[max(goals, key=lambda goal: float(goal.excess(final)[0])).state]
         posterior = _posterior(target, final)
     return Flip(
@@ -360,16 +364,20 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
         low, high = float(choice.old.code), float(now[j].code)
         for _ in range(_ROUNDS):
             points = np.linspace(low, high, _STEPS)
+            if isinstance(choice.variable, Count):
+                points = np.unique(points.round())[:: 1 if low <= high else -1]
             turned = turns(j, points)
             turned[-1] = True
             first = int(np.argmax(turned))
             if not first:
                 break
             low, high = float(points[first - 1]), float(points[first])
-        values = _rounded(float(choice.old.code), high, float(now[j].code))
-        high = float(values[np.argmax(turns(j, values))])
+        value: float | int = int(high)
+        if not isinstance(choice.variable, Count):
+            values = _rounded(float(choice.old.code), high, float(now[j].code))
+            value = high = float(values[np.argmax(turns(j, values))])
         cost = choice.weight + choice.scale * abs(high - float(choice.old.code))
-        now[j] = replace(now[j], value=high, code=high, cost=cost)
+        now[j] = replace(now[j], value=value, code=high, cost=cost)
     return [
         replace(choice, options=(choice.old, option))
         for choice, option, moved in zip(scorer.choices, now, change, strict=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.checks import whole_number
 from bayesgraph.display import Displayed, DisplayTable
@@ -16,6 +15,8 @@ from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import DataError, EvidenceError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.normalise import log_normalised
+from bayesgraph.models.evidence import Between, as_mapping
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike, TableLike
 from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, Variable, decode, plain
@@ -110,7 +111,8 @@ def nearest_rows(
     -------
     NearestRows
         Distances are sums of the costs of all differences; numbers count by the share of their
-        range in the table, and a missing value as a difference.
+        range in the table, those outside the interval of a finding by their distance to it, and a
+        missing value as a difference. Soft evidence does not count.
 
     Raises
     ------
@@ -126,7 +128,7 @@ def nearest_rows(
         raise DataError("table= is needed: the rows among which to look.")
     n = whole_number("n", "rows", n, 1)
     rules = Rules.of(model, costs, fixed, None, None, 2)
-    findings = dict(model.encode(evidence).columns)
+    findings = _findings(model, as_mapping(evidence))
     before = model.query(target, evidence).argmax
     rows = table_for(model, columns_of(table), variable, unseen="missing")
     if not rows.n_rows:
@@ -163,27 +165,52 @@ def nearest_rows(
     return NearestRows(variable.name, before, tuple(found))
 
 
+def _findings(model: Model, given: Mapping[Name, Any]) -> dict[Variable, Any]:
+    """Return values as encoded columns of one row, and intervals; without soft evidence."""
+    intervals = {model.variable(n): v for n, v in given.items() if isinstance(v, Between)}
+    asked, known = with_findings(
+        model, {n: v for n, v in given.items() if not isinstance(v, Between)}
+    )
+    found: dict[Variable, Any] = dict(asked.encode(known).columns)
+    return found | intervals
+
+
 def _distances(
-    variable: Variable, finding: NDArray[Any], rows: Table, weight: float, *, fixed: bool
+    variable: Variable, finding: Any, rows: Table, weight: float, *, fixed: bool
 ) -> Floats:
     """Return the cost of the difference between a finding and the value of each row."""
-    column, own = rows.column(variable), finding[0]
-    if isinstance(variable, Discrete):
-        missing = column < 0
-        share = (column != own).astype(np.float64)
-        if isinstance(variable, Binned) and variable.cardinality > 2:
-            # Intervals differ by the number of cut points between them.
-            share = np.abs(column - own) / (variable.cardinality - 1.0)
+    column = rows.column(variable)
+    missing = column < 0 if isinstance(variable, Discrete) else np.isnan(column)
+    low, high = _ends(variable, finding)
+    if isinstance(variable, Discrete) and not isinstance(variable, Binned):
+        share = (column != low).astype(np.float64)
     else:
-        missing = np.isnan(column)
-        seen = np.append(column[~missing], own)
-        width = float(seen.max() - seen.min()) or 1.0
-        share = np.abs(column - own) / width
+        away = np.maximum(0.0, np.maximum(low - column, column - high))
+        if isinstance(variable, Binned):
+            # Intervals differ by the number of cut points between them.
+            width = variable.cardinality - 1.0
+        else:
+            seen = [*column[~missing], *(end for end in (low, high) if np.isfinite(end))]
+            width = float(np.max(seen) - np.min(seen))
+        share = away / (width or 1.0)
     share = np.where(missing, 1.0, share)
     if fixed:
         return np.where(share > 0, np.inf, 0.0)
     return weight * share if np.isfinite(weight) else np.where(share > 0, np.inf, 0.0)
 
 
-def _value(variable: Variable, column: NDArray[Any]) -> Any:
+def _ends(variable: Variable, finding: Any) -> tuple[Any, Any]:
+    """Return the lowest and the highest value of a finding, codes of a discrete variable."""
+    if not isinstance(finding, Between):
+        return finding[0], finding[0]
+    if not isinstance(variable, Binned):
+        return finding.low, finding.high
+    above = np.nextafter(finding.low, np.inf)  # the interval that begins at the lower bound
+    first, last = variable.codes(np.array([above, finding.high])).tolist()
+    return first, last
+
+
+def _value(variable: Variable, column: Any) -> Any:
+    if isinstance(column, Between):
+        return column
     return plain(decode(variable, column)[0])

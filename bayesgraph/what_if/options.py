@@ -23,7 +23,7 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import GaussianMixture
-from bayesgraph.models.evidence import Belief, as_mapping, is_soft, scalar
+from bayesgraph.models.evidence import Belief, Between, as_mapping, is_soft, scalar
 from bayesgraph.models.mixture import Ensemble
 from bayesgraph.models.model import Model
 from bayesgraph.models.weighted import WeightedNetwork
@@ -72,7 +72,7 @@ class Choice:
     options : tuple of Option
         The first one keeps the finding as it is, at no cost; the others follow by cost.
     continuous : bool
-        Whether values between those of the options are possible.
+        Whether values between those of the options are possible; whole numbers of a count.
     weight, scale : float
         A number that moves by d costs ``weight + scale * d``; both are 0 where costs were given.
     """
@@ -178,6 +178,9 @@ def choices_of(
 ) -> list[Choice]:
     """Return the findings that may change, in the order of the model's variables.
 
+    Intervals of numbers, soft evidence and vectors of counts stay as they are. The model is the one
+    with findings (`with_findings`), and the evidence the one that the user gave.
+
     Raises
     ------
     EvidenceError
@@ -199,16 +202,24 @@ def choices_of(
             if named and name == target.name and name in names:
                 raise EvidenceError(f"{name!r} is the target, which no finding is about.")
             continue
-        soft = is_soft(value)
-        if isinstance(variable, CountVector) or soft:
+        kind = _kind_that_stays(variable, value)
+        if kind:
             if named:
-                kind = "soft evidence" if soft else "a vector of counts"
                 raise EvidenceError(f"{name!r} is {kind}, which does not change; leave it out.")
             continue
         choice = _choice(model, variable, None if is_missing(value) else value, rules)
         if len(choice.options) > 1:
             found.append(choice)
     return found
+
+
+def _kind_that_stays(variable: Variable, value: Any) -> str:
+    """Return what a finding that cannot change is; nothing if it can."""
+    if isinstance(value, Between):
+        return "in an interval"
+    if is_soft(value):
+        return "soft evidence"
+    return "a vector of counts" if isinstance(variable, CountVector) else ""
 
 
 def _values(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
@@ -270,10 +281,16 @@ def _number_choice(
     for point in points:
         code = variable.encode(point)
         cost = weight + (0.0 if number is None else scale * abs(point - number))
-        shown = variable.states[int(code)] if as_text and isinstance(variable, Binned) else point
+        shown: Any = int(point) if isinstance(variable, Count) else point
+        if as_text and isinstance(variable, Binned):
+            shown = variable.states[int(code)]
         new.append(Option(shown, code, cost))
     found = _sorted(variable, old, new)
-    return replace(found, continuous=cuts is None, weight=weight, scale=scale)
+    # Of a count all values of a short range are proposed, so that none lies between them.
+    is_continuous = cuts is None and not (
+        isinstance(variable, Count) and math.floor(high) - math.ceil(low) < len(points)
+    )
+    return replace(found, continuous=is_continuous, weight=weight, scale=scale)
 
 
 def cuts_of(model: Model, variable: Variable) -> tuple[float, ...] | None:

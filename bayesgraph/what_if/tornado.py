@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,11 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.cpds.description import texts
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError
+from bayesgraph.inference import Sensitivity
 from bayesgraph.late_binding import late_method
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.evidence import as_mapping
+from bayesgraph.models.findings import with_findings
 from bayesgraph.models.mixture import Ensemble, NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -36,7 +38,7 @@ from bayesgraph.what_if.options import Rules, choices_of
 from bayesgraph.what_if.scores import Scorer
 
 _VALUES = 17
-# Maximum number of parameters that are varied; of tables, those of the largest derivatives.
+# Maximum number of parameters that are varied where there are no derivatives to choose by.
 _MAX_PARAMETERS = 1000
 _MANY_ENTRIES = 50
 _LONGEST_STATE = 40
@@ -141,9 +143,10 @@ def tornado(
     by : {"parameters", "findings"}
         * "parameters": each probability of a table, and each intercept, slope and standard
           deviation of a Gaussian, is varied on its own; other probabilities of the same
-          distribution change in proportion. Of many entries of tables, those with the largest
-          derivatives are varied.
-        * "findings": each finding takes each of its states, or 17 numbers of its range.
+          distribution change in proportion. Of many parameters, those with the largest derivatives
+          are varied, of models that have derivatives (see `sensitivity`).
+        * "findings": each finding takes each of its states, or 17 numbers of its range; soft
+          evidence and intervals of numbers stay.
     spread : float
         By which share a parameter is raised and lowered; means are moved by this share of the
         standard deviation.
@@ -160,7 +163,8 @@ def tornado(
     ImpossibleEvidenceError
         If the evidence has probability zero.
     UnsupportedModelError
-        For parameters of a model without tables or Gaussians of its own.
+        For parameters of a model without tables or Gaussians of its own, and for more than 1,000
+        of a model without derivatives.
     """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
@@ -190,9 +194,10 @@ def _by_findings(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
 ) -> list[Bar]:
     rules = Rules.of(model, None, (), None, None, _VALUES)
-    choices = tuple(choices_of(model, target, evidence, rules))
-    row = model.encode(evidence)
-    scorer = Scorer(model, target, row.without([c.variable for c in choices]), choices)
+    asked, known = with_findings(model, as_mapping(evidence))
+    choices = tuple(choices_of(asked, target, evidence, rules))
+    row = asked.encode(known)
+    scorer = Scorer(asked, target, row.without([c.variable for c in choices]), choices)
     bars = []
     for j, choice in enumerate(choices):
         changes = np.zeros((len(choice.options), len(choices)), dtype=np.intp)
@@ -213,30 +218,77 @@ def _by_findings(
 
 @dataclass(frozen=True, eq=False)
 class _Parameter:
-    """A parameter, and the CPDs in which it is lowered and raised.
+    """A parameter of a CPD.
 
-    The attribute `index` is its place in the table or in an array of the CPD.
+    Attributes
+    ----------
+    cpd : TableCPD or GaussianCPD
+    array : str
+        The array of a Gaussian; empty for a table.
+    index : tuple of int
+        Its place in the table or in the array.
+    now : float
+    ends : (float, float)
+        Values to which it is lowered and raised.
     """
 
-    name: str
+    cpd: TableCPD | GaussianCPD
+    array: str
     index: tuple[int, ...]
     now: float
     ends: tuple[float, float]
-    cpds: tuple[CPD, CPD]
+
+    @property
+    def name(self) -> str:
+        """Text that tells the parameter from all others of its network."""
+        cpd, index = self.cpd, self.index
+        if isinstance(cpd, TableCPD):
+            return _entry(cpd.scope, index)
+        states = zip(cpd.discrete_parents, index, strict=False)
+        given = ", ".join(f"{v.name}={_state(v, code)}" for v, code in states)
+        where = f"{cpd.variable.name} | {given}" if given else str(cpd.variable.name)
+        if self.array == "coefficients":
+            return f"slope of {where} on {cpd.continuous_parents[index[-1]].name}"
+        what = "intercept" if self.array == "mean" and cpd.continuous_parents else self.array
+        return f"{what} of {where}"
+
+    def at(self, value: float) -> CPD:
+        """Return the CPD with another value of the parameter."""
+        if isinstance(self.cpd, TableCPD):
+            return _with_probability(self.cpd, self.index, value)
+        numbers: Mapping[str, NDArray[Any]] = {k: v.copy() for k, v in self.cpd.to_arrays().items()}
+        numbers[self.array][self.index] = value
+        return GaussianCPD(self.cpd.variable, parents=self.cpd.parents, **numbers)
+
+
+class _Member(NamedTuple):
+    """A network of a model, and a function that returns the model with another network for it.
+
+    The attribute `places` has its index in an ensemble, if it is one of an ensemble.
+    """
+
+    places: tuple[int, ...]
+    network: BayesianNetwork
+    rebuilt: Any
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"network {place}" for place in self.places)
 
 
 def _by_parameters(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, spread: float, n: int
 ) -> tuple[list[Bar], str]:
     found, others = [], 0
-    for label, network, rebuilt in _networks(model):
-        relevant = _relevant(network, target, evidence)
+    for member in _networks(model):
+        relevant = _relevant(member.network, target, evidence)
         if isinstance(model, BayesianNetwork):
-            network = network.restricted(relevant)  # the same posterior from fewer tables
-        for cpd in network.cpds:
+            # The same posterior from fewer tables.
+            member = member._replace(network=member.network.restricted(relevant))
+        for cpd in member.network.cpds:
             if cpd.variable in relevant:
                 if isinstance(cpd, (TableCPD, GaussianCPD)):
-                    found += [(p, label, network, rebuilt) for p in _parameters(cpd, spread)]
+                    found += [(parameter, member) for parameter in _parameters(cpd, spread)]
                 else:
                     others += 1
     if not found:
@@ -246,42 +298,60 @@ def _by_parameters(
         )
     remarks = [f"{others} distributions of other kinds were not varied."] if others else []
     total, kept = len(found), max(4 * n, _MANY_ENTRIES)
-    if total > kept and isinstance(model, BayesianNetwork) and model.compiled is not None:
-        slopes = model.sensitivity(target.name, target.states[code], evidence).covaried
-        found.sort(key=lambda item: -_width(item[0], slopes))
-        found = found[:kept]
-        remarks.append(
-            f"Of {total:,} parameters, the {kept} of the largest derivatives were varied."
-        )
+    if total > kept:
+        slopes = _slopes(model, target, code, evidence)
+        if slopes is not None:
+            found.sort(key=lambda item: -_width(item[0], item[1], slopes))
+            found = found[:kept]
+            remarks.append(
+                f"Of {total:,} parameters, the {kept} of the largest derivatives were varied."
+            )
     if len(found) > _MAX_PARAMETERS:
         raise UnsupportedModelError(
-            f"{total:,} parameters bear on {target.name!r}, more than {_MAX_PARAMETERS:,}: observe "
-            "more, or vary the findings (by='findings')."
+            f"{total:,} parameters bear on {target.name!r}, more than {_MAX_PARAMETERS:,}, and "
+            f"this {type(model).__name__} has no derivatives by which to choose: observe more, or "
+            "vary the findings (by='findings')."
         )
     bars = [_bar(*item, target, code, evidence) for item in found]
     return bars, " ".join(remarks)
 
 
-def _width(parameter: _Parameter, slopes: Mapping[Name, NDArray[Any]]) -> float:
-    """Return by how much a posterior moves with a probability of a table, to first order."""
-    slope = slopes[parameter.cpds[0].variable.name][parameter.index]
-    return abs(float(slope)) * (parameter.ends[1] - parameter.ends[0])
+def _slopes(
+    model: Model, target: Discrete, code: int, evidence: EvidenceLike
+) -> Sensitivity | None:
+    """Return the derivatives of the posterior; None if the model has none."""
+    try:
+        return model.sensitivity(target.name, target.states[code], evidence)
+    except UnsupportedModelError:
+        return None
 
 
-def _networks(model: Model) -> Iterator[tuple[str, BayesianNetwork, Any]]:
-    """Yield the networks of a model, each with a label and a function that replaces it."""
+def _width(parameter: _Parameter, member: _Member, slopes: Sensitivity) -> float:
+    """Return by how much a posterior moves with a parameter, to first order."""
+    name = parameter.cpd.variable.name
+    key = (*member.places, name) if member.places else name
+    if parameter.array:
+        gaussian = slopes.gaussians.get(key)
+        table = None if gaussian is None else getattr(gaussian, parameter.array)
+    else:
+        table = slopes.covaried.get(key)
+    slope = 0.0 if table is None else float(table[parameter.index])
+    return abs(slope) * (parameter.ends[1] - parameter.ends[0])
+
+
+def _networks(model: Model) -> Iterator[_Member]:
+    """Yield the networks of a model."""
     if isinstance(model, BayesianNetwork):
-        yield "", model, lambda network: network
+        yield _Member((), model, lambda network: network)
     elif isinstance(model, WeightedNetwork):
-        yield "", model.network, lambda network: WeightedNetwork(
+        yield _Member((), model.network, lambda network: WeightedNetwork(
             network, model.target.name, model.exponents, bias=model.bias,
             prior_exponent=model.prior_exponent, domain=model.domain,
-        )  # fmt: skip
+        ))  # fmt: skip
     elif isinstance(model, (NetworkMixture, PosteriorAverage)):
-        for i, member in enumerate(model.networks):
-            for label, network, rebuilt in _networks(member):
-                place = f"network {i}, {label}" if label else f"network {i}"
-                yield place, network, _Replaced(model, i, rebuilt)
+        for i, network in enumerate(model.networks):
+            for own in _networks(network):
+                yield _Member((i, *own.places), own.network, _Replaced(model, i, own.rebuilt))
     else:
         raise UnsupportedModelError(
             f"{type(model).__name__} has factors, not distributions, so that there are no "
@@ -316,19 +386,18 @@ def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike
 
 def _bar(
     parameter: _Parameter,
-    label: str,
-    network: BayesianNetwork,
-    rebuilt: Any,
+    member: _Member,
     target: Discrete,
     code: int,
     evidence: EvidenceLike,
 ) -> Bar:
     found = []
-    for cpd in parameter.cpds:
+    network = member.network
+    for cpd in map(parameter.at, parameter.ends):
         cpds = [cpd if own.variable == cpd.variable else own for own in network.cpds]
-        changed = rebuilt(BayesianNetwork(cpds, order=network.variables))
+        changed = member.rebuilt(BayesianNetwork(cpds, order=network.variables))
         found.append(float(changed.query(target.name, evidence).probabilities[code]))
-    name = f"{parameter.name} ({label})" if label else parameter.name
+    name = f"{parameter.name} ({member.label})" if member.places else parameter.name
     (low, at_low), (high, at_high) = sorted(zip(found, parameter.ends, strict=True))
     return Bar(name, low, high, at_low, at_high, parameter.now)
 
@@ -349,8 +418,7 @@ def _of_table(cpd: TableCPD, spread: float) -> Iterator[_Parameter]:
         if not 0 < now < 1 or (n == 2 and index[-1] == 0):
             continue
         ends = now * (1.0 - spread), min(now * (1.0 + spread), 1.0)
-        cpds = tuple(_with_probability(cpd, index, end) for end in ends)
-        yield _Parameter(_entry(cpd.scope, index), index, now, ends, (cpds[0], cpds[1]))
+        yield _Parameter(cpd, "", index, now, ends)
 
 
 def _with_probability(cpd: TableCPD, index: tuple[int, ...], value: float) -> TableCPD:
@@ -375,32 +443,11 @@ def _state(variable: Discrete, code: int) -> str:
 
 def _of_gaussian(cpd: GaussianCPD, spread: float) -> Iterator[_Parameter]:
     for index in np.ndindex(cpd.mean.shape):
-        states = zip(cpd.discrete_parents, index, strict=True)
-        given = ", ".join(f"{v.name}={_state(v, code)}" for v, code in states)
-        where = f"{cpd.variable.name} | {given}" if given else str(cpd.variable.name)
         mean, sd = float(cpd.mean[index]), math.sqrt(float(cpd.variance[index]))
-        what = "intercept" if cpd.continuous_parents else "mean"
-        yield _varied(cpd, f"{what} of {where}", "mean", index, mean, (-spread * sd, spread * sd))
-        ends = (sd * (1.0 - spread)) ** 2 - sd**2, (sd * (1.0 + spread)) ** 2 - sd**2
-        yield _varied(cpd, f"variance of {where}", "variance", index, sd**2, ends)
-        for i, parent in enumerate(cpd.continuous_parents):
+        yield _Parameter(cpd, "mean", index, mean, (mean - spread * sd, mean + spread * sd))
+        ends = (sd * (1.0 - spread)) ** 2, (sd * (1.0 + spread)) ** 2
+        yield _Parameter(cpd, "variance", index, sd**2, ends)
+        for i in range(len(cpd.continuous_parents)):
             slope = float(cpd.coefficients[(*index, i)])
-            ends = (-spread * abs(slope), spread * abs(slope))
-            name = f"slope of {where} on {parent.name}"
-            yield _varied(cpd, name, "coefficients", (*index, i), slope, ends)
-
-
-def _varied(
-    cpd: GaussianCPD,
-    name: str,
-    array: str,
-    index: tuple[int, ...],
-    now: float,
-    by: tuple[float, float],
-) -> _Parameter:
-    found = []
-    for step in by:
-        numbers: Mapping[str, NDArray[Any]] = {k: v.copy() for k, v in cpd.to_arrays().items()}
-        numbers[array][index] = now + step
-        found.append(GaussianCPD(cpd.variable, parents=cpd.parents, **numbers))
-    return _Parameter(name, index, now, (now + by[0], now + by[1]), (found[0], found[1]))
+            by = spread * abs(slope)
+            yield _Parameter(cpd, "coefficients", (*index, i), slope, (slope - by, slope + by))

@@ -1,7 +1,10 @@
 """Estimands: evaluated on the observed margin they equal the truncated factorisation of all."""
 
 import itertools
+import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -57,6 +60,74 @@ def test_estimands_equal_the_truncated_factorisation(seed):
             assert smaller < larger
             continue
         check(graph, estimand, net)
+
+
+# It runs by itself, as the constructor of pyAgrum's causal models crashes beside other libraries.
+PYAGRUM = """
+import json, sys
+import pyagrum as gum
+found = []
+for seed, (nodes, arcs, pairs, cpts) in enumerate(json.load(sys.stdin)):
+    net = gum.BayesNet()
+    for name in nodes:
+        net.add(gum.LabelizedVariable(name, name, 2))
+    for a, b in arcs:
+        net.addArc(a, b)
+    for name, rows in cpts.items():
+        for place, probability in rows:
+            net.cpt(name)[place] = probability
+    causal = gum.CausalModel(net, [(f"u{i}", pair) for i, pair in enumerate(pairs)], True)
+    for x in nodes:
+        for y in nodes:
+            if x != y:
+                answer = gum.causalImpact(causal, on=y, doing=x)
+                impact, values = answer[1], None
+                if impact is not None:
+                    own = x in impact.names
+                    parts = [impact.extract({x: i}) if own else impact for i in (0, 1)]
+                    values = [part.tolist() for part in parts]
+                found.append((seed, x, y, values))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_pyagrum_identifies_the_same_effects():
+    """And they have the same values in networks of the arcs, without the common causes."""
+    pytest.importorskip("pyagrum")
+    graphs = [random_graph(seed, n=5, share=0.45, confounded=0.3) for seed in range(20)]
+    networks, given = [], []
+    for seed, graph in enumerate(graphs):
+        net = random_network(bg.CausalGraph(graph.arcs, (), graph.nodes), seed, cards=(2,))
+        networks.append(net)
+        cpts = {}
+        for cpd in net.cpds:
+            places = [
+                dict(zip((v.name for v in cpd.scope), c, strict=True))
+                for c in np.ndindex(cpd.values.shape)
+            ]
+            cpts[cpd.variable.name] = list(zip(places, cpd.values.ravel().tolist(), strict=True))
+        given.append((graph.nodes, graph.arcs, graph.confounded, cpts))
+    done = subprocess.run(
+        [sys.executable, "-c", PYAGRUM],
+        check=False,
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+    )
+    assert not done.returncode, done.stderr
+    answers = json.loads(done.stdout)
+    assert len(answers) == 20 * 20
+    for seed, x, y, values in answers:
+        try:
+            estimand = graphs[seed].identify(y, do=x)
+        except NotIdentifiableError:
+            assert values is None
+            continue
+        for state in (0, 1):
+            found = estimand.evaluate(networks[seed], {x: state}).probabilities
+            np.testing.assert_allclose(found, values[state], atol=1e-9)
+    assert any(values is None for *_, values in answers)
 
 
 @pytest.mark.one_in(6)

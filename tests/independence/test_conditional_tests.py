@@ -48,6 +48,34 @@ def test_contingency_tables_equal_scipy(seed, method, power):
     assert bg.independence_test(rows, "x", "y").method == "g_squared"
 
 
+# Rows by department: men admitted and rejected, women admitted and rejected (Bickel, Hammel and
+# O'Connell 1975; R's UCBAdmissions).
+BERKELEY = {
+    "A": (512, 313, 89, 19), "B": (353, 207, 17, 8), "C": (120, 205, 202, 391),
+    "D": (138, 279, 131, 244), "E": (53, 138, 94, 299), "F": (22, 351, 24, 317),
+}  # fmt: skip
+
+
+def test_the_admissions_of_berkeley_have_the_figures_of_r():
+    """``loglm(~ Dept * (Gender + Admit), UCBAdmissions)`` of R's package MASS."""
+    kinds = [("male", "yes"), ("male", "no"), ("female", "yes"), ("female", "no")]
+    rows = [
+        (d, *k)
+        for d, counts in BERKELEY.items()
+        for k, n in zip(kinds, counts, strict=True)
+        for _ in range(n)
+    ]
+    table = dict(zip(("dept", "gender", "admit"), map(list, zip(*rows, strict=True)), strict=True))
+    for method, statistic, p in (
+        ("g_squared", 21.73551, 0.001351993),
+        ("chi_squared", 19.93841, 0.002840164),
+    ):
+        found = bg.independence_test(table, "gender", "admit", "dept", method=method)
+        assert found.statistic == pytest.approx(statistic, abs=5e-6)
+        assert found.degrees_of_freedom == 6
+        assert found.p_value == pytest.approx(p, rel=1e-6)
+
+
 @pytest.mark.parametrize("n_given", [0, 1, 3])
 def test_partial_correlations_equal_scipy(n_given):
     random = np.random.default_rng(n_given)

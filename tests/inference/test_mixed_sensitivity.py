@@ -235,7 +235,7 @@ def test_entries_that_are_zero_have_derivatives():
 
 KINDS = {
     "mixed": (network, None, None),
-    "mixture": (lambda: bg.NetworkMixture([network(), network()]), None, "mixture.networks"),
+    "mixture": (lambda: bg.NetworkMixture([network(), network()]), None, None),
     "mixed factor graph": (
         lambda: network().without("k").to_factor_graph(),
         None,
@@ -251,10 +251,15 @@ KINDS = {
         "query its `network`",
         "query its `network`",
     ),
+    "average of weighted networks": (
+        lambda: bg.PosteriorAverage([bg.WeightedNetwork(network(), "c", {"x": 0.5})]),
+        "no joint distribution",
+        "a mixture or an average of these",
+    ),
     "average": (
         lambda: bg.PosteriorAverage([network(), network()]),
         "no joint distribution",
-        "no joint distribution",
+        None,
     ),
 }
 

@@ -160,7 +160,56 @@ def test_what_does_not_fit_is_refused():
         chain.query("z", {"x": bg.Between(0)})
     with pytest.raises(UnsupportedModelError, match="discrete parents"):
         chain.query("x", {"z": bg.Between(0)})
-    for model in (net.to_factor_graph(), bg.PosteriorAverage([net])):
-        with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
-            model.query("a", {"n": bg.Between(0, 1)})
+    with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
+        net.to_factor_graph().query("a", {"n": bg.Between(0, 1)})
+    for ask in (net.sample, net.weighted_samples, net.to_dot):
+        given = {"evidence": {"n": bg.Between(0, 1)}}
+        with pytest.raises(EvidenceError, match="values of numbers, no intervals"):
+            ask(**given, **({"n": 3} if ask == net.sample else {}), **_targets(ask, net))
     assert repr(bg.Between(1, 2)) == "Between(1, 2)"
+
+
+def _targets(ask, net):
+    return {"targets": "a"} if ask == net.weighted_samples else {}
+
+
+def test_whole_intervals_of_a_discretised_number():
+    age, a = bg.Binned("age", [10.0, 20.0, 30.0]), bg.Discrete("a", ["u", "v"])
+    shares = np.array([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.3, 0.7]), bg.TableCPD(age, shares, [a])])
+    for bounds, inside in (((10, 30), [1, 2]), ((10, 20), [1]), ((20, math.inf), [2, 3])):
+        joint = np.array([0.3, 0.7]) * shares[:, inside].sum(axis=1)
+        evidence = {"age": bg.Between(*bounds)}
+        assert net.query("a", evidence).probabilities == pytest.approx(joint / joint.sum())
+        assert net.log_probability(evidence) == pytest.approx(math.log(joint.sum()))
+    for bounds in ((10, 25), (15, 30), (20, 20)):
+        with pytest.raises(EvidenceError, match=r"cut points 10.0, 20.0, 30.0"):
+            net.query("a", {"age": bg.Between(*bounds)})
+
+
+def test_an_average_takes_intervals_of_each_of_its_networks():
+    age, finer = bg.Binned("age", [10.0, 30.0]), bg.Binned("age", [10.0, 20.0, 30.0])
+    number = bg.Continuous("age")
+    networks = [
+        bg.BayesianNetwork(
+            [bg.TableCPD(A, [0.3, 0.7]), bg.TableCPD(age, [[0.1, 0.2, 0.7], [0.4, 0.3, 0.3]], [A])]
+        ),
+        bg.BayesianNetwork(
+            [bg.TableCPD(finer, [0.1, 0.2, 0.3, 0.4]), bg.TableCPD(A, [[0.1, 0.9]] * 4, [finer])]
+        ),
+        bg.BayesianNetwork(
+            [bg.TableCPD(A, PRIOR), bg.GaussianCPD(number, [15.0, 25.0], [25.0, 100.0], [A])]
+        ),
+        bg.BayesianNetwork([bg.TableCPD(A, [0.5, 0.5])]),
+    ]
+    average = bg.PosteriorAverage(networks, [0.4, 0.3, 0.2, 0.1])
+    inside = np.diff(stats.norm([15, 25], [5, 10]).cdf([[10], [30]]), axis=0)[0]
+    shares = [np.array([0.06, 0.21]), np.array([0.1, 0.9]), PRIOR * inside, np.array([0.5, 0.5])]
+    expected = sum(w * s / s.sum() for w, s in zip([0.4, 0.3, 0.2, 0.1], shares, strict=True))
+    evidence = {"age": bg.Between(10, 30)}
+    assert average.query("a", evidence).probabilities == pytest.approx(expected)
+    with pytest.raises(EvidenceError, match="cut points"):
+        average.query("a", {"age": bg.Between(10, 20)})
+    weighted = bg.PosteriorAverage([bg.WeightedNetwork(networks[0], "a"), networks[1]])
+    with pytest.raises(UnsupportedModelError, match="WeightedNetwork of this average"):
+        weighted.query("a", evidence)

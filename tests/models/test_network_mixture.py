@@ -417,7 +417,6 @@ def test_what_is_refused():
     asks = (
         lambda: mixture.query("c", method="loopy"),
         lambda: mixture.query("c", method="likelihood-weighting"),
-        lambda: mixture.sensitivity("c", 1),
         lambda: mixture.weighted_samples("c"),
     )
     for ask in asks:

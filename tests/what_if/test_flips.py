@@ -197,6 +197,23 @@ def test_flips_of_mixed_networks_equal_the_cheapest_of_all_changes(seed):
     assert found.proved
 
 
+@pytest.mark.parametrize("scale", [1.0, 60.0])
+def test_counts_become_whole_numbers(scale):
+    """Of a short range all are proposed; in a long one the flip moves back to the first."""
+    rates = scale * np.array([2.0, 5.0])
+    c, n = bg.Discrete("c", ["few", "many"]), bg.Count("n")
+    net = bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), bg.PoissonCPD(n, rates, parents=[c])])
+    start = int(rates[0])
+    found = net.flip("c", {"n": start})
+    first = math.floor((rates[1] - rates[0]) / np.log(rates[1] / rates[0])) + 1
+    assert found.evidence == {"n": first}
+    assert type(found.evidence["n"]) is int
+    back = net.flip("c", {"n": int(rates[1])})
+    assert back.evidence == {"n": first - 1}
+    assert found.bound <= found.cost
+    assert found.proved == (scale == 1.0) or found.bound == pytest.approx(found.cost, rel=0.01)
+
+
 @functools.cache
 def star(seed):
     """Return a naive Bayes with one arc among its features."""

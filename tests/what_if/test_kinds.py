@@ -10,7 +10,10 @@ import bayesgraph as bg
 from bayesgraph.errors import UnsupportedModelError
 
 YES = "answers"
-QUESTIONS = ("flip", "most_relevant", "nearest_rows", "tornado", "findings", "diff", "drift")
+QUESTIONS = (
+    "flip", "most_relevant", "nearest_rows", "tornado", "findings", "sensitivity", "interval",
+    "diff", "drift",
+)  # fmt: skip
 
 
 def rows(n=60):
@@ -50,6 +53,7 @@ KINDS = {
     "mixed": lambda: networks()[1],
     "weighted": lambda: bg.WeightedNetwork(networks()[1], "c", {"a": 0.5}),
     "factor graph": lambda: networks()[0].to_factor_graph({"a": 0.5}),
+    "mixed factor graph": lambda: networks()[1].to_factor_graph({"a": 0.5}),
     "mixture": lambda: bg.NetworkMixture([networks()[1], networks()[1]]),
     "average": lambda: bg.PosteriorAverage([networks()[1], networks()[0]]),
     "naive Bayes": lambda: estimator(bg.NaiveBayesClassifier),
@@ -61,7 +65,27 @@ KINDS = {
 # What is refused, and a part of the message that says why.
 REFUSED = {
     ("factor graph", "tornado"): "no probabilities to vary",
+    ("weighted", "sensitivity"): "which takes a network .* query its `network`",
+    ("weighted naive Bayes", "sensitivity"): "which takes a network .* query its `network`",
+    ("mixed factor graph", "sensitivity"): "which takes a network",
+    ("mixed factor graph", "tornado"): "no probabilities to vary",
+    ("mixed factor graph", "interval"): "not intervals or likelihoods",
+    # The tree is a distribution of the class given numbers, of which intervals have no closed form.
+    ("tree", "interval"): "'x' has children",
 }
+
+
+def interval_of(model):
+    """Return an interval of x that all networks know; None if there is none but the whole."""
+    if "x" not in model.number:
+        return None
+    networks = getattr(model, "networks", [model])
+    own = [network.variable("x") for network in networks if "x" in network.number]
+    binned = [set(x.cuts) for x in own if isinstance(x, bg.Binned)]
+    if not binned:
+        return bg.Between(-0.6, -0.4)
+    shared = sorted(set.intersection(*binned))
+    return bg.Between(*shared[:2]) if shared else None
 
 
 def ask(model, question):
@@ -86,6 +110,22 @@ def ask(model, question):
         # The class of a tree depends on its leaves, which are not varied.
         assert found.bars[0].width > 0 or "other kinds" in found.remark
         assert found.bars[0].low - 1e-9 <= found.posterior <= found.bars[0].high + 1e-9
+    elif question == "sensitivity":
+        found = model.sensitivity(target, "yes", case)
+        assert found.posterior == pytest.approx(model.query(target, case)["yes"])
+        moves = [*found.covaried.values(), *found.derivatives.values()]
+        moves += [slopes.mean for slopes in found.gaussians.values()]
+        assert any(np.any(slopes) for slopes in moves) or found.others
+    elif question == "interval":
+        inside = interval_of(getattr(model, "network_", model))
+        if inside is None:
+            return
+        given = case | {"x": inside}
+        assert model.flip(target, given).evidence["x"] is inside
+        assert "x is between" in str(model.explanation(target, given))
+        terms, found = model.contributions(target, given), model.query(target, given)
+        odds = np.log(found["yes"] / found["no"])
+        assert terms.total == pytest.approx(odds)
     elif question == "diff":
         found = bg.diff(model, model, table, target=target)
         assert found.predictions.n_changed == 0

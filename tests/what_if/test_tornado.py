@@ -62,6 +62,43 @@ def test_bars_of_gaussians_equal_enumeration():
     assert "variance of x | c=no" in names
 
 
+def test_of_many_parameters_the_most_influential_are_varied():
+    random = np.random.default_rng(0)
+    c, d = bg.Discrete("c", ["no", "yes"]), bg.Discrete("d", range(260))
+    cpds = [
+        bg.TableCPD(c, [0.7, 0.3]),
+        bg.TableCPD(d, random.dirichlet(np.ones(260), 2), [c]),
+        bg.GaussianCPD(bg.Continuous("x"), random.normal(size=(2, 260)), 1.0, [c, d]),
+    ]
+    net = bg.BayesianNetwork(cpds)
+    other = bg.BayesianNetwork([bg.TableCPD(c, [0.4, 0.6]), *cpds[1:]])
+    models = {
+        "mixed": (net, "Of 1,561 parameters, the 50"),
+        "mixture": (bg.NetworkMixture([net, other]), "Of 3,122 parameters, the 50"),
+        "average": (bg.PosteriorAverage([net, other]), "Of 3,122 parameters, the 50"),
+    }
+    evidence = {"x": 0.4, "d": 7}
+    for model, remark in models.values():
+        found = model.tornado("c", "yes", evidence, n=3)
+        assert remark in found.remark
+        # Only the prior, and the rows and Gaussians of d = 7, move the posterior.
+        assert all("d=7" in bar.name or "P(c=yes)" in bar.name for bar in found.bars)
+    # A weighted network has no derivatives: all are varied, or it says why not.
+    weighted = bg.WeightedNetwork(net, "c", {"x": 0.5})
+    with pytest.raises(UnsupportedModelError, match=r"1,561 .* has no derivatives by which"):
+        weighted.tornado("c", "yes", evidence)
+
+
+def test_the_widest_bars_are_among_those_of_the_largest_derivatives():
+    random = np.random.default_rng(0)
+    c, d = bg.Discrete("c", ["no", "yes"]), bg.Discrete("d", range(25))
+    spread = bg.TableCPD(d, random.dirichlet(np.ones(25), 2), [c])
+    net = bg.BayesianNetwork([*mixed().cpds, spread])
+    few, whole = (net.tornado("c", "yes", {"x": 0.4, "y": 0.9, "d": 7}, n=n) for n in (8, 20))
+    assert (few.n_varied, whole.n_varied) == (50, 1 + 4 + 6 + 50)
+    assert [bar.name for bar in few.bars] == [bar.name for bar in whole.bars[:8]]
+
+
 def test_bars_of_findings_have_the_extremes_over_all_values():
     net = mixed()
     found = net.tornado("c", "yes", {"x": 0.4, "z": "a"}, by="findings")

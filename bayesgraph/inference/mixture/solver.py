@@ -25,6 +25,7 @@ from bayesgraph.inference.contract import (
     Question,
     Retractions,
     Sample,
+    Slopes,
     Solver,
     Taken,
     Work,
@@ -36,6 +37,12 @@ from bayesgraph.inference.mixture.rows import RowSum, Sums, stacked_codes, sums_
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.results import Assignment, Marginals
 from bayesgraph.inference.retractions import SingleRetractions
+from bayesgraph.inference.sensitivity import (
+    Derivatives,
+    Sensitivity,
+    proportional,
+    sensitivity_of_parts,
+)
 from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 
@@ -73,6 +80,8 @@ class Part:
             return question._replace(targets=self.numbers(question.targets))
         if isinstance(question, Best) and question.over is not None:
             return question._replace(over=self.numbers(question.over))
+        if isinstance(question, Slopes):
+            return question._replace(target=self.numbers([question.target])[0])
         found: Question = question
         return found
 
@@ -269,6 +278,41 @@ class MixtureDraw(_MixtureWork):
         return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
 
 
+class MixtureSlopes(Work):
+    """Prepared query for derivatives of a posterior, with respect to the weights too.
+
+    P(target | evidence) is a quotient of two weighted sums over the networks, whose derivatives are
+    those of the networks times their weights.
+    """
+
+    def _begin(self, model: Any) -> None:
+        # Those of weight zero too: the posterior depends on their weight.
+        self.parts = [Part(model, place, -np.inf) for place in range(len(model.networks))]
+
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+        model, (target, state) = self.model, self.question
+        log_mass = model.work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
+        if log_mass == -np.inf:
+            return None
+        found = [self._of_part(part, case, log_mass, memory_limit) for part in self.parts]
+        weights = model.weights
+        posterior = float(sum(w * own.both for w, own in zip(weights, found, strict=True)))
+        slopes = np.array([own.both - posterior * own.mass for own in found])
+        parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(found)}
+        variable = model.variables[target]
+        return sensitivity_of_parts(
+            variable, state, posterior, parts, proportional(slopes, weights)
+        )
+
+    def _of_part(
+        self, part: Part, case: Case, log_unit: float, memory_limit: float | None
+    ) -> Derivatives:
+        own = case.renumbered(part.places)
+        work = part.network.work(part.question(self.question), own.pattern, memory_limit)
+        found: Derivatives = work.derivatives(own, log_unit, memory_limit)
+        return found
+
+
 def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
     """Return the posterior weights of the networks, proportional to weight times P(evidence).
 
@@ -352,6 +396,7 @@ class Mixture(Solver):
         Draw: MixtureDraw,
         Sample: MixtureDraw,
         Retractions: SingleRetractions,
+        Slopes: MixtureSlopes,
     }
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
