@@ -19,6 +19,8 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", r
 _BLOCK_COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)
 _LINE_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
+_STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
+_SPACED = re.compile(r" ?([=*<>(){}\[\],;:?&|!]+) ?")
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -47,8 +49,18 @@ def front() -> tuple[str, str]:
 def _scoped(name: str, module: str, exported: set[str]) -> str:
     """Return a module as a constant: a function that is called, with what others import of it."""
     text = _IMPORT.sub(lambda found: _taken(found[1], found[2]), bare_module(module))
+    text = "".join(map(_tight, text.splitlines(keepends=True)))
     given = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""
     return f"const {_constant(name)} = (() => {{\n{text}{given}}})();\n"
+
+
+def _tight(line: str) -> str:
+    """Return a line without the spaces around its operators; those that may be in texts stay."""
+    if any(mark in line for mark in "'`/"):
+        return line
+    parts = _STRING.split(line)
+    parts[::2] = [_SPACED.sub(r"\1", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _taken(names: str, module: str) -> str:

@@ -43,7 +43,7 @@ def test_modules_import_each_other_in_one_direction():
     for line in script.splitlines():
         if found := re.fullmatch(r"const (\w+_MODULE) = \(\(\) => \{", line):
             defined.add(found[1])
-        elif found := re.fullmatch(r"(?:const \{)?.*\} = (\w+_MODULE);", line):
+        elif found := re.fullmatch(r"(?:const\{)?.*\}=(\w+_MODULE);", line):
             assert found[1] in defined
     modules = {item.name for item in FRONT.iterdir() if item.name.endswith(".js")} - {"loader.js"}
     assert len(defined) == len(modules)

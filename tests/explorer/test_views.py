@@ -378,7 +378,7 @@ def test_every_view_fits_the_page(shown, view, width, scheme):
 
 @pytest.mark.slow
 def test_turning_the_theme_and_printing(shown):
-    page = shown(asia(), "#e=smoke:yes")
+    page = shown(asia(), "#e=smoke:yes", color_scheme="light")
     tab = page.tab
     tab.get_by_role("button", name="More", exact=True).last.click()
     tab.get_by_role("menuitem", name="Light or dark").click()
@@ -406,6 +406,7 @@ def test_a_saved_case_is_a_file_like_the_first(shown, tmp_path):
     saved = Shown(other, model)
     saved.expect_answers({"smoke": "yes", "bronc": {"yes": 0.5, "no": 1}})
     assert other.locator(".card.target .name").inner_text() == "lung"
+    other.close()
 
 
 @pytest.mark.slow

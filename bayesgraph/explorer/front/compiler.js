@@ -11,14 +11,20 @@
 //   CLEAR   [op, target, n]                  SCALE  [op, target, n, parent clique, counts]
 //   DIVIDE  [op, target, n, source, clique]  RESULT [op, target, n, place in the result, counts]
 //   LOOP    [op, nOuter, counts...]          AGAIN  [op, where the body begins]
+//   CONTRACT  [op, length, target, source, isTable, other source, isTable, nDimensions,
+//              (count, target step, source step, other step) of each dimension]
 // A source is a place in the workspace, or the number of a factor if `isTable`.
 
+import { cheapestPair, isInOrder, loops, packed } from "./contract.js";
+
 export const COPY = 0, MULTIPLY = 1, ADD = 2, ONES = 3, CLEAR = 4, SCALE = 5, DIVIDE = 6, RESULT = 7;
-export const LOOP = 8, AGAIN = 9, HEAD = 7;
+export const LOOP = 8, AGAIN = 9, CONTRACT = 10, HEAD = 7, CONTRACT_HEAD = 8;
 /** Kinds of variables in a pattern. */
 export const FREE = 0, HARD = 1, SOFT = 2;
 // A table of more entries is made in tiles and forgotten; others are kept for the way down.
 const MOST_KEPT = 65536, ALL_KEPT = 1 << 20, TILE = 8192;
+// A clique of so many entries that multiplies at most three things is never made, see contract.js.
+const LEAST_CONTRACTED = 256, MOST_MULTIPLIED = 3;
 
 /**
  * A clique tree with the scopes of its factors. Children precede parents; in `member`, the variables
@@ -135,6 +141,25 @@ class Code {
     w[at + 6] = outer;
     this.length = end;
   }
+
+  /** Add to a sum the products of two sources; axes that all three walk alike are one stretch. */
+  contract(target, x, y, counts, steps) {
+    this.reserve(CONTRACT_HEAD + 8 + 4 * counts.length);
+    const w = this.words, at = this.length, dims = [];
+    counts.forEach((count, k) => {
+      const own = steps.map((of) => of[k]), before = dims.at(-1);
+      if (count === 1) return;
+      if (before && own.every((step, i) => before[i + 1] === step * count)) {
+        dims[dims.length - 1] = [before[0] * count, ...own];
+      } else dims.push([count, ...own]);
+    });
+    while (dims.length < 2) dims.unshift([1, 0, 0, 0]);
+    const words = [target, x.source, x.isTable, y.source, y.isTable, dims.length, ...dims.flat()];
+    w[at] = CONTRACT;
+    w[at + 1] = words.length + 2;
+    w.set(words, at + 2);
+    this.length = at + 2 + words.length;
+  }
 }
 
 /**
@@ -169,10 +194,12 @@ class Builder {
     this.kept = new Int32Array(n).fill(-1);
     this.unit = new Uint8Array(n);
     if (!maximising) this.findUnits();
+    this.isContracted = this.parts.map((_, c) => !maximising && this.canContract(c));
+    this.scratch = [];
     let largest = 0;
     this.parts.forEach((part, c) => {
       if (tree.parent[c] >= 0 && !this.unit[c]) this.up[c] = this.room(part.separator);
-      if (part.size > MOST_KEPT || largest + part.size > ALL_KEPT) return;
+      if (this.isContracted[c] || part.size > MOST_KEPT || largest + part.size > ALL_KEPT) return;
       largest += part.size;
       this.kept[c] = this.room(part.size);
     });
@@ -232,28 +259,33 @@ class Builder {
     return { c, at: this.tile, counts, steps: within, outer, fresh: true };
   }
 
+  /** Factors, likelihoods and messages of the children, with steps along the axes at hand. */
+  operands(c) {
+    const found = [], width = this.parts[c].axes.length;
+    const add = (source, isTable, axes, own, kid = -1) => {
+      const steps = this.along(axes, own, width);
+      found.push({ source, isTable, axes, n: axes.length, steps, kid });
+    };
+    for (const f of this.tree.factors[c]) {
+      if (this.tables[f].axes.length) add(f, 1, this.tables[f].axes, this.tables[f].steps);
+    }
+    for (const v of this.parts[c].axes.slice(0, this.parts[c].leaving)) {
+      if (this.kind[v] === SOFT) add(this.softAt[v], 0, [v], [1]);
+    }
+    for (const d of this.tree.kids[c]) {
+      const { axes, steps: own } = this.message(d);
+      if (!this.unit[d]) add(this.up[d], 0, axes, own, d);
+    }
+    return found;
+  }
+
   /** Multiply factors, likelihoods and messages, the widest first. */
   product(room, down) {
-    const { c, at, counts, steps, outer } = room, width = counts.length, found = [];
-    const add = (source, isTable, axes, own) => {
-      found.push({ source, isTable, n: axes.length, steps: this.along(axes, own, width) });
-    };
-    if (room.fresh) {
-      for (const f of this.tree.factors[c]) {
-        if (this.tables[f].axes.length) add(f, 1, this.tables[f].axes, this.tables[f].steps);
-      }
-      for (const v of this.parts[c].axes.slice(0, this.parts[c].leaving)) {
-        if (this.kind[v] === SOFT) add(this.softAt[v], 0, [v], [1]);
-      }
-      for (const d of this.tree.kids[c]) {
-        const { axes, steps: own } = this.message(d);
-        if (this.up[d] >= 0) add(this.up[d], 0, axes, own);
-      }
-      found.sort((a, b) => b.n - a.n);
-    }
+    const { c, at, counts, steps, outer } = room, width = counts.length;
+    const found = room.fresh ? this.operands(c).sort((a, b) => b.n - a.n) : [];
     if (down >= 0) {
       const { axes, steps: own } = this.message(c);
-      add(down, 0, axes, own);
+      found.push({ source: down, isTable: 0, steps: this.along(axes, own, width) });
     }
     found.forEach((operand, k) => {
       const op = room.fresh && k === 0 ? COPY : MULTIPLY;
@@ -279,6 +311,7 @@ class Builder {
   /** The message of a clique to its parent. */
   collect(c) {
     if (this.unit[c]) return;
+    if (this.isContracted[c]) return this.collectSum(c);
     const room = this.room_of(c), { separator } = this.parts[c], { axes, steps } = this.message(c);
     this.code.push(CLEAR, this.up[c], separator);
     this.loop(room, () => {
@@ -306,6 +339,7 @@ class Builder {
     const isRoot = tree.parent[c] < 0, own = axes.slice(0, leaving), width = axes.length;
     if (isRoot && !leaving) this.total(c);
     if (!kids.length && !leaving) return;
+    if (this.isContracted[c]) return this.distributeSums(c);
     const room = this.room_of(c);
     for (const d of kids) {
       this.down[d] = this.room(this.parts[d].separator);
@@ -336,6 +370,128 @@ class Builder {
     for (const d of kids) {
       this.code.push(DIVIDE, this.down[d], this.parts[d].separator, this.up[d], d);
     }
+  }
+
+  // ------------------------------------------------------------------- cliques that are never made
+
+  /** Whether the messages of a clique are sums of products of few things. */
+  canContract(c) {
+    const { axes, leaving, size } = this.parts[c], isRoot = this.tree.parent[c] < 0;
+    if (size < LEAST_CONTRACTED || (isRoot && !leaving)) return false;
+    this.enterAxes(c);
+    const found = this.operands(c), n = found.length + (isRoot ? 0 : 1);
+    if (!found.length || n < 2 || n > MOST_MULTIPLIED) return false;
+    const shown = new Set(found.flatMap((operand) => operand.axes));
+    return axes.slice(0, leaving).every((v) => shown.has(v));
+  }
+
+  /** Number the axes of the clique at hand; return how long they are. */
+  enterAxes(c) {
+    const { axes } = this.parts[c];
+    axes.forEach((v, k) => { this.place[v] = k; });
+    return axes.map((v) => this.tree.cards[v]);
+  }
+
+  /** A place that later sums use again for the same purpose. */
+  shared(use, n) {
+    const now = this.scratch[use];
+    if (!now || now.n < n) this.scratch[use] = { at: this.room(n), n };
+    return this.scratch[use].at;
+  }
+
+  collectSum(c) {
+    const counts = this.enterAxes(c), { axes, steps } = this.message(c), { separator } = this.parts[c];
+    this.sum(counts, this.up[c], this.along(axes, steps, counts.length), this.operands(c));
+    this.code.push(SCALE, this.up[c], separator, this.tree.parent[c], 1);
+  }
+
+  /** Messages to the children, each without the child's own, so that nothing is divided. */
+  distributeSums(c) {
+    const { tree } = this, counts = this.enterAxes(c), { axes, leaving } = this.parts[c];
+    const found = this.operands(c), width = axes.length, isRoot = tree.parent[c] < 0;
+    const sources = found.slice(), sums = new Map();
+    if (!isRoot) {
+      const { axes: of, steps } = this.message(c);
+      sources.push({ source: this.down[c], isTable: 0, steps: this.along(of, steps, width) });
+    }
+    const sumOver = (operand, at, steps) => {
+      this.sum(counts, at, steps, sources.filter((other) => other !== operand));
+      return { operand, at, steps };
+    };
+    for (const d of tree.kids[c]) {
+      this.down[d] = this.room(this.parts[d].separator);
+      const operand = found.find(({ kid }) => kid === d), { axes: of, steps } = this.message(d);
+      const one = operand ?? { axes: of, kid: d };
+      sums.set(one, sumOver(operand, this.down[d], this.along(of, steps, width)));
+    }
+    const length = (operand) => operand.axes.reduce((n, v) => n * tree.cards[v], 1);
+    const shorter = (a, b) => (length(b) < length(a) ? b : a);
+    axes.slice(0, leaving).forEach((v, k) => {
+      // Its marginal is the sum of what is sent to something that has it, times that.
+      const having = (list) => list.filter((operand) => operand.axes.includes(v));
+      const best = having([...sums.keys(), ...found]).reduce(shorter);
+      if (!sums.has(best)) {
+        const { steps, n } = packed(counts, best.steps, counts.map((_, j) => j));
+        sums.set(best, sumOver(best, this.room(n), steps));
+      }
+      const { operand, at, steps } = sums.get(best), marginal = this.room(counts[k]);
+      const lengths = counts.map((count, j) => (steps[j] ? count : 1));
+      const own = counts.map((_, j) => (j === k ? 1 : 0)), sent = { source: at, isTable: 0, steps };
+      this.sum(lengths, marginal, own, operand ? [sent, operand] : [sent]);
+      this.code.push(RESULT, marginal, counts[k], this.resultAt[v], isRoot && k === 0 ? 1 : 0);
+    });
+    for (const d of tree.kids[c]) this.code.push(DIVIDE, this.down[d], this.parts[d].separator, -1, d);
+  }
+
+  /** Set a table to the sum of the product of one to three sources. */
+  sum(counts, target, t, sources) {
+    const n = packed(counts, t, counts.map((_, k) => k)).n;
+    if (sources.length === 1) {
+      const [{ source, isTable, steps }] = sources;
+      this.code.push(CLEAR, target, n);
+      this.code.walk(ADD, target, source, isTable, counts, t, steps, 0);
+      return;
+    }
+    if (sources.length === 2) {
+      this.contract(counts, target, t, ...sources);
+      return;
+    }
+    const { first, second, third, isKept } = cheapestPair(counts, t, sources);
+    const has = (k) => first.steps[k] || second.steps[k], order = counts.map((_, k) => k);
+    const kept = packed(counts, order.map((k) => (isKept(k) ? 1 : 0)), order);
+    const at = this.shared("product", kept.n);
+    this.contract(counts.map((count, k) => (has(k) ? count : 1)), at, kept.steps, first, second);
+    const rest = counts.map((count, k) => (has(k) && !isKept(k) ? 1 : count));
+    this.contract(rest, target, t, { source: at, isTable: 0, steps: kept.steps }, third);
+  }
+
+  /** Set a table to the sum of the product of two sources, in the cheapest order of the loops. */
+  contract(counts, target, t, first, second) {
+    const { order, moved } = loops(counts, t, first.steps, second.steps), { code } = this;
+    const sources = [first, second].map((operand, i) => {
+      if (isInOrder(counts, operand.steps, order, t)) return operand;
+      const { steps, n } = packed(counts, operand.steps, order), at = this.shared(i, n);
+      this.turn(at, operand, counts, steps, operand.steps);
+      return { source: at, isTable: 0, steps };
+    });
+    const sum = moved ? packed(counts, t, order) : { ...packed(counts, t, order), steps: t };
+    const to = moved ? this.shared("sum", sum.n) : target, inOrder = (list) => order.map((k) => list[k]);
+    code.push(CLEAR, to, sum.n);
+    const steps = [sum.steps, sources[0].steps, sources[1].steps].map(inOrder);
+    code.contract(to, ...sources, inOrder(counts), steps);
+    this.work += counts.reduce((n, count) => n * count, 1);
+    if (!moved) return;
+    this.turn(target, { source: to, isTable: 0 }, counts, t, sum.steps);
+  }
+
+  /** Copy a table with its axes in another order; what is beside each other here or there is innermost. */
+  turn(target, { source, isTable }, counts, to, from) {
+    const axes = counts.map((_, k) => k).filter((k) => to[k] && counts[k] > 1);
+    axes.sort((a, b) => from[b] - from[a]);
+    const inner = axes.reduce((a, b) => (to[b] < to[a] ? b : a), axes[0]);
+    const order = [...axes.filter((k) => k !== inner), ...axes.filter((k) => k === inner)];
+    const pick = (list) => order.map((k) => list[k]);
+    this.code.walk(COPY, target, source, isTable, pick(counts), pick(to), pick(from), 0);
   }
 
   /** The smallest message to a child that shows each of the variables. */

@@ -1,7 +1,9 @@
 // Runs programs in plain JavaScript: on probabilities, as the kernel in WebAssembly does, and on
 // logarithms, with sums or maxima.
 
-import { ADD, AGAIN, CLEAR, COPY, DIVIDE, HEAD, LOOP, MULTIPLY, ONES, RESULT, SCALE } from "./compiler.js";
+import {
+  ADD, AGAIN, CLEAR, CONTRACT, CONTRACT_HEAD, COPY, DIVIDE, HEAD, LOOP, MULTIPLY, ONES, RESULT, SCALE,
+} from "./compiler.js";
 
 /** Products below 2 ** -1000 may have lost digits: the program is then run on logarithms. */
 export const SMALLEST_LOG2 = -1000;
@@ -21,6 +23,25 @@ function walk(code, at, target, source, counters, inner) {
       if (++counters[k] < code[d]) break;
       target -= code[d] * code[d + 1];
       source -= code[d] * code[d + 2];
+      counters[k] = 0;
+    }
+    if (k < 0) return;
+  }
+}
+
+/** Walk over the dimensions of CONTRACT but the innermost, which `inner` does. */
+function walkThree(code, at, target, first, second, counters, inner) {
+  const n = code[at + 7] - 1, begin = at + CONTRACT_HEAD;
+  for (let k = 0; k < n; k++) counters[k] = 0;
+  for (;;) {
+    inner(target, first, second, begin + 4 * n);
+    let k = n - 1;
+    for (; k >= 0; k--) {
+      const d = begin + 4 * k, back = ++counters[k] < code[d] ? 0 : code[d];
+      target += (1 - back) * code[d + 1];
+      first += (1 - back) * code[d + 2];
+      second += (1 - back) * code[d + 3];
+      if (!back) break;
       counters[k] = 0;
     }
     if (k < 0) return;
@@ -49,6 +70,19 @@ const PROBABILITIES = {
           } else for (let i = 0, x = a, y = b; i < n; i++, x += t, y += s) T[x] += S[y];
         } else for (let i = 0, x = a, y = b; i < n; i++, x += t, y += s) T[x] = S[y];
       }
+    });
+  },
+  contract(code, at, W, target, X, first, Y, second, counters) {
+    walkThree(code, at, target, first, second, counters, (a, x, y, d) => {
+      const n = code[d], t = code[d + 1], s = code[d + 2], r = code[d + 3];
+      if (t === 0) {
+        let sum = 0;
+        for (let i = 0; i < n; i++, x += s, y += r) sum += X[x] * Y[y];
+        W[a] += sum;
+      } else if (r === 0) {
+        const factor = Y[y];
+        for (let i = 0; i < n; i++, a += t, x += s) W[a] += X[x] * factor;
+      } else for (let i = 0; i < n; i++, a += t, x += s, y += r) W[a] += X[x] * Y[y];
     });
   },
   divide(W, target, n, source) {
@@ -91,6 +125,13 @@ const onLogarithms = (sum) => ({
         for (let i = 0, x = a, y = b; i < code[d + 3]; i++, x += code[d + 4], y += code[d + 5]) {
           T[x] = op === MULTIPLY ? T[x] + S[y] : op === ADD ? sum(T[x], S[y]) : S[y];
         }
+      }
+    });
+  },
+  contract(code, at, W, target, X, first, Y, second, counters) {
+    walkThree(code, at, target, first, second, counters, (a, x, y, d) => {
+      for (let i = 0; i < code[d]; i++, a += code[d + 1], x += code[d + 2], y += code[d + 3]) {
+        W[a] = sum(W[a], X[x] + Y[y]);
       }
     });
   },
@@ -140,6 +181,11 @@ export function run(code, tables, offsets, minima, W, out, algebra) {
       }
       if (op === ONES) fillWalk(code, at, W, to, algebra.one);
       else algebra.apply(op, code, at, W, to, isTable ? tables : W, from, counters);
+      at += code[at + 1];
+    } else if (op === CONTRACT) {
+      const [first, second] = [at + 3, at + 5].map((k) => (code[k + 1] ? offsets[code[k]] : code[k]));
+      const X = code[at + 4] ? tables : W, Y = code[at + 6] ? tables : W;
+      algebra.contract(code, at, W, code[at + 2], X, first, Y, second, counters);
       at += code[at + 1];
     } else if (op === CLEAR) {
       W.fill(algebra.zero, target, target + n);
