@@ -44,9 +44,11 @@ class Element:
         Those that were not given to a handler.
     text : str
         All text of the element itself, without blanks at both ends.
+    raw : bytes
+        Text that was not parsed, see `read_xml`; empty if it was.
     """
 
-    __slots__ = ("_parts", "attributes", "children", "line", "tag")
+    __slots__ = ("_parts", "attributes", "children", "line", "raw", "tag")
 
     def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
         self.tag = tag
@@ -54,11 +56,12 @@ class Element:
         self.line = line
         self.children: list[Element] = []
         self._parts: list[str] = []
+        self.raw = b""
 
     @property
     def text(self) -> str:
         """All text of the element itself, without blanks at both ends."""
-        return "".join(self._parts).strip(_BLANKS)
+        return (self.raw.decode("ascii") or "".join(self._parts)).strip(_BLANKS)
 
     def all(self, tag: str) -> Iterator[Element]:
         """Yield the children of a tag, whose case does not matter."""
@@ -79,6 +82,7 @@ def read_xml(
     handlers: Mapping[str, Callable[[Element], None]],
     *,
     encoding: str | None = None,
+    numbers: bytes = b"",
 ) -> tuple[Element, Sidecar]:
     """Read an XML file element by element.
 
@@ -93,6 +97,9 @@ def read_xml(
         is then dropped. Elements within such an element are children, never given to a handler.
     encoding : str, optional
         Encoding of the text, instead of what the file says.
+    numbers : bytes
+        The start tag of elements that have long texts of ASCII, such as ``<TABLE>``. Texts in them
+        without markup are not parsed, which takes longer than to make numbers of them.
 
     Returns
     -------
@@ -107,7 +114,7 @@ def read_xml(
         If it is not well-formed XML, has declarations of entities, or is beyond a limit; the
         message has the line.
     """
-    return _Reader(data, budget, handlers, encoding).run()
+    return _Reader(data, budget, handlers, encoding).run(numbers)
 
 
 class _Reader:
@@ -126,6 +133,9 @@ class _Reader:
         # Depth of the element that a handler will get.
         self._taken: int | None = None
         self._free = 0
+        # Bytes and lines that were not parsed, and the byte of the last start tag that was.
+        self._skipped = self._skipped_lines = 0
+        self._begun = -1
         self._comments: list[str] = []
         parser = expat.ParserCreate(encoding)
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -141,10 +151,11 @@ class _Reader:
         parser.ExternalEntityRefHandler = self._external
         self._parser = parser
 
-    def run(self) -> tuple[Element, Sidecar]:
+    def run(self, numbers: bytes) -> tuple[Element, Sidecar]:
         source = self._budget.source
         try:
-            self._parser.Parse(self._data, True)
+            rest = self._parse_around(numbers) if numbers else 0
+            self._parser.Parse(self._data[rest:], True)
         except expat.ExpatError as error:
             raise self._error(f"expected XML: {expat.ErrorString(error.code)}.") from error
         except (LookupError, UnicodeError) as error:
@@ -152,9 +163,30 @@ class _Reader:
         assert self._root is not None  # otherwise it is no XML
         return self._root, Sidecar.of(self._comments, source)
 
+    def _parse_around(self, tag: bytes) -> int:
+        """Parse what stands around the texts of a start tag; return where the rest begins."""
+        data, at = self._data, 0
+        while (place := data.find(tag, at)) >= 0:
+            start = place + len(tag)
+            self._parser.Parse(data[at:start], False)
+            if self._begun != place - self._skipped:
+                return start  # it stands in a comment or the like
+            end = data.find(b"<", start)
+            text = data[start:end]
+            at = start
+            if data.startswith(b"</", end) and text.isascii() and b"&" not in text:
+                self._open[-1].raw = text
+                self._skipped += len(text)
+                self._skipped_lines += text.count(b"\n") or text.count(b"\r")
+                at = end
+        return at
+
+    @property
+    def _line(self) -> int:
+        return self._parser.CurrentLineNumber + self._skipped_lines
+
     def _error(self, message: str) -> FileFormatError:
-        line = self._parser.CurrentLineNumber
-        return FileFormatError(f"{self._budget.source}, line {line}: {message}")
+        return FileFormatError(f"{self._budget.source}, line {self._line}: {message}")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH:
@@ -165,7 +197,8 @@ class _Reader:
             self._free = _CHARGED_ELEMENTS
             self._budget.take(_BYTES_OF_ELEMENT * _CHARGED_ELEMENTS, "the elements of the file")
         self._free -= 1
-        element = Element(tag.rpartition(":")[2], attributes, self._parser.CurrentLineNumber)
+        element = Element(tag.rpartition(":")[2], attributes, self._line)
+        self._begun = self._parser.CurrentByteIndex
         if self._taken is None and element.tag.lower() in self._handlers:
             self._taken = len(self._open)
         elif self._open:

@@ -80,7 +80,7 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
         "genie": layout.take,
     }
     with np.errstate(over="ignore", invalid="ignore"):
-        root, sidecar = read_xml(data, budget, handlers)
+        root, sidecar = read_xml(data, budget, handlers, numbers=b"<probabilities>")
         reader.check(root)
         if layout.app.startswith(_FIRST_FASTEST):
             reader.take_first_parent_as_fastest(layout.app)
@@ -173,7 +173,7 @@ class _Nodes:
         if child is None:
             raise self._error(element.line, f"expected <{tag}> of {name!r}; there are none.")
         try:
-            return floats_of(child.text)
+            return floats_of(child.raw or child.text)
         except ValueError as error:
             raise self._error(child.line, f"<{tag}> of {name!r}: {error}.") from None
 

@@ -214,7 +214,9 @@ class _Reader:
             "variable": self._variable,
             "definition": self._definition,
         }
-        root, sidecar = read_xml(data, self._budget, handlers, encoding=encoding)
+        root, sidecar = read_xml(
+            data, self._budget, handlers, encoding=encoding, numbers=b"<TABLE>"
+        )
         if root.tag.upper() != "BIF" or not self._variables:
             raise self._error(
                 root.line,
@@ -270,7 +272,7 @@ class _Reader:
         return x, y
 
     def _definition(self, element: Element) -> None:
-        children, tables = element.texts("FOR"), element.texts("TABLE")
+        children, tables = element.texts("FOR"), list(element.all("TABLE"))
         if len(children) != 1 or len(tables) != 1:
             raise self._error(
                 element.line,
@@ -281,7 +283,7 @@ class _Reader:
         if child in self._definitions:
             raise self._error(element.line, f"{child!r} has a second <DEFINITION>.")
         try:
-            numbers = floats_of(tables[0])
+            numbers = floats_of(tables[0].raw or tables[0].text)
         except ValueError as error:
             raise self._error(element.line, f"the table of {child!r}: {error}.") from error
         self._definitions[child] = _Definition(element.line, child, element.texts("GIVEN"), numbers)
