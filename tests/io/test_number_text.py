@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import bayesgraph as bg
 from bayesgraph.compilation import mode_is
 from bayesgraph.compilation.tiers import LARGE, Tiers
 from bayesgraph.io.nested_numbers import TableError, nested_numbers
@@ -132,3 +135,59 @@ def test_large_texts_are_left_to_kernels_that_are_cached() -> None:
         found = Tiers(mode, _Cache(complete=complete))  # type: ignore[arg-type]
         found.expect(work)
         assert found.compiled == compiled
+
+
+ROWS: dict[str, Callable[[list[str]], list[str]]] = {
+    "as written": lambda rows: rows,
+    "in another order": lambda rows: rows[::-1],
+    "with few blanks": lambda rows: [re.sub(r"[ \n]+", " ", row) for row in rows],
+    "a row twice": lambda rows: [*rows, rows[5]],
+    "a row less": lambda rows: rows[1:],
+    "a default": lambda rows: [*rows[1:], "  default : 0.5, 0.5;\n"],
+    "an unknown state": lambda rows: [rows[0].replace("(", "(none").replace(",", "", 1), *rows[1:]],
+    "a number less": lambda rows: [*rows[:9], rows[9].replace(",", "", 1), *rows[10:]],
+    "a word": lambda rows: [*rows[:9], rows[9].replace(";", "x;"), *rows[10:]],
+    "a row of another sum": lambda rows: [*rows[:9], rows[9].replace(" 0.", " 1."), *rows[10:]],
+    "a negative row": lambda rows: [*rows[:9], rows[9].replace(" 0.", " -0."), *rows[10:]],
+    "a missing semicolon": lambda rows: [*rows[:9], rows[9].replace(";", ""), *rows[10:]],
+    "numbers before the states": lambda rows: [rows[0], "0.5" + rows[1], *rows[2:]],
+    "two lists of states": lambda rows: [rows[0], "(0, 0)" + rows[1], *rows[2:]],
+    "a property": lambda rows: [*rows, "property x;"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".dsc"])
+@pytest.mark.parametrize("change", ROWS)
+def test_long_lists_of_rows_are_what_short_ones_are(
+    change: str, suffix: str, tmp_path: Path
+) -> None:
+    """All rows at once, or one by one: the same network, or the same message."""
+    a, b = bg.Discrete("a", ["0", "1", "2"]), bg.Discrete("b", [str(i) for i in range(30)])
+    c = bg.Discrete("c", ["0", "1"])
+    values = np.random.default_rng(0).dirichlet([1.0, 1.0], (3, 30))
+    values[1, 1] = [0.0, 1.0]
+    network = bg.BayesianNetwork(
+        [
+            bg.TableCPD(a, [0.5, 0.25, 0.25]),
+            bg.TableCPD(b, np.full(30, 1 / 30)),
+            bg.TableCPD(c, values, [a, b]),
+        ]
+    )
+    path = tmp_path / f"network{suffix}"
+    network.save(path)
+    text = path.read_text()
+    rows = re.findall(r"^  \(.*;\n", text, re.MULTILINE)
+    changed = "".join(ROWS[change](rows))
+    assert len(rows) == 90
+    if suffix == ".bif":
+        changed = changed.replace(" :", "")
+    path.write_text(text.replace("".join(rows), changed))
+    found = []
+    for mode in ("never", "inline"):
+        with mode_is(mode):
+            try:
+                found.append(bg.load(path)["c"].values.tolist())
+            except bg.errors.FileFormatError as error:
+                found.append(str(error))
+    assert found[0] == found[1]
+    assert change not in list(ROWS)[:3] or found[0] == values.tolist()
