@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 from typing import NamedTuple
@@ -73,6 +74,15 @@ def expect_numbers(n_bytes: int) -> None:
     tiers.expect(n_bytes // _BYTES_OF_WORK)
 
 
+@functools.cache
+def _kinds(blanks: bytes, end: bytes) -> NDArray[np.uint8]:
+    """Return the kind of each byte; see `kernels.parse_numbers`."""
+    kinds = np.full(256, kernels.OTHER, np.uint8)
+    kinds[list(blanks)] = kernels.BLANK
+    kinds[list(end)] = kernels.END
+    return kinds
+
+
 class Numbers(NamedTuple):
     """The numbers of a text.
 
@@ -105,9 +115,7 @@ def compiled_numbers(data: bytes, blanks: bytes, end: bytes = b"") -> Numbers | 
     """
     if len(data) < SHORT or not tiers.compiled:
         return None
-    kinds = np.full(256, kernels.OTHER, np.uint8)
-    kinds[list(blanks)] = kernels.BLANK
-    kinds[list(end)] = kernels.END
+    kinds = _kinds(blanks, end)
     text, powers = np.frombuffer(data, np.uint8), kernels.powers_of_five()
     bits = np.empty(len(data) // 2 + 1, np.uint64)
     ends = np.empty(data.count(end) if end else 0, np.int64)

@@ -214,7 +214,7 @@ def test_elements_go_to_their_handlers_and_are_dropped() -> None:
         ("b", "", 2, []),
     ]
     assert seen[0].attributes == {"c": "1"}
-    assert root.child("D") is root.children[0]
+    assert root.child("d") is root.children[0]
     assert root.child("none") is None
 
 
