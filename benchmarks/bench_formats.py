@@ -5,9 +5,9 @@ python benchmarks/bench_formats.py [--quick] [--json FILE] [--only SUFFIX ...]
 The network has tables of 256 random numbers, as many as make a file of the given size. Each format
 is written by bayesgraph and read by all: 50 MB beside pyAgrum, a quarter of it (whether reading is
 linear in the size of the file), and 1 MB beside pgmpy, which takes minutes for more in all formats
-but those of XML. What a peer cannot read is told in its place. Times are those of the processor, once
-the compiled kernels are loaded, which the first file of 24 MB does. Targets: no slower than pyAgrum,
-ten times as fast as pgmpy.
+but those of XML. What a peer cannot read is told in its place. Times are those of the processor,
+once the compiled kernels are loaded, which the first file of 24 MB does. Targets: no slower than
+pyAgrum, ten times as fast as pgmpy.
 """
 
 from __future__ import annotations

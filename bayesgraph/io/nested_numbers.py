@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 import numpy as np
 
@@ -67,7 +67,8 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
 def _checked(text: str, found: Numbers, shape: Sequence[int]) -> Floats | None:
     """Return the table of some numbers, None if there are too few or many of them in a row."""
     total = math.prod(shape)
-    lengths = set(np.diff(found.ends, prepend=0, append=len(found.values)).tolist()) - {0}
+    ends = [0, *found.ends.tolist(), len(found.values)]
+    lengths = {end - begin for begin, end in pairwise(ends)} - {0}
     if len(found.values) != total or not (lengths == {total} or lengths == {shape[-1]}):
         return None
     check_nesting(text, shape[:-1])

@@ -210,9 +210,10 @@ def _without_comments(data: bytes) -> bytes:
 
 def sidecar_lines(data: bytes) -> list[str]:
     """Return what comments of bayesgraph say; see `bayesgraph.io.sidecar`."""
-    if b"# bayesgraph {" not in data:
+    start = data.find(b"# bayesgraph {")
+    if start < 0:
         return []
-    comments = (_text(found[1]) for found in _SIDECAR.finditer(data))
+    comments = (_text(found[1]) for found in _SIDECAR.finditer(data, start))
     return [content for comment in comments if (content := content_of(comment)) is not None]
 
 
