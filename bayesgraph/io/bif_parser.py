@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,12 +18,14 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.budget import BYTES_OF_CELL, MAX_AXES, Budget
+from bayesgraph.io.row_lists import table_of_rows
 from bayesgraph.io.row_sums import (
     Normalize,
     RoundedRows,
     first_bad_row,
     network_of,
     sum_to_one,
+    table_of,
 )
 from bayesgraph.io.sidecar import Sidecar, content_of
 from bayesgraph.models.network import BayesianNetwork
@@ -286,6 +289,8 @@ class _Parser:
     def _cpd(
         self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
     ) -> TableCPD:
+        if (found := self._whole(block, child, parents, rounded)) is not None:
+            return found
         entries = self._entries(block, child, parents)
         values = rounded.repaired(child.name, self._table(block, entries, child, parents))
         try:
@@ -293,6 +298,18 @@ class _Parser:
         except BayesGraphError as error:
             at = entries.rows.get(first_bad_row(values), block.start)
             raise self._error(at, _explained(error, entries, values)) from error
+
+    def _whole(
+        self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
+    ) -> TableCPD | None:
+        """Return the CPD of a long list of rows without faults, None for any other block."""
+        codes = [self._codes_of(parent) for parent in parents]
+        cards = [parent.cardinality for parent in parents]
+        body = self.text[slice(*block.body)]
+        values = table_of_rows(body, child.cardinality, codes, cards)
+        with suppress(BayesGraphError):
+            return None if values is None else table_of(child, values, parents, rounded)
+        return None
 
     def _entries(self, block: _Block, child: Discrete, parents: list[Discrete]) -> _Entries:
         entries = _Entries()

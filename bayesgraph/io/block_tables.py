@@ -8,6 +8,7 @@ from typing import TypeVar
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, suggestion
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.io import row_sums
 from bayesgraph.io.block_text import BlockText, Field
 from bayesgraph.io.budget import MAX_AXES
 from bayesgraph.io.nested_numbers import place_of
@@ -77,11 +78,10 @@ def table_of(
     FileFormatError
         If a row is no distribution; the message has its line.
     """
-    values = rounded.repaired(child.name, values)
     try:
-        return TableCPD(child, values, parents)
+        return row_sums.table_of(child, values, parents, rounded)
     except BayesGraphError as error:
-        row = first_bad_row(values)
+        row = first_bad_row(rounded.repaired(child.name, values))
         place = place_of(found.value, row * child.cardinality) if found.is_number else 0
         advice = " Or normalize='always' divides all rows." * (" sum to " in str(error))
         raise text.error(found.start + place, f"{error}{advice}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,8 @@ from bayesgraph.io.block_text import (
     words_of,
 )
 from bayesgraph.io.budget import BYTES_OF_CELL, Budget
-from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of
+from bayesgraph.io.row_lists import table_of_rows
+from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of, table_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
@@ -206,6 +208,8 @@ class _Parser:
             raise self._text.error(at, f"{name!r} has a second 'probability' block.")
         child = self._variables[name]
         parents = parents_of(self._text, at, name, words_of(match[2] or ""), self._variables)
+        if (end := self._whole(body, child, parents, rounded)) is not None:
+            return end
         entries, end = self._entries(body, child, parents)
         values = rounded.repaired(name, self._table(at, entries, child, parents))
         try:
@@ -214,6 +218,22 @@ class _Parser:
             place = entries.rows.get(first_bad_row(values), at)
             raise self._text.error(place, str(error)) from error
         return end
+
+    def _whole(
+        self, at: int, child: Discrete, parents: Sequence[Discrete], rounded: RoundedRows
+    ) -> int | None:
+        """Read a long list of rows without faults, and return its end; None for any other block."""
+        text = self._text.text
+        end = text.find("}", at)
+        codes = [self._codes_of(parent) for parent in parents]
+        cards = [parent.cardinality for parent in parents]
+        values = table_of_rows(text[at:end], child.cardinality, codes, cards, ":")
+        if values is None:
+            return None
+        with suppress(BayesGraphError):
+            self._cpds[str(child.name)] = table_of(child, values, parents, rounded)
+            return self._text.close(end)
+        return None
 
     def _entries(
         self, at: int, child: Discrete, parents: Sequence[Discrete]

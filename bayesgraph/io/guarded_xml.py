@@ -10,7 +10,7 @@ largest of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from xml.parsers import expat
 
 from bayesgraph.errors import FileFormatError
@@ -37,6 +37,8 @@ class Element:
     ----------
     tag : str
         Without a prefix of a name space.
+    kind : str
+        The tag in lower case.
     attributes : dict from str to str
     line : int
         Line of the start tag.
@@ -44,33 +46,37 @@ class Element:
         Those that were not given to a handler.
     text : str
         All text of the element itself, without blanks at both ends.
+    raw : bytes
+        Text that was not parsed, see `read_xml`; empty if it was.
     """
 
-    __slots__ = ("_parts", "attributes", "children", "line", "tag")
+    __slots__ = ("_parts", "attributes", "children", "kind", "line", "raw", "tag")
 
-    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+    def __init__(self, tag: str, kind: str, attributes: dict[str, str], line: int) -> None:
         self.tag = tag
+        self.kind = kind
         self.attributes = attributes
         self.line = line
         self.children: list[Element] = []
         self._parts: list[str] = []
+        self.raw = b""
 
     @property
     def text(self) -> str:
         """All text of the element itself, without blanks at both ends."""
-        return "".join(self._parts).strip(_BLANKS)
+        return (self.raw.decode("ascii") or "".join(self._parts)).strip(_BLANKS)
 
-    def all(self, tag: str) -> Iterator[Element]:
-        """Yield the children of a tag, whose case does not matter."""
-        return (child for child in self.children if child.tag.lower() == tag.lower())
+    def all(self, kind: str) -> list[Element]:
+        """Return the children of a tag, given in lower case; its own case does not matter."""
+        return [child for child in self.children if child.kind == kind]
 
-    def child(self, tag: str) -> Element | None:
+    def child(self, kind: str) -> Element | None:
         """Return the first child of a tag, None if there is none."""
-        return next(self.all(tag), None)
+        return next((child for child in self.children if child.kind == kind), None)
 
-    def texts(self, tag: str) -> list[str]:
+    def texts(self, kind: str) -> list[str]:
         """Return the texts of all children of a tag."""
-        return [child.text for child in self.all(tag)]
+        return [child.text for child in self.children if child.kind == kind]
 
 
 def read_xml(
@@ -79,6 +85,7 @@ def read_xml(
     handlers: Mapping[str, Callable[[Element], None]],
     *,
     encoding: str | None = None,
+    numbers: bytes = b"",
 ) -> tuple[Element, Sidecar]:
     """Read an XML file element by element.
 
@@ -93,6 +100,9 @@ def read_xml(
         is then dropped. Elements within such an element are children, never given to a handler.
     encoding : str, optional
         Encoding of the text, instead of what the file says.
+    numbers : bytes
+        The start tag of elements that have long texts of ASCII, such as ``<TABLE>``. Texts in them
+        without markup are not parsed, which takes longer than to make numbers of them.
 
     Returns
     -------
@@ -107,7 +117,7 @@ def read_xml(
         If it is not well-formed XML, has declarations of entities, or is beyond a limit; the
         message has the line.
     """
-    return _Reader(data, budget, handlers, encoding).run()
+    return _Reader(data, budget, handlers, encoding).run(numbers)
 
 
 class _Reader:
@@ -126,6 +136,12 @@ class _Reader:
         # Depth of the element that a handler will get.
         self._taken: int | None = None
         self._free = 0
+        # Bytes and lines that were not parsed, and the byte of the last start tag of numbers.
+        self._skipped = self._skipped_lines = 0
+        self._begun = -1
+        self._numeric = ""
+        # From tags to those without a prefix, and these in lower case.
+        self._names: dict[str, tuple[str, str]] = {}
         self._comments: list[str] = []
         parser = expat.ParserCreate(encoding)
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -141,10 +157,11 @@ class _Reader:
         parser.ExternalEntityRefHandler = self._external
         self._parser = parser
 
-    def run(self) -> tuple[Element, Sidecar]:
+    def run(self, numbers: bytes) -> tuple[Element, Sidecar]:
         source = self._budget.source
         try:
-            self._parser.Parse(self._data, True)
+            rest = self._parse_around(numbers) if numbers else 0
+            self._parser.Parse(self._data[rest:], True)
         except expat.ExpatError as error:
             raise self._error(f"expected XML: {expat.ErrorString(error.code)}.") from error
         except (LookupError, UnicodeError) as error:
@@ -152,9 +169,31 @@ class _Reader:
         assert self._root is not None  # otherwise it is no XML
         return self._root, Sidecar.of(self._comments, source)
 
+    def _parse_around(self, tag: bytes) -> int:
+        """Parse what stands around the texts of a start tag; return where the rest begins."""
+        data, at = self._data, 0
+        self._numeric = tag[1:-1].decode("ascii").lower()
+        while (place := data.find(tag, at)) >= 0:
+            start = place + len(tag)
+            self._parser.Parse(data[at:start], False)
+            if self._begun != place - self._skipped:
+                return start  # it stands in a comment or the like
+            end = data.find(b"<", start)
+            text = data[start:end]
+            at = start
+            if data.startswith(b"</", end) and text.isascii() and b"&" not in text:
+                self._open[-1].raw = text
+                self._skipped += len(text)
+                self._skipped_lines += text.count(b"\n") or text.count(b"\r")
+                at = end
+        return at
+
+    @property
+    def _line(self) -> int:
+        return self._parser.CurrentLineNumber + self._skipped_lines
+
     def _error(self, message: str) -> FileFormatError:
-        line = self._parser.CurrentLineNumber
-        return FileFormatError(f"{self._budget.source}, line {line}: {message}")
+        return FileFormatError(f"{self._budget.source}, line {self._line}: {message}")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH:
@@ -165,8 +204,14 @@ class _Reader:
             self._free = _CHARGED_ELEMENTS
             self._budget.take(_BYTES_OF_ELEMENT * _CHARGED_ELEMENTS, "the elements of the file")
         self._free -= 1
-        element = Element(tag.rpartition(":")[2], attributes, self._parser.CurrentLineNumber)
-        if self._taken is None and element.tag.lower() in self._handlers:
+        names = self._names.get(tag)
+        if names is None:
+            name = tag.rpartition(":")[2]
+            names = self._names[tag] = name, name.lower()
+        element = Element(*names, attributes, self._line)
+        if element.kind == self._numeric:
+            self._begun = self._parser.CurrentByteIndex
+        if self._taken is None and element.kind in self._handlers:
             self._taken = len(self._open)
         elif self._open:
             self._open[-1].children.append(element)
@@ -192,7 +237,7 @@ class _Reader:
             self._taken = None
             if self._root is None:
                 self._root = element
-            self._handlers[element.tag.lower()](element)
+            self._handlers[element.kind](element)
 
     def _characters(self, text: str) -> None:
         self._open[-1]._parts.append(text)

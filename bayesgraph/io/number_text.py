@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayesgraph.compilation import tiers
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.io import number_kernels as kernels
 
-# NumPy's own parser is faster from some hundred numbers on.
-_SHORT = 2000
-_CHARACTERS = b"0123456789+-.eE \t\r\n"
-_NUMBER = re.compile(r"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+")
+BLANKS = b" \t\r\n"
+# Bytes from which on compiled kernels, and NumPy's own parser without them, are faster.
+SHORT = 2000
+_CHARACTERS = b"0123456789+-.eE" + BLANKS
+_NUMBER = re.compile(r"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+", re.ASCII)
+# Bytes that NumPy parses in the time of one unit of work of kernels, many times over: these have
+# to be loaded, and the rest of reading takes its time too.
+_BYTES_OF_WORK = 400
 
 
-def floats_of(text: str) -> Floats:
+def floats_of(text: str | bytes) -> Floats:
     """Return the numbers of a text, separated by blanks; each is the float nearest to its decimal.
 
     Raises
@@ -23,9 +32,12 @@ def floats_of(text: str) -> Floats:
     ValueError
         If a word is not a decimal number; infinity and NaN are none.
     """
-    data = text.encode("ascii", "replace")  # a question mark is in no number
+    # A question mark is in no number.
+    data = text.encode("ascii", "replace") if isinstance(text, str) else text
+    if (compiled := compiled_numbers(data, BLANKS)) is not None:
+        return compiled.values
     if not data.translate(None, _CHARACTERS):
-        if len(data) < _SHORT:
+        if len(data) < SHORT:
             words = data.split()
             try:
                 return np.fromiter(map(float, words), np.float64, len(words))
@@ -33,7 +45,8 @@ def floats_of(text: str) -> Floats:
                 pass
         elif (found := _fast(data)) is not None:
             return found
-    wrong = next(word for word in text.split() if not _NUMBER.fullmatch(word))
+    read = data.decode("ascii", "replace") if isinstance(text, bytes) else text
+    wrong = next(word for word in read.split() if not _NUMBER.fullmatch(word))
     raise ValueError(f"expected a number; got {wrong!r:.40}")
 
 
@@ -51,3 +64,73 @@ def _fast(data: bytes) -> Floats | None:
             return None
     # Several numbers in one word, such as 1.2.3, are read as such.
     return found if len(found) == n_words else None
+
+
+# --------------------------------------------------------------------------------- compiled kernels
+
+
+def expect_numbers(n_bytes: int) -> None:
+    """Load the compiled kernels, if they are there and a text of so many bytes is worth it."""
+    tiers.expect(n_bytes // _BYTES_OF_WORK)
+
+
+@functools.cache
+def _kinds(blanks: bytes, end: bytes) -> NDArray[np.uint8]:
+    """Return the kind of each byte; see `kernels.parse_numbers`."""
+    kinds = np.full(256, kernels.OTHER, np.uint8)
+    kinds[list(blanks)] = kernels.BLANK
+    kinds[list(end)] = kernels.END
+    return kinds
+
+
+class Numbers(NamedTuple):
+    """The numbers of a text.
+
+    Attributes
+    ----------
+    values : ndarray of float
+    ends : ndarray of int
+        Count of the numbers before each sign that ends a row.
+    """
+
+    values: Floats
+    ends: NDArray[np.int64]
+
+
+def compiled_numbers(data: bytes, blanks: bytes, end: bytes = b"") -> Numbers | None:
+    """Return the numbers of a text by compiled kernels.
+
+    Parameters
+    ----------
+    data : bytes
+    blanks : bytes
+        What stands between numbers.
+    end : bytes
+        Another such sign, which ends a row.
+
+    Returns
+    -------
+    Numbers or None
+        None if a word is no decimal number, the text is short, or kernels are not compiled.
+    """
+    if len(data) < SHORT or not tiers.compiled:
+        return None
+    kinds = _kinds(blanks, end)
+    text, powers = np.frombuffer(data, np.uint8), kernels.powers_of_five()
+    bits = np.empty(len(data) // 2 + 1, np.uint64)
+    ends = np.empty(data.count(end) if end else 0, np.int64)
+    at = count = n_ends = 0
+    while True:
+        why, at, count, n_ends = kernels.parse_numbers(
+            text, at, kinds, powers, bits, count, ends, n_ends
+        )
+        if why == kernels.DONE:
+            # A copy, as there may have been half as many numbers as bytes.
+            return Numbers(bits[:count].copy().view(np.float64), ends)
+        if why == kernels.WRONG:
+            return None
+        begin = at
+        while at < len(data) and kinds[data[at]] == kernels.OTHER:
+            at += 1
+        bits[count] = np.float64(data[begin:at].decode("ascii")).view(np.uint64)
+        count += 1

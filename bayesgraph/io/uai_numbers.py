@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats, Ints
+from bayesgraph.io.number_text import compiled_numbers
 from bayesgraph.io.sidecar import content_of
 
 _BLANKS = b" \t\r\n\f\v"
@@ -60,11 +61,15 @@ class Numbers:
         self._data = data
         self._start = start
         body = data[start:]
+        found = compiled_numbers(body, _BLANKS)
+        if found is not None:
+            self.values: Floats = found.values
+            return
         words = body.split()
         try:
             if body.translate(None, _CHARACTERS):
                 raise ValueError("not the characters of numbers")
-            self.values: Floats = np.fromiter(map(float, words), np.float64, len(words))
+            self.values = np.fromiter(map(float, words), np.float64, len(words))
         except ValueError:
             bad = next(i for i, word in enumerate(words) if not _NUMBER.fullmatch(word))
             raise self.error(bad, "a number") from None
@@ -205,9 +210,10 @@ def _without_comments(data: bytes) -> bytes:
 
 def sidecar_lines(data: bytes) -> list[str]:
     """Return what comments of bayesgraph say; see `bayesgraph.io.sidecar`."""
-    if b"# bayesgraph {" not in data:
+    start = data.find(b"# bayesgraph {")
+    if start < 0:
         return []
-    comments = (_text(found[1]) for found in _SIDECAR.finditer(data))
+    comments = (_text(found[1]) for found in _SIDECAR.finditer(data, start))
     return [content for comment in comments if (content := content_of(comment)) is not None]
 
 

@@ -80,7 +80,7 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
         "genie": layout.take,
     }
     with np.errstate(over="ignore", invalid="ignore"):
-        root, sidecar = read_xml(data, budget, handlers)
+        root, sidecar = read_xml(data, budget, handlers, numbers=b"<probabilities>")
         reader.check(root)
         if layout.app.startswith(_FIRST_FASTEST):
             reader.take_first_parent_as_fastest(layout.app)
@@ -140,7 +140,7 @@ class _Nodes:
 
     def take(self, element: Element) -> None:
         """Take an element of a chance node."""
-        name, tag = element.attributes.get("id"), element.tag.lower()
+        name, tag = element.attributes.get("id"), element.kind
         if not name:
             raise self._error(element.line, f"expected an id of this <{tag}>; it has none.")
         if name in self._nodes:
@@ -173,7 +173,7 @@ class _Nodes:
         if child is None:
             raise self._error(element.line, f"expected <{tag}> of {name!r}; there are none.")
         try:
-            return floats_of(child.text)
+            return floats_of(child.raw or child.text)
         except ValueError as error:
             raise self._error(child.line, f"<{tag}> of {name!r}: {error}.") from None
 
@@ -183,13 +183,13 @@ class _Nodes:
 
     def check(self, root: Element) -> None:
         """Refuse what is no network of chance nodes, by name."""
-        if root.tag.lower() != "smile":
+        if root.kind != "smile":
             raise self._error(root.line, f"expected <smile>, as XDSL files have; got <{root.tag}>.")
         others = [e for nodes in root.all("nodes") for e in nodes.children] + self._refused
         if others:
             ids = [f"<{e.tag}> {e.attributes.get('id', '')!r}".removesuffix(" ''") for e in others]
             listed = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if ids[8:] else "")
-            tags = dict.fromkeys(e.tag.lower() for e in others)
+            tags = dict.fromkeys(e.kind for e in others)
             advice = dict.fromkeys(f" {_ADVICE[tag]}." for tag in tags if tag in _ADVICE)
             message = f"expected chance nodes with states; got {listed}.{''.join(advice)}"
             raise self._error(others[0].line, message)

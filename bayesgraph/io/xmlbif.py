@@ -214,7 +214,9 @@ class _Reader:
             "variable": self._variable,
             "definition": self._definition,
         }
-        root, sidecar = read_xml(data, self._budget, handlers, encoding=encoding)
+        root, sidecar = read_xml(
+            data, self._budget, handlers, encoding=encoding, numbers=b"<TABLE>"
+        )
         if root.tag.upper() != "BIF" or not self._variables:
             raise self._error(
                 root.line,
@@ -237,7 +239,7 @@ class _Reader:
         return FileFormatError(f"{self._budget.source}, line {line}: {message}")
 
     def _variable(self, element: Element) -> None:
-        names = element.texts("NAME")
+        names = element.texts("name")
         if len(names) != 1:
             raise self._error(
                 element.line, f"expected one <NAME> of a variable; got {names!r:.80}."
@@ -253,10 +255,10 @@ class _Reader:
         if name in self._variables:
             raise self._error(element.line, f"the variable {name!r} is declared a second time.")
         try:
-            self._variables[name] = Discrete(name, element.texts("OUTCOME"))
+            self._variables[name] = Discrete(name, element.texts("outcome"))
         except BayesGraphError as error:
             raise self._error(element.line, str(error)) from error
-        for text in element.texts("PROPERTY"):
+        for text in element.texts("property"):
             if found := _POSITION.fullmatch(text):
                 self._positions[name] = self._position(element, found)
 
@@ -270,7 +272,7 @@ class _Reader:
         return x, y
 
     def _definition(self, element: Element) -> None:
-        children, tables = element.texts("FOR"), element.texts("TABLE")
+        children, tables = element.texts("for"), element.all("table")
         if len(children) != 1 or len(tables) != 1:
             raise self._error(
                 element.line,
@@ -281,10 +283,10 @@ class _Reader:
         if child in self._definitions:
             raise self._error(element.line, f"{child!r} has a second <DEFINITION>.")
         try:
-            numbers = floats_of(tables[0])
+            numbers = floats_of(tables[0].raw or tables[0].text)
         except ValueError as error:
             raise self._error(element.line, f"the table of {child!r}: {error}.") from error
-        self._definitions[child] = _Definition(element.line, child, element.texts("GIVEN"), numbers)
+        self._definitions[child] = _Definition(element.line, child, element.texts("given"), numbers)
 
     def _cpd(self, found: _Definition, rounded: RoundedRows) -> TableCPD:
         family = [*found.parents, found.child]

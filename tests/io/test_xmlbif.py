@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.compilation import mode_is
 from bayesgraph.errors import BayesGraphWarning, FileFormatError, LossyExportError
 from bayesgraph.io.budget import Budget
 from bayesgraph.io.guarded_xml import Element, comment, escaped, quoted_attribute, read_xml
@@ -213,7 +214,7 @@ def test_elements_go_to_their_handlers_and_are_dropped() -> None:
         ("b", "", 2, []),
     ]
     assert seen[0].attributes == {"c": "1"}
-    assert root.child("D") is root.children[0]
+    assert root.child("d") is root.children[0]
     assert root.child("none") is None
 
 
@@ -253,3 +254,48 @@ def test_a_file_that_another_program_has_changed(net: bg.BayesianNetwork) -> Non
     twice = text.replace('"discrete":"rain"', '"discrete":{"tuple":["wet"]}')
     with pytest.raises(FileFormatError, match="more than one variable the name"):
         parse_xmlbif(twice)
+
+
+LONG = " 0.25 0.75\n" * 1000
+
+
+@pytest.mark.parametrize("mode", ["inline", "never"])
+@pytest.mark.parametrize(
+    ("before", "inside"),
+    [
+        ("", ""),
+        ("<!-- <TABLE>0 1</TABLE> -->", ""),
+        ("<X><![CDATA[<TABLE>0 1</TABLE>]]></X>", ""),
+        ("<X><TABLE>none</TABLE></X>", ""),
+        ("<X><TABLE>&#49;</TABLE><TABLE/><table>1</table></X>", ""),
+        ("<X><TABLE ><!-- <TABLE>1</TABLE> --></TABLE></X>", ""),
+        ("", "<!-- the\nlast -->"),
+        ("", "<![CDATA[\n]]>"),
+        ("", "&#32;"),
+    ],
+)
+def test_texts_of_tables_need_no_parser_of_xml(mode: str, before: str, inside: str) -> None:
+    """What stands around them is read as XML, and lines are counted in them too."""
+    states = "".join(f"<OUTCOME>s{i}</OUTCOME>" for i in range(1000))
+    text = f"""<BIF VERSION="0.3"><NETWORK><NAME>n</NAME>
+<VARIABLE TYPE="nature"><NAME>a</NAME>{states}</VARIABLE>
+<VARIABLE TYPE="nature"><NAME>b</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>
+{before}<DEFINITION><FOR>b</FOR><GIVEN>a</GIVEN><TABLE>{LONG}{inside}</TABLE></DEFINITION>
+<DEFINITION><FOR>a</FOR><TABLE>{"0.001 " * 1000}</TABLE></DEFINITION>
+</NETWORK></BIF>"""
+    wrong = text.replace("</NETWORK>", "<X></NETWORK>")
+    line = wrong[: wrong.index("</NETWORK>")].count("\n") + 1
+    with mode_is(mode):
+        assert parse_xmlbif(text)["b"].values.tolist() == [[0.25, 0.75]] * 1000
+        with pytest.raises(FileFormatError, match=f"line {line}: expected XML"):
+            parse_xmlbif(wrong)
+
+
+def test_tables_of_other_encodings(tmp_path: Path) -> None:
+    text = f"""<BIF VERSION="0.3"><NETWORK><NAME>n</NAME>
+<VARIABLE TYPE="nature"><NAME>ä</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME></VARIABLE>
+<DEFINITION><FOR>ä</FOR><TABLE>0.25 {"0" * 3000}.75</TABLE></DEFINITION></NETWORK></BIF>"""
+    for encoding in ("utf-8", "utf-16", "iso-8859-1", "cp1252"):
+        head = f'<?xml version="1.0" encoding="{encoding}"?>'
+        (tmp_path / "a.xmlbif").write_bytes((head + text).encode(encoding))
+        assert bg.load(tmp_path / "a.xmlbif")["ä"].values.tolist() == [0.25, 0.75]
