@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from bayesgraph.cpds import tree_average_kernels as kernels
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description
 from bayesgraph.cpds.summing_out import RootsSummed, RootSummingCPD, state_probabilities
+from bayesgraph.cpds.tree_program import MANY, TreePrograms
 from bayesgraph.cpds.validation import SUM_TOLERANCE, check_child, check_family
 from bayesgraph.errors import CPDError
 from bayesgraph.factors import Evidence, Factor
@@ -73,6 +74,11 @@ class Trees:
         """Number of leaves of all trees."""
         return int(np.count_nonzero(self.feature < 0))
 
+    @cached_property
+    def programs(self) -> TreePrograms:
+        """What sends many rows down the trees together."""
+        return TreePrograms(self)
+
     def means(self, codes: NDArray[np.uint8], share: Floats) -> Floats:
         """Return the mean of the trees' distributions for each row, shape (n_rows, n_states).
 
@@ -84,13 +90,21 @@ class Trees:
             Weight of the left branch where the parent is missing.
         """
         n_rows = codes.shape[1]
-        total = np.zeros((n_rows, self.values.shape[1]))
-        walked = self.roots, self.steps, self.below, self.depth, share, self.values
+        # The numbers of a state are contiguous.
+        total = np.zeros((self.values.shape[1], n_rows)).T
+        few = np.arange(n_rows)
+        if n_rows >= MANY and self.programs.is_possible:
+            few = self.programs.add_many(codes, share, total.T)
+        if len(few):
+            own = codes if len(few) == n_rows else np.ascontiguousarray(codes[:, few])
+            sums = np.zeros((len(few), total.shape[1]))
+            walked = self.roots, self.steps, self.below, self.depth, share, self.values
 
-        def part(begin: int, end: int) -> None:
-            kernels.add_leaves(total, codes, *walked, begin, end)
+            def part(begin: int, end: int) -> None:
+                kernels.add_leaves(sums, own, *walked, begin, end)
 
-        over_rows(part, n_rows, _MIN_ROWS, kernels.TOGETHER)
+            over_rows(part, len(few), _MIN_ROWS)
+            total[few] = sums
         total /= len(self.roots)
         return total
 
@@ -123,6 +137,10 @@ class Trees:
             left = self.below[level].astype(np.int64)
             level = np.concatenate([left, left + 1])
         return depth
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickles and copies leave out what is found from the fields.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 _KINDS: dict[str, Any] = {

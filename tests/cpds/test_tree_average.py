@@ -1,6 +1,7 @@
 import copy
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +10,12 @@ from tree_oracle import average_at, average_table
 
 import bayesgraph as bg
 from bayesgraph.cpds import tree_average_kernels as kernels
+from bayesgraph.cpds import tree_program, tree_program_kernels
 from bayesgraph.errors import CPDError, FileFormatError
 from bayesgraph.factors import Evidence
+
+# Rows that are sent down the trees together.
+BLOCK = 32 * 64
 
 
 def random_trees(random, n_states, cards, *, n_trees=5, depth=5):
@@ -115,10 +120,10 @@ def test_free_parents_stay_in_the_factor():
 
 def test_many_rows_answer_as_single_ones():
     cpd, random = random_cpd(5, n_trees=2), np.random.default_rng(5)
-    n = 2 * kernels.TOGETHER + 13
+    n = 2 * BLOCK + 13
     columns = drawn_columns(random, cpd, n)
     whole = cpd.potential(Evidence(n, columns)).log_values
-    rows = [0, 7, kernels.TOGETHER - 1, kernels.TOGETHER, n - 14, n - 1]
+    rows = [0, 7, BLOCK - 1, BLOCK, n - 14, n - 1]
     part = cpd.potential(Evidence(len(rows), {p: c[rows] for p, c in columns.items()}))
     np.testing.assert_array_equal(whole[rows], part.log_values)
     for row in rows:
@@ -127,7 +132,7 @@ def test_many_rows_answer_as_single_ones():
 
 
 def test_the_leaves_of_many_trees_are_added_in_their_order():
-    """Few rows wait for those of other trees; some trees here are leaves."""
+    """Some trees here are leaves."""
     cpd, random = random_cpd(6, n_trees=300, depth=3), np.random.default_rng(6)
     assert (cpd.trees.feature[cpd.trees.roots] < 0).any()
     columns = drawn_columns(random, cpd, 300)
@@ -135,6 +140,35 @@ def test_the_leaves_of_many_trees_are_added_in_their_order():
     for n in (1, 5, 19, 21):
         part = cpd.potential(Evidence(n, {p: c[:n] for p, c in columns.items()}))
         np.testing.assert_array_equal(part.log_values, whole[:n])
+
+
+@pytest.mark.parametrize(("depth", "n_leaves"), [(5, (2, 255)), (11, (256, 65535))])
+def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
+    """Codes of leaves have eight bits, or more where there are more leaves."""
+    cards = (9, 4, 1, 12, 7, 2)
+    cpd = random_cpd(8, cards, n_trees=6, depth=depth)
+    trees, random, n = cpd.trees, np.random.default_rng(8), 1300
+    ends = [*trees.roots[1:], len(trees.feature)]
+    most = max((b - a + 1) // 2 for a, b in zip(trees.roots, ends, strict=True))
+    assert n_leaves[0] <= most <= n_leaves[1]
+    codes = cpd.codes(range(6), np.array([random.integers(k, size=n) for k in cards]))
+    # Rows that lack nothing, two kinds of many rows that lack parents, and rows like no others.
+    kind = random.integers(3, size=n)
+    codes[1, kind == 1], codes[0, kind == 2] = kernels.MISSING, kernels.MISSING
+    codes[3, kind == 2] = kernels.MISSING
+    codes[:, :9][random.random((6, 9)) < 0.5] = kernels.MISSING
+    sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
+    shares = {j: random.dirichlet(np.ones(size)) for j, size in enumerate(sizes)}
+    shares[0][0] = 0.0
+    share = trees.left_shares(shares)
+    found = trees.means(codes, share)
+    for row in range(0, n, 7):
+        np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
+    # What is cached for one distribution of the missing parents is not used for another.
+    other = trees.left_shares({j: share[::-1] for j, share in shares.items()})
+    again = trees.means(codes, other)
+    assert (again != found).any()
+    np.testing.assert_array_equal(again[[7]], trees.means(codes[:, [7]], other))
 
 
 def test_leaves_may_share_a_distribution():
@@ -397,3 +431,18 @@ def test_both_tiers_give_the_same_bits():
         found.append((share, out, leaves))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_programs_give_the_same_bits_on_both_tiers(monkeypatch):
+    cpd, random = random_cpd(12, n_trees=5), np.random.default_rng(12)
+    states = np.array(list(drawn_columns(random, cpd, 300, share=0.95).values()))
+    codes = cpd.codes(range(len(states)), states)
+    shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
+    found = []
+    for tier in ("interpreted", "compiled"):
+        names = ("count_leaves", "write_program", "run_program")
+        own = {name: getattr(getattr(tree_program_kernels, name), tier) for name in names}
+        monkeypatch.setattr(tree_program, "kernels", SimpleNamespace(**own))
+        trees = copy.copy(cpd.trees)
+        found.append(trees.means(codes, trees.left_shares(shares)))
+    np.testing.assert_array_equal(*found)
