@@ -229,7 +229,8 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
         raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r:.80}.")
-    if callable(arcs):
+    # Views of edges of networkx are iterable and callable.
+    if callable(arcs) and not isinstance(arcs, Iterable):
         name = getattr(arcs, "__name__", "learner")
         raise GraphError(
             "Expected arcs as (parent, child) pairs, a networkx.DiGraph or the Structure that a "
