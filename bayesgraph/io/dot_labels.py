@@ -181,7 +181,7 @@ def _muted(text: str) -> str:
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
     """Return the first `maximum` of `n` texts as HTML-like text, broken into lines."""
-    shown = values[:maximum]
+    shown = values if len(values) == n == maximum + 1 else values[:maximum]
     rest = n - len(shown)
     lines = [""]
     for text in [*shown, *([f"… {rest:,} more"] if rest else [])]:
@@ -233,6 +233,7 @@ def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> s
 
 def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -> str:
     """Return HTML-like bars of the `maximum` most probable states, in the order of the states."""
+    maximum += len(probabilities) == maximum + 1  # one takes no more room than "… 1 more"
     shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))

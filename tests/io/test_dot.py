@@ -528,3 +528,21 @@ def test_cuts_are_not_rounded():
     drawn = net.to_dot(beliefs=True)
     assert ">≤ −147.5<" in drawn
     assert "148" not in drawn
+
+
+@pytest.mark.parametrize(("n", "left"), [(8, 0), (9, 0), (10, 2), (12, 4)])
+def test_one_more_is_shown_and_not_counted(n, left):
+    state = bg.Discrete("state", [f"s{i}" for i in range(n)])
+    coin = bg.Discrete("coin", ["h", "t"])
+    tables = [bg.TableCPD(state, np.full(n, 1 / n)), bg.TableCPD(coin, [[0.5, 0.5]] * n, [state])]
+    net = bg.BayesianNetwork(tables)
+    for drawn in (
+        net.to_dot(tables=True, max_rows=8, max_states=99),
+        net.to_factor_graph().to_dot(tables=True, max_rows=8, max_states=99),
+    ):
+        assert ("more row" in drawn) == bool(left)
+        assert not left or f"… {left} more rows" in drawn
+    for drawn in (net.to_dot(beliefs=True, max_states=8), net.to_dot(max_states=8)):
+        assert all((f"s{i}" in drawn.split("tooltip")[0]) for i in range(n - left))
+        assert (f"… {left} more" in drawn) == bool(left)
+        assert "… 1 more" not in drawn
