@@ -148,7 +148,9 @@ def test_long_names_leave_the_figure_its_width(by):
 
 def test_without_findings_there_is_nothing_to_vary():
     coin = bg.Discrete("coin", ["a", "b"])
-    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.2, 0.8])]).tornado("coin", by="findings")
-    assert found.state == "b"  # the most probable one by default
+    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.8, 0.2])]).tornado("coin", by="findings")
+    assert found.state == "b"  # the second of two, as in contributions
+    die = bg.TableCPD(bg.Discrete("die", [1, 2, 3]), [0.2, 0.5, 0.3])
+    assert bg.BayesianNetwork([die]).tornado("die", by="findings").state == 2
     assert not found.bars
     assert "no findings to vary" in repr(found)
