@@ -39,6 +39,29 @@ def escaped_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", printable(text))
 
 
+def cut_texts(cuts: Sequence[float], longest: int = 10) -> list[str]:
+    """Return cut points as different texts, none of which is rounded.
+
+    A rounded cut would put numbers near it on the wrong side: a text is exact, or if it were longer
+    than `longest` characters its first digits with "…", as many as tell the cuts apart.
+    """
+    exact = [repr(float(cut)).removesuffix(".0") for cut in cuts]
+    found = [_first_digits(text, longest) for text in exact]
+    while len(set(found)) < len(set(exact)):
+        longest += 1
+        found = [_first_digits(text, longest) for text in exact]
+    return found
+
+
+def _first_digits(text: str, longest: int) -> str:
+    """Return a number's text, or if that is long its first decimals: ``0.123…``, ``1.23…e-07``."""
+    mantissa, e, exponent = text.partition("e")
+    places = longest - len(f"…{e}{exponent}")
+    kept = mantissa[: max(places, mantissa.find(".") + 2)]
+    short = f"{kept}…{e}{exponent}"
+    return short if "." in kept and len(text) > max(longest, len(short)) else text
+
+
 def _lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 

@@ -117,6 +117,11 @@ def topological_order(dag: nx.DiGraph) -> list[Node]:
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
 
 
+def is_directed_graph(given: Any) -> bool:
+    """Tell whether an argument is a directed graph or a model, which is not to be iterated over."""
+    return isinstance(given, nx.DiGraph) or hasattr(given, "form")
+
+
 def directed_graph(graph: Any) -> nx.DiGraph:
     """Return a directed graph as it is, or the directed graph of a model.
 

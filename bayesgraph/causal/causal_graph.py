@@ -15,7 +15,7 @@ from bayesgraph.causal.adjustment import Instrument
 from bayesgraph.causal.estimands import Estimand
 from bayesgraph.causal.separation import Independence
 from bayesgraph.errors import GraphError, quoted, unknown_variable
-from bayesgraph.graph import build_dag, d_separated, directed_graph
+from bayesgraph.graph import build_dag, d_separated, directed_graph, is_directed_graph
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class CausalGraph:
 
     Parameters
     ----------
-    arcs : iterable of (cause, effect)
+    arcs : iterable of (cause, effect), BayesianNetwork, WeightedNetwork or networkx.DiGraph
+        A graph has all its nodes; `of` leaves some of them out as latent.
     confounded : iterable of (name, name)
         Pairs of variables with an unobserved common cause.
     nodes : iterable of names, optional
@@ -75,10 +76,13 @@ class CausalGraph:
 
     def __init__(
         self,
-        arcs: Iterable[Pair],
+        arcs: Iterable[Pair] | Model | nx.DiGraph[Any],
         confounded: Iterable[Pair] = (),
         nodes: Iterable[Name] = (),
     ) -> None:
+        if is_directed_graph(arcs):
+            whole = CausalGraph.of(arcs)
+            arcs, nodes = whole.arcs, tuple(nodes) or whole.nodes
         directed, pairs = _pairs("arcs", arcs), _pairs("confounded", confounded)
         linked = dict.fromkeys(name for pair in (*directed, *pairs) for name in pair)
         ordered = tuple(nodes) or tuple(linked)
@@ -431,14 +435,13 @@ def _reached(dag: nx.DiGraph, start: Any, observed: set[Name]) -> list[Name]:
     return list(found)
 
 
-def _pairs(kind: str, given: Iterable[Pair]) -> tuple[Pair, ...]:
+def _pairs(kind: str, given: Any) -> tuple[Pair, ...]:
     """Return the pairs of an argument as tuples."""
     found = []
     for pair in given:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise GraphError(
-                f"{kind}= takes pairs of names; got {pair!r:.80}. "
-                "The graph of a network is network.causal_graph()."
+                f"{kind}= takes pairs of names, or a network for arcs=; got {pair!r:.80}."
             )
         found.append((pair[0], pair[1]))
     return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.graph import is_directed_graph
 from bayesgraph.models.model import Model
 from bayesgraph.statistics.complete_rows import complete_rows
 from bayesgraph.typing import EvidenceLike, TableLike
@@ -122,8 +124,8 @@ def effect(
     given : mapping from name to value, optional
         Evidence after the intervention, for the effect among such cases.
     treated, control : state or number, optional
-        The two values of the treatment: by default the second and the first of two states, or 1
-        and 0, which is the effect of one unit if all is linear.
+        The two values of the treatment: by default the second and the first of two states (if one
+        is given, the other), or 1 and 0, which is the effect of one unit if all is linear.
     state : state, optional
         State of a discrete outcome; by default the second of two.
 
@@ -145,14 +147,17 @@ def effect(
 def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:
     """Return the two values of a treatment that are compared."""
     if isinstance(variable, Discrete):
-        if treated is None and control is None and variable.cardinality == 2:
-            return variable.states[1], variable.states[0]
-        if treated is None or control is None:
+        codes = [None if s is None else variable.index(s) for s in (treated, control)]
+        if variable.cardinality == 2 and None in codes:
+            first, second = codes
+            first = (1 if second is None else 1 - second) if first is None else first
+            codes = [first, 1 - first]
+        if None in codes:
             raise EvidenceError(
                 f"{variable.name!r} has the states {quoted(variable.states)}; say which two are "
                 "compared: treated= and control=."
             )
-        return tuple(variable.states[variable.index(s)] for s in (treated, control))  # type: ignore[return-value]
+        return tuple(variable.states[code] for code in codes if code is not None)  # type: ignore[return-value]
     if isinstance(variable, CountVector):
         raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no treatment.")
     numbers = [1.0 if treated is None else treated, 0.0 if control is None else control]
@@ -184,7 +189,7 @@ def adjusted_effect(
     table: TableLike,
     treatment: Name,
     outcome: Name,
-    adjust: Sequence[Name] | CausalGraph = (),
+    adjust: Sequence[Name] | CausalGraph | Model | nx.DiGraph[Any] = (),
     given: Mapping[Name, State] | None = None,
     *,
     treated: Any = None,
@@ -209,7 +214,7 @@ def adjusted_effect(
     treatment, outcome : name
         Columns, both discrete or continuous. For a discrete outcome all other columns used are
         discrete.
-    adjust : sequence of names, or CausalGraph
+    adjust : sequence of names, CausalGraph, BayesianNetwork or networkx.DiGraph
         The columns to adjust for; a graph gives its smallest adjustment set among the columns.
     given : mapping from name to state, optional
         The effect among rows with these states, of discrete columns, which are adjusted for too.
@@ -248,8 +253,7 @@ def adjusted_effect(
     if len(set(names)) < len(names):
         raise EvidenceError(
             "Treatment, outcome and adjusted columns are different columns; got "
-            f"{quoted(names)}. To adjust by a graph, give a CausalGraph, such as "
-            "network.causal_graph()."
+            f"{quoted(names)}. To adjust by a graph, give a CausalGraph or a network."
         )
     rows, weights = complete_rows(table, names, categorical, sample_weight)
     target, cause = rows.variables[:2]
@@ -276,6 +280,8 @@ def adjusted_effect(
 def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableLike) -> list[Name]:
     if isinstance(adjust, str):
         raise EvidenceError(f"adjust= is a list of columns, such as [{adjust!r}]; got {adjust!r}.")
+    if is_directed_graph(adjust):
+        adjust = CausalGraph.of(adjust)
     if not isinstance(adjust, CausalGraph):
         return list(adjust)
     known = columns_of(table)

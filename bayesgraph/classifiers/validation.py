@@ -37,13 +37,12 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.encoding.encoder import floats, is_plain_integers
 from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
-from bayesgraph.encoding.suspicious import Examined, Labels, suspicious_columns
+from bayesgraph.encoding.suspicious import Examined, Labels, warn_of_columns
 from bayesgraph.encoding.table import array_names, as_frame, table_of_numbers
 from bayesgraph.errors import (
     BayesGraphWarning,
     DataError,
     DataTypeError,
-    SuspiciousColumnsWarning,
     quoted,
     warn,
 )
@@ -231,12 +230,7 @@ def warn_of_suspicious(found: Columns, seen: Examined, labels: Labels | None) ->
     labels : Labels, optional
         None in regression.
     """
-    if said := suspicious_columns(seen, labels, found.as_columns):
-        warn(
-            f"Columns look wrong: {said}. check_columns=False, or a filter of this warning, "
-            "silences it.",
-            SuspiciousColumnsWarning,
-        )
+    warn_of_columns(seen, labels, found.as_columns)
 
 
 def grown_variables(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -131,22 +132,41 @@ def _networks(model: Model) -> list[BayesianNetwork] | None:
     return None if None in parts else [net for part in parts if part is not None for net in part]
 
 
+def _in_order_of(first: BayesianNetwork, network: BayesianNetwork) -> BayesianNetwork:
+    """Return a network with the states of its variables in the order of another, where it can."""
+    for variable in first.variables:
+        own = network.variable(variable.name) if variable.name in network else variable
+        if own == variable or type(own) is not Discrete or type(variable) is not Discrete:
+            continue
+        wanted, there = ({(type(s), s) for s in v.states} for v in (variable, own))
+        if wanted == there:
+            with suppress(UnsupportedModelError):  # the difference is reported instead
+                network = network.with_states(variable.name, variable.states)
+    return network
+
+
 @dataclass(frozen=True, eq=False)
 class _Pair:
     """Two networks whose families are compared.
 
     Attributes
     ----------
-    before, after : BayesianNetwork
+    before, other : BayesianNetwork
+        As they are.
     sources : models or fitted estimators that they are (parts) of
     member : int or None
     """
 
     before: BayesianNetwork
-    after: BayesianNetwork
+    other: BayesianNetwork
     source: Any
     other_source: Any
     member: int | None
+
+    @cached_property
+    def after(self) -> BayesianNetwork:
+        """The other network, with states in the order of the first one."""
+        return _in_order_of(self.before, self.other)
 
     def changes(self) -> Iterator[FamilyChange]:
         """Yield the families that differ, in the order of the variables."""
@@ -170,11 +190,25 @@ class _Pair:
             text = str(error).split(". ")[0]
             return FamilyChange(child, *names, None, where=text, member=self.member)
         cell = found.cell or {}
-        known = rows_behind(self.source, p, cell), rows_behind(self.other_source, q, cell)
+        other = self._codes_in_other(cell)
+        known = (
+            rows_behind(self.source, p, cell),
+            rows_behind(self.other_source, self.other[child], other),
+        )
         size = max(0.0, found.divergence)
         return FamilyChange(
             child, *names, size, found.standard_error, found.text, *known, self.member
         )
+
+    def _codes_in_other(self, cell: dict[Name, int]) -> dict[Name, int]:
+        """Return the codes of states in the other network as it is."""
+        found = {}
+        for name, code in cell.items():
+            if name in self.other and isinstance(own := self.other.variable(name), Discrete):
+                shown = self.after.variable(name)
+                assert isinstance(shown, Discrete)  # it differs in the order of states only
+                found[name] = code if shown == own else own.index(shown.states[code])
+        return found
 
     def _divergence(self, p: CPD, q: CPD) -> _Found:
         known = {v.name: v for v in p.scope}

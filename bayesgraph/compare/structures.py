@@ -127,4 +127,4 @@ def _by_value(what: str, old: tuple[object, ...], new: tuple[object, ...]) -> st
     fewer = [v for v in old if (type(v), v) not in wanted]
     parts = [f"{what} added: {quoted(more)}"] if more else []
     parts += [f"{what} removed: {quoted(fewer)}"] if fewer else []
-    return "; ".join(parts) or f"another order of {what}: {quoted(new)}"
+    return "; ".join(parts) or f"{what} in another order: {quoted(new)}"

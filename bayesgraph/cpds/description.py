@@ -9,13 +9,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from bayesgraph.display import cut_texts
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, CountVector, Discrete, Variable
 
 # Maximum length of the texts in a header; longer texts are shortened.
 _LONGEST = 16
-_MINIMUM_DIGITS = 3
 
 
 # ---------------------------------------------------------------------------------------- text
@@ -44,26 +44,15 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
 
 
 def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[str]:
-    """Return the states, or the first n, as texts of one line and at most `longest` characters.
+    """Return the states, or the first n, as texts of one line and about `longest` characters.
 
-    The ends of intervals have at least three significant digits, more if they are needed to
-    distinguish the ends.
+    Intervals have the ends of `cut_texts`.
     """
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)
-    ends = ["-inf", *cut_texts(variable.cuts[:n]), "inf"]
+    ends = ["-inf", *cut_texts(variable.cuts[:n], (longest - len("(, ]")) // 2), "inf"]
     found = [f"({a}, {b}]" for a, b in pairwise(ends)]
-    return texts([*found[:-1], f"{found[-1][:-1]})"][:n], longest)
-
-
-def cut_texts(cuts: Sequence[float]) -> list[str]:
-    """Return cut points as different texts, of at least three significant digits."""
-    exact = [repr(cut).removesuffix(".0") for cut in cuts]
-    for digits in range(_MINIMUM_DIGITS, 18):
-        rounded = [f"{cut:.{digits}g}" for cut in cuts]
-        if len(set(rounded)) == len(rounded):
-            break
-    return [min(pair, key=len) for pair in zip(exact, rounded, strict=True)]
+    return [*found[:-1], f"{found[-1][:-1]})"][:n]
 
 
 def _shortened(text: str, longest: int) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds import kernels
 from bayesgraph.cpds.base import CPD, Columns, draw_states
-from bayesgraph.cpds.description import Description, left_out, number, state_texts, texts
+from bayesgraph.cpds.description import Description, left_out, state_texts, texts
 from bayesgraph.cpds.summing_out import (
     RootsSummed,
     RootSummingCPD,
@@ -26,7 +26,7 @@ from bayesgraph.cpds.validation import (
     check_family,
     checked_numbers,
 )
-from bayesgraph.display import DisplayTable
+from bayesgraph.display import DisplayTable, cut_texts
 from bayesgraph.errors import CPDError, unknown_variable
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_of
@@ -399,8 +399,13 @@ class TreeCPD(RootSummingCPD):
         return f"{parent.name} = {' or '.join([*names, *more])}"
 
 
+def cut_text(cut: float) -> str:
+    """Return a threshold as text, not rounded; minus is U+2212."""
+    return cut_texts([cut])[0].replace("-", "−")
+
+
 def interval_text(
-    name: str, low: float, high: float, written: Callable[[float], str] = number
+    name: str, low: float, high: float, written: Callable[[float], str] = cut_text
 ) -> str:
     """Return the text that a number is in a branch, such as ``age > 40`` or ``40 < age ≤ 60``.
 

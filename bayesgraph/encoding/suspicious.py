@@ -7,7 +7,7 @@ does not show beside that of learning.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding.columns import Codes, Column
 from bayesgraph.encoding.kernels import may_determine
 from bayesgraph.encoding.table import Table
-from bayesgraph.errors import quoted
+from bayesgraph.errors import SuspiciousColumnsWarning, quoted, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Name, State
 
@@ -35,6 +35,8 @@ _IDENTIFIER, _FEW = 0.9, 0.1
 # numbers for each of them: two where it looks like a missing value, as "?" does and "5more" not.
 _MAX_WORDS, _NUMBERS_PER_WORD, _NUMBERS_PER_MARK = 3, 10, 2
 _MARK = re.compile(r"[\W_]*|n/?a|nan|null|none|nil|missing|unknown", re.IGNORECASE)
+# Maximum number of different integers in a column that look like codes.
+_MAX_CODES = 4
 # Maximum number of classes that a numeric target has without a question.
 _MAX_CLASSES = 20
 _EXACT = 2**53
@@ -50,6 +52,7 @@ _SAID = {
     "words": "numbers as text, because of values such as {} (read those as missing, by missing= of "
     "read_table or by pandas.to_numeric)",
     "integers": "integers beyond 2**53, which floats round (name codes in categorical=)",
+    "codes": "a few integers only, which become Gaussian numbers (name codes in categorical=)",
     "target": "a target of many numbers (take a regressor, or convert codes to text)",
 }
 
@@ -91,8 +94,34 @@ class Labels(NamedTuple):
     codes: NDArray[np.signedinteger]
 
 
+def warn_of_columns(
+    seen: Examined,
+    labels: Labels | None,
+    columns: Callable[[], Mapping[Name, Column]],
+    *,
+    gaussian: Collection[Name] = (),
+) -> None:
+    """Warn, once for all, of the columns of a training table that look wrong.
+
+    Parameters
+    ----------
+    seen, labels, columns, gaussian
+        As in `suspicious_columns`.
+    """
+    if said := suspicious_columns(seen, labels, columns, gaussian=gaussian):
+        warn(
+            f"Columns look wrong: {said}. check_columns=False, or a filter of this warning, "
+            "silences it.",
+            SuspiciousColumnsWarning,
+        )
+
+
 def suspicious_columns(
-    seen: Examined, labels: Labels | None, columns: Callable[[], Mapping[Name, Column]]
+    seen: Examined,
+    labels: Labels | None,
+    columns: Callable[[], Mapping[Name, Column]],
+    *,
+    gaussian: Collection[Name] = (),
 ) -> str:
     """Return a line that names the columns that look wrong and what to do; empty if none does.
 
@@ -103,6 +132,8 @@ def suspicious_columns(
         None in regression.
     columns : callable
         Returns the columns before they were encoded, by name, for their types.
+    gaussian : collection of names
+        Numeric columns that become Gaussians because nothing else is said of them.
     """
     found: dict[str, list[Any]] = {kind: [] for kind in _SAID}
     names = [*seen.numeric, *seen.discrete]
@@ -114,6 +145,7 @@ def suspicious_columns(
     if len(seen.codes) >= _MIN_ROWS:
         found["constant"] = constant
         found["identifier"] = list(_identifiers(seen))
+        found["codes"] = [n for n in _few_integers(seen) if n in gaussian]
         if labels is not None:
             found["class"] = list(_copies(seen, labels.codes))
             if _is_number_target(labels.classes):
@@ -215,6 +247,21 @@ def _has_integers(column: Column) -> bool:
     if column.dtype.kind == "O":
         return any(isinstance(value, int) for value in column[: _STAGES[0]])
     return column.dtype.kind in "iu"
+
+
+def _few_integers(seen: Examined) -> Iterable[Name]:
+    """Yield the numeric columns of nothing but integers, of which there are a few, not one."""
+    for j, name in enumerate(seen.numeric):
+        column = seen.values[:, j]
+        for n_rows in (*_STAGES, len(column)):
+            part = column[_rows(len(column), n_rows)]
+            states = np.unique(part[~np.isnan(part)])
+            if len(states) > _MAX_CODES or (states != np.round(states)).any():
+                break
+            if n_rows >= len(column):
+                if len(states) > 1:
+                    yield name
+                break
 
 
 def _is_number_target(classes: NDArray[Any]) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import late_methods
 from bayesgraph.checks import random_generator, whole_number
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, cut_texts, more
 from bayesgraph.errors import (
     BayesGraphError,
     EvidenceError,
@@ -41,7 +41,8 @@ _MAX_COVARIANCES = 6
 
 def interval_text(low: float, high: float) -> str:
     """Return an interval that is open below as text, such as "(0.6, 2]"."""
-    return f"({low:g}, {high:g}{')' if math.isinf(high) else ']'}"
+    first, last = cut_texts([low, high])
+    return f"({first}, {last}{')' if math.isinf(high) else ']'}"
 
 
 class Posterior(Displayed, Mapping[State, float]):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -129,7 +130,7 @@ def to_dot(
         Direction of the arcs: "TB" is from top to bottom, and so on.
     max_states, max_rows : int
         Maximum numbers of states and of table rows to show; the number of the others is written
-        below. Bars are drawn for the most probable states.
+        below, unless it is one, which is shown. Bars are drawn for the most probable states.
 
     Raises
     ------
@@ -523,10 +524,12 @@ class _Drawing:
 
     def table(self, source: CPD | Factor) -> str:
         """Return the table of a CPD or a factor as an HTML-like label."""
-        rows, columns = self.max_rows, self.max_states
-        if isinstance(source, CPD):
-            return labels.table(source.describe(rows, columns))
-        return labels.table(describe_factor(source, rows, columns))
+        describe = source.describe if isinstance(source, CPD) else partial(describe_factor, source)
+        # One row takes no more room than the note that it is left out.
+        whole = describe(self.max_rows + 2, self.max_states)
+        if len(whole.rows) <= self.max_rows + 1:
+            return labels.table(whole)
+        return labels.table(describe(self.max_rows, self.max_states))
 
     def observed(self, variable: Variable) -> str | None:
         """Return the text ``= state`` or ``= number`` for an observed variable, else None."""

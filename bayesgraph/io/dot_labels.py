@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bayesgraph.cpds.description import Description, cut_texts, number, state_texts, texts
-from bayesgraph.display import printable
+from bayesgraph.cpds.description import Description, number, state_texts, texts
+from bayesgraph.display import cut_texts, printable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import NumberMixture
 from bayesgraph.palette import INK, MUTED, TINT, TRACK
@@ -22,11 +22,13 @@ from bayesgraph.variables import Binned, Continuous, Count, CountVector, Discret
 _GROUND = (255, 255, 255)
 
 NAME_SIZE, TEXT_SIZE, NOTE_SIZE = "12", "10", "9"
-LONGEST_NAME, LONGEST_STATE = 36, 24
+LONGEST_NAME, LONGEST_STATE, _LONGEST_CUT = 36, 24, 8
 _LONGEST_LINE = 38
 _BAR_WIDTH, _BAR_HEIGHT = 84, 9
 _CURVE_COLUMNS, _CURVE_STEP, _CURVE_HEIGHT = 44, 3, 26
 _ENDS_HEIGHT = 14
+# Share of its colour that an interval without an end has.
+_FAINT = 0.5
 _MAX_IN_TOOLTIP = 40
 _MAX_IN_STRING = 2000
 
@@ -141,7 +143,7 @@ def tooltip(variable: Variable) -> str:
 def value_list(variable: Variable, maximum: int) -> list[str]:
     """Return at most `maximum` values of a variable as HTML-like text; none if it is continuous."""
     if isinstance(variable, Binned):
-        cuts = cut_texts(variable.cuts)
+        cuts = cut_texts(variable.cuts, _LONGEST_CUT)
         if not cuts:
             return [_muted("one interval")]
         return [_muted(f"{len(cuts) + 1} intervals, cut at"), _several(cuts, maximum, len(cuts))]
@@ -179,7 +181,7 @@ def _muted(text: str) -> str:
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
     """Return the first `maximum` of `n` texts as HTML-like text, broken into lines."""
-    shown = values[:maximum]
+    shown = values if len(values) == n == maximum + 1 else values[:maximum]
     rest = n - len(shown)
     lines = [""]
     for text in [*shown, *([f"… {rest:,} more"] if rest else [])]:
@@ -231,6 +233,7 @@ def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> s
 
 def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -> str:
     """Return HTML-like bars of the `maximum` most probable states, in the order of the states."""
+    maximum += len(probabilities) == maximum + 1  # one takes no more room than "… 1 more"
     shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
@@ -268,45 +271,53 @@ def density(mixture: NumberMixture, colour: str) -> str:
     text = font(with_spread(mean, sd), bold=True)
     low, high = mixture.quantile(0.002), mixture.quantile(0.998)
     if high <= low:
-        return _column_plot(text, np.empty(0), low, high, sd, colour)
+        return _column_plot(text, [], [], "")
     edges = np.linspace(low, high, _CURVE_COLUMNS + 1)
     # Columns show probability masses: a density on a grid might miss a narrow peak.
-    return _column_plot(text, np.diff(np.asarray(mixture.cdf(edges))), low, high, sd, colour)
+    masses = np.diff(np.asarray(mixture.cdf(edges))).tolist()
+    axis = _ends(_to_scale(low, sd), _to_scale(high, sd))
+    return _column_plot(text, masses, [colour] * len(masses), axis)
 
 
 def histogram(variable: Binned, probabilities: Floats, colour: str, heading: str) -> str:
     """Return a heading above the histogram of a number with intervals.
 
-    Outer intervals are as wide as their neighbours; see `Binned.edges`.
+    Outer intervals have no end: they are drawn as wide as their neighbours (see `Binned.edges`), in
+    a fainter colour, and the axis has the first and the last cut only.
     """
     text = font(heading, bold=True)
     if not variable.cuts:
-        return _column_plot(text, np.empty(0), 0.0, 1.0, 1.0, colour)
+        return _column_plot(text, [], [], "")
     ends = variable.edges
     edges = np.linspace(ends[0], ends[-1], _CURVE_COLUMNS + 1)
     below = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(probabilities)]))
-    low, high = float(ends[0]), float(ends[-1])
-    return _column_plot(text, np.diff(below), low, high, (high - low) / 10.0, colour)
+    middle = 0.5 * (edges[:-1] + edges[1:])
+    is_outer = (middle <= variable.cuts[0]) | (middle > variable.cuts[-1])
+    colours = [_faint(colour) if outer else colour for outer in is_outer]
+    first, last = cut_texts((variable.cuts[0], variable.cuts[-1]))
+    axis = _ends(f"≤ {first}".replace("-", "−"), f"> {last}".replace("-", "−"))
+    return _column_plot(text, np.diff(below).tolist(), colours, axis)
 
 
-def _column_plot(text: str, masses: Floats, low: float, high: float, sd: float, colour: str) -> str:
-    """Return text above a plot of masses in columns from `low` to `high`, if there are any."""
+def _column_plot(text: str, masses: Sequence[float], colours: Sequence[str], axis: str) -> str:
+    """Return text above a plot of masses in columns above an axis, if there are any."""
     rows = [text]
-    if len(masses):
-        heights = masses / masses.max()
-        columns = "".join(_column(round(_CURVE_HEIGHT * float(h)), colour) for h in heights)
-        width = _CURVE_COLUMNS * _CURVE_STEP
-        rows += [_fixed_table(width, _CURVE_HEIGHT, columns), _ends(low, high, sd, width)]
+    if masses:
+        scale = _CURVE_HEIGHT / max(masses)
+        columns = "".join(
+            _column(round(scale * mass), colour)
+            for mass, colour in zip(masses, colours, strict=True)
+        )
+        rows += [_fixed_table(_CURVE_COLUMNS * _CURVE_STEP, _CURVE_HEIGHT, columns), axis]
     body = "".join(f"<TR><TD>{row}</TD></TR>" for row in rows)
     return f"{_open_table(padding=1)}{body}</TABLE>"
 
 
-def _ends(low: float, high: float, sd: float, width: int) -> str:
-    """Return both limits of an axis, as HTML-like text below it, rounded according to `sd`."""
-    shown = [_to_scale(end, sd) for end in (low, high)]
+def _ends(*shown: str) -> str:
+    """Return the texts of both ends of an axis, as HTML-like text below it."""
     left, right = (font(end, size=NOTE_SIZE, colour=MUTED) for end in shown)
     # Very long numbers need more width than the curve.
-    half = max(width // 2, 7 * max(map(len, shown)))
+    half = max(_CURVE_COLUMNS * _CURVE_STEP // 2, 7 * max(map(len, shown)))
     cells = (
         f'<TD WIDTH="{half}" ALIGN="LEFT">{left}</TD><TD WIDTH="{half}" ALIGN="RIGHT">{right}</TD>'
     )
@@ -340,8 +351,18 @@ def table(local: Description) -> str:
 
 
 def _tint(share: float) -> str:
+    return _mixed(TINT, share)
+
+
+def _faint(colour: str) -> str:
+    """Return a fainter shade of a colour ``#rrggbb``."""
+    return _mixed([int(colour[i : i + 2], 16) for i in (1, 3, 5)], _FAINT)
+
+
+def _mixed(colour: Sequence[int], share: float) -> str:
+    """Return the mixture of a share of a colour with the ground, as ``#rrggbb``."""
     parts = (
         round(ground + (full - ground) * min(max(share, 0.0), 1.0))
-        for ground, full in zip(_GROUND, TINT, strict=True)
+        for ground, full in zip(_GROUND, colour, strict=True)
     )
     return "#" + "".join(f"{part:02x}" for part in parts)

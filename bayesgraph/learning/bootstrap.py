@@ -125,6 +125,7 @@ def arc_confidence(
     smoothing: Any = "dirichlet",
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = 0,
+    check_columns: bool = True,
     **options: Any,
 ) -> ArcConfidence:
     """Return how often arcs are learned from samples of the rows: the bootstrap.
@@ -142,7 +143,7 @@ def arc_confidence(
         Scutari and Nagarajan (2013), which is nearest to telling edges of share 0 and 1 apart.
     method, required, forbidden, tiers, max_parents, missing
         See :meth:`bayesgraph.BayesianNetwork.learn`.
-    variables, categorical, smoothing, sample_weight, **options
+    variables, categorical, smoothing, sample_weight, check_columns, **options
         See :meth:`bayesgraph.BayesianNetwork.learn`.
     random_state : int or numpy Generator, default 0
 
@@ -167,7 +168,7 @@ def arc_confidence(
             f"The bootstrap draws from rows in memory, which a dataset ({data.source}) does not "
             "hold; give a table of some of its rows."
         )
-    source = plain_source(None, columns, variables, categorical, sample_weight)
+    source = plain_source(None, columns, variables, categorical, sample_weight, check=check_columns)
     assert isinstance(source, TableSource)  # it is no dataset
     names = [v.name for v in source.variables]
     known = ArcRules.of(required, forbidden, names, tiers)

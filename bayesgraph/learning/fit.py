@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.datasets.counting import source_of_columns
 from bayesgraph.encoding import columns_of, infer_variables
+from bayesgraph.encoding.suspicious import Examined, warn_of_columns
 from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
 from bayesgraph.graph import build_dag
 from bayesgraph.learning.em import Iterations, expectation_maximization
@@ -89,6 +90,7 @@ def fit_network(
     max_iter: int = 1000,
     tol: float = 1e-6,
     random_state: RandomState = 0,
+    check_columns: bool = True,
 ) -> BayesianNetwork:
     """Estimate the parameters of a given graph from a table.
 
@@ -130,6 +132,9 @@ def fit_network(
         EM stops when an iteration gains less than this, in nats per row.
     random_state : int or numpy Generator, default 0
         Seed of the starts; None draws different starts each time.
+    check_columns : bool, default True
+        Whether to warn (once, a SuspiciousColumnsWarning) of columns of a table in memory that look
+        wrong: identifiers, integer codes that become Gaussians, constants, numbers as text.
 
     Examples
     --------
@@ -161,7 +166,7 @@ def fit_network(
     build_dag([*columns, *unseen], pairs)
     chosen = as_smoothing(smoothing)
     iterations = Iterations(restarts, max_iter, tol, random_state)
-    source = plain_source(data, columns, declared, categorical, sample_weight)
+    source = plain_source(data, columns, declared, categorical, sample_weight, check=check_columns)
     structure = Structure((*source.variables, *unseen.values()), tuple(pairs))
     if by_em:
         network = expectation_maximization(structure, source, chosen, iterations)
@@ -200,10 +205,13 @@ def plain_source(
     declared: Iterable[Variable],
     categorical: Any,
     sample_weight: Any,
+    *,
+    check: bool,
 ) -> TableSource | DatasetSource:
     """Return a count source without a class over columns of a table or of a dataset.
 
-    `declared` are variables of some of the columns.
+    `declared` are variables of some of the columns; `check` says whether to warn of columns of a
+    table that look wrong.
 
     Raises
     ------
@@ -216,6 +224,9 @@ def plain_source(
             raise unknown_variable(name, columns, where="variables=: the table")
     if data is None:
         encoded = infer_variables(columns, categorical, by_name)
+        if check:
+            free = columns.keys() - by_name.keys()
+            warn_of_columns(Examined.of(encoded), None, lambda: columns, gaussian=free)
         return TableSource(encoded, sample_weight=sample_weight)
     names = [str(name) for name in columns]
     return source_of_columns(
@@ -229,7 +240,8 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
         return list(arcs.nodes), list(arcs.edges)
     if isinstance(arcs, (str, bytes)):
         raise DataTypeError(f"Expected arcs as (parent, child) pairs; got {arcs!r:.80}.")
-    if callable(arcs):
+    # Views of edges of networkx are iterable and callable.
+    if callable(arcs) and not isinstance(arcs, Iterable):
         name = getattr(arcs, "__name__", "learner")
         raise GraphError(
             "Expected arcs as (parent, child) pairs, a networkx.DiGraph or the Structure that a "

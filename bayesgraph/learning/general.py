@@ -128,6 +128,7 @@ def learn_network(
     categorical: Iterable[Name] | Literal["all"] | None = None,
     smoothing: SmoothingLike = "dirichlet",
     sample_weight: ArrayLike | None = None,
+    check_columns: bool = True,
     **options: Any,
 ) -> BayesianNetwork:
     """Learn a graph over all columns of a table, and its parameters; there is no class.
@@ -161,7 +162,7 @@ def learn_network(
     missing : {"available", "em"}, optional
         How parameters are estimated, as in `fit`. The structure always takes, for each score or
         test, the rows in which its variables are observed.
-    variables, categorical, smoothing, sample_weight
+    variables, categorical, smoothing, sample_weight, check_columns
         As in `fit`.
     **options
         Of the method.
@@ -188,7 +189,8 @@ def learn_network(
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
     given = {**rules, "max_parents": max_parents, **options}
     how = learning(method, smoothing, missing, given)
-    source = plain_source(*opened(table, sample_weight), variables, categorical, sample_weight)
+    data, columns = opened(table, sample_weight)
+    source = plain_source(data, columns, variables, categorical, sample_weight, check=check_columns)
     network = how.network(how.structure(source), source)
     settings = {"method": method, "missing": missing, "smoothing": smoothing, **given}
     changed = changed_settings(learn_network, settings | {"categorical": categorical})

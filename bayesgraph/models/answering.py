@@ -13,7 +13,7 @@ from bayesgraph.inference import Plan
 from bayesgraph.inference.compiled import CompiledTables
 from bayesgraph.inference.contract import Case, Joint, Mass, Memo, Pattern, Question, Work
 from bayesgraph.inference.solver import first_plan, first_work, refused, serving
-from bayesgraph.models.evidence import PLAIN, check_memory_limit, read_case
+from bayesgraph.models.evidence import PLAIN, check_memory_limit, no_target, read_case
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import CountVector, Discrete, Name, State, Variable
 
@@ -149,6 +149,8 @@ class Answering:
         ------
         UnknownVariableError
             For an unknown name; the message suggests the nearest one.
+        EvidenceError
+            For a mapping, which is evidence.
         """
         try:
             found = self._by_name.get(name)
@@ -158,6 +160,8 @@ class Answering:
             return found
         if isinstance(name, Variable) and self._by_name.get(name.name) == name:
             return name
+        if isinstance(name, Mapping):
+            raise no_target(name)
         raise unknown_variable(name, self._by_name, where="The model")
 
     def case(self, evidence: EvidenceLike) -> Case:

@@ -235,6 +235,14 @@ def _by_jeffrey(
     return {number[v.name]: logs for v, logs in found.items()}
 
 
+def no_target(given: Mapping[Any, Any]) -> EvidenceError:
+    """Return the error for evidence in the place of a target."""
+    return EvidenceError(
+        "The targets come first and the evidence second: query('rain', {'wet': True}). Without a "
+        f"target a classifier takes evidence by its name: evidence={given!s:.80}."
+    )
+
+
 def read_targets(
     model: Answering, targets: Any, observed: Collection[int], *, vectors: bool = False
 ) -> tuple[int, ...]:
@@ -259,9 +267,7 @@ def read_targets(
         For a vector of counts, where it cannot be a target.
     """
     if isinstance(targets, Mapping):
-        raise EvidenceError(
-            "The targets come first and the evidence second: query('rain', {'wet': True})."
-        )
+        raise no_target(targets)
     several = isinstance(targets, (list, np.ndarray)) or (
         isinstance(targets, tuple) and targets not in model.number
     )

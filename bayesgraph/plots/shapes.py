@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds.description import number, texts
+from bayesgraph.cpds.description import texts
+from bayesgraph.display import cut_texts
 from bayesgraph.errors import DataError
 from bayesgraph.explain import Shape, Shapes
 from bayesgraph.factors.algebra import Floats
@@ -30,7 +31,7 @@ from bayesgraph.variables import Binned, Discrete
 _COLUMNS, _WIDTH, _HEIGHT = 3, 3.1, 2.5
 # Maximum numbers of curves and of categories in a panel.
 _MAX_CURVES, _MAX_STATES = len(COLOURS), 12
-_LONGEST = 12
+_LONGEST, _LONGEST_CUT = 12, 8
 # Total length of labels of categories from which they are turned.
 _LONG = 24
 _CURVES, _ROWS = (5, 1)
@@ -169,15 +170,19 @@ def _draw_steps(
     heights = term.share / np.diff(edges)
     lower.stairs(heights, edges, fill=True, color=FRAME)
     ticks = _spaced(np.array(variable.cuts), edges[-1] - edges[0])
-    lower.set_xticks(ticks, [number(float(cut), 6) for cut in ticks])
+    lower.set_xticks(ticks, _cut_labels(ticks.tolist()))
     lower.set_xlim(edges[0], edges[-1])
+
+
+def _cut_labels(cuts: Sequence[float]) -> list[str]:
+    return [text.replace("-", "−") for text in cut_texts(cuts, _LONGEST_CUT)]
 
 
 def _spaced(cuts: Floats, width: float) -> Floats:
     """Return the cuts whose labels have room beside each other on an axis of this width."""
     kept: list[float] = []
-    for cut in cuts.tolist():
-        room = width * (0.05 + 0.022 * len(number(cut, 6)))
+    for cut, label in zip(cuts.tolist(), _cut_labels(cuts.tolist()), strict=True):
+        room = width * (0.05 + 0.022 * len(label))
         if not kept or cut - kept[-1] >= room:
             kept.append(cut)
     return np.array(kept)
@@ -239,7 +244,7 @@ def _label_states(axis: Axes, variable: Discrete) -> None:
     """Label an axis of cells: ends of intervals between them, categories in their middle."""
     if isinstance(variable, Binned):
         places: Any = np.arange(1.0, variable.cardinality)
-        names = [number(cut, 6) for cut in variable.cuts]
+        names = _cut_labels(variable.cuts)
     else:
         places = np.arange(variable.cardinality) + 0.5
         names = texts(variable.states, _LONGEST // 2)

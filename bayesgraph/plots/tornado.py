@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Any
+
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
 from bayesgraph.palette import COLOURS, FRAME, MUTED
@@ -12,11 +18,18 @@ from bayesgraph.plots.style import (
     new_figure,
     shown_names,
     styled,
+    without_mathematics,
 )
 from bayesgraph.what_if import Bar, Tornado
 
-_LONGEST_LABEL = 44
-_ROW = 0.32
+_LONGEST_TITLE = 40
+# Characters of a line of a label, and of each name within a longer label, from long to short.
+_LINE, _NAMES = 38, (72, 64, 52, 40, 32, 24, 18, 14, 11)
+# What names stand between in ``P(a=b | c=d, e=f)``.
+_BETWEEN = re.compile(r"(^P\(|=| \| |, |\)$)")
+# In inches: a row, the bars with the ends of their ranges, a character of a label and of an end.
+_ROW, _AXIS, _LABEL_CHARACTER, _CHARACTER = 0.34, 5.4, 0.074, 0.068
+_MAX_TICKS = 5
 
 
 def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = None) -> Figure:
@@ -49,27 +62,33 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
     if not shown:
         raise DataError("Nothing was varied: there is nothing to draw.")
     state = shown_names([tornado.state])[0]
+    (target,) = texts([tornado.target], _LONGEST_TITLE)
+    labels = _labels([bar.name for bar in shown])
+    longest = max(len(line) for label in labels for line in label.split("\n"))
     with styled() as figure_class:
-        figure = new_figure(figure_class, 7.8, _ROW * len(shown) + 1.6)
+        width = _AXIS + _LABEL_CHARACTER * longest + 0.5
+        figure = new_figure(figure_class, width, _ROW * len(shown) + 1.6)
         axes = figure.add_subplot()
         for row, bar in enumerate(shown):
             _draw(axes, row, bar, tornado.posterior)
         axes.axvline(tornado.posterior, color=MUTED, linewidth=1.0, zorder=3)
-        low = min(tornado.posterior, *(bar.low for bar in shown))
-        high = max(tornado.posterior, *(bar.high for bar in shown))
-        room = 0.22 * max(high - low, 1e-3)
-        axes.set(xlim=(low - room, high + room), ylim=(len(shown) - 0.4, -0.6))
+        ends = _limits(shown, tornado.posterior)
+        axes.set(xlim=ends, ylim=(len(shown) - 0.4, -0.6))
         # The room for labels may reach beyond probabilities.
+        axes.locator_params(axis="x", nbins=_MAX_TICKS)
         axes.set_xticks([tick for tick in axes.get_xticks() if -1e-9 <= tick <= 1 + 1e-9])
-        axes.set(xlim=(low - room, high + room))
-        axes.set_yticks(range(len(shown)), texts([bar.name for bar in shown], _LONGEST_LABEL))
+        axes.set(xlim=ends)
+        axes.set_yticks(range(len(shown)), labels, linespacing=1.0)
+        if any("\n" in label for label in labels):
+            axes.tick_params(axis="y", labelsize=8)
+        without_mathematics(axes.get_yticklabels())
         axes.tick_params(length=0, pad=5)
         axes.grid(axis="x")
         axes.spines[:].set_visible(False)
         axes.set_xlabel(f"probability of {state}", labelpad=6)
         heading(
             axes,
-            f"What moves {tornado.target} = {state}" if title is None else title,
+            f"What moves {target} = {state}" if title is None else title,
             f"{number(tornado.posterior)} now; one of the {tornado.by} at a time",
         )
     return figure
@@ -81,9 +100,8 @@ def _draw(axes: Axes, row: int, bar: Bar, now: float) -> None:
     axes.barh(row, above - now, left=now, height=0.6, color=COLOURS[0], zorder=2)
     axes.plot([bar.low, bar.high], [row, row], color=FRAME, linewidth=0.5, zorder=1)
     for place, value, side in ((below, bar.at_low, "right"), (above, bar.at_high, "left")):
-        text = number(value) if isinstance(value, float) else shown_names([value])[0]
-        axes.annotate(
-            text,
+        text = axes.annotate(
+            _end(value),
             (place, row),
             xytext=(-4 if side == "right" else 4, 0),
             textcoords="offset points",
@@ -92,3 +110,44 @@ def _draw(axes: Axes, row: int, bar: Bar, now: float) -> None:
             fontsize=8,
             color=MUTED,
         )
+        without_mathematics([text])
+
+
+def _end(value: Any) -> str:
+    return number(value) if isinstance(value, float) else shown_names([value])[0]
+
+
+def _limits(bars: Sequence[Bar], now: float) -> tuple[float, float]:
+    """Return the limits of the axis, with room for the values beside the bars."""
+    low, high = min(now, *(bar.low for bar in bars)), max(now, *(bar.high for bar in bars))
+    rooms = [
+        _CHARACTER * (max(map(len, map(_end, values))) + 2)
+        for values in ([bar.at_low for bar in bars], [bar.at_high for bar in bars])
+    ]
+    unit = max(high - low, 1e-3) / (_AXIS - sum(rooms))
+    return low - unit * rooms[0], high + unit * rooms[1]
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """Return different labels of at most two lines, whose long names lack their middle."""
+    for longest in _NAMES:
+        lines = [wrap(_with_short_names(name, longest), _LINE) for name in names]
+        found = ["\n".join(part) for part in lines]
+        if len(set(found)) == len(set(names)) and max(map(len, lines)) <= 2:
+            return found
+    shown = [
+        wrap(_with_short_names(n, _NAMES[-1]), _LINE, max_lines=2, placeholder="…") for n in names
+    ]
+    found = ["\n".join(part) for part in shown]
+    # Names that differ in what is left out only are told apart by their place from the top.
+    count = Counter(found)
+    return [t if count[t] == 1 else f"{i + 1}: {t}" for i, t in enumerate(found)]
+
+
+def _with_short_names(label: str, longest: int) -> str:
+    if len(label) <= _LINE:
+        return label
+    parts = _BETWEEN.split(" ".join(label.split()))
+    return "".join(
+        p if _BETWEEN.fullmatch(p) else texts([p], longest)[0] if p else "" for p in parts
+    )

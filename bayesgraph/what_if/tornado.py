@@ -137,7 +137,7 @@ def tornado(
     ----------
     target : name
     state : a state of the target, optional
-        By default the most probable one.
+        By default the second of two states, as in `contributions`, and of more the most probable.
     evidence : mapping from name to value, optional
         As in `query`.
     by : {"parameters", "findings"}
@@ -175,7 +175,9 @@ def tornado(
         raise DataError(f"spread is a share between 0 and 1; got {spread!r}.")
     n = whole_number("n", "bars", n, 1)
     posterior = model.query(target, evidence)
-    code = variable.index(posterior.argmax if state is None else state)
+    if state is None:
+        state = variable.states[1] if variable.cardinality == 2 else posterior.argmax
+    code = variable.index(state)
     now = float(posterior.probabilities[code])
     remark = ""
     if by == "findings":

@@ -5,7 +5,14 @@ import pytest
 from oracle import random_network
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, UnsupportedModelError
+from bayesgraph.errors import (
+    DataError,
+    EvidenceError,
+    GraphError,
+    UnknownStateError,
+    UnknownVariableError,
+    UnsupportedModelError,
+)
 
 GRAPH = bg.CausalGraph([("z", "t"), ("z", "y"), ("t", "y")])
 
@@ -209,6 +216,39 @@ def test_mistakes_in_models_are_told():
     x = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, 1), *net.cpds])
     with pytest.raises(EvidenceError, match="leave out state="):
         x.effect("t", "x", treated="a", control="b", state="a")
+
+
+def test_one_of_two_states_is_compared_with_the_other():
+    t, y = bg.Discrete("t", ["old", "new"]), bg.Discrete("y", ["no", "yes"])
+    table = bg.TableCPD(y, [[0.9, 0.1], [0.4, 0.6]], [t])
+    net = bg.BayesianNetwork([bg.TableCPD(t, [0.5, 0.5]), table])
+    assert net.effect("t", "y").value == pytest.approx(0.5)
+    assert net.effect("t", "y", treated="new") == net.effect("t", "y", control="old")
+    assert net.effect("t", "y", treated="old") == net.effect("t", "y", control="new")
+    assert net.effect("t", "y", treated="old").value == pytest.approx(-0.5)
+    with pytest.raises(UnknownStateError, match="Did you mean 'new'"):
+        net.effect("t", "y", treated="nwe")
+    with pytest.raises(UnknownStateError, match="no state 'x'"):
+        net.effect("t", "y", control="x", treated="new")
+
+
+def test_a_network_stands_for_its_graph():
+    z, x, y = (bg.Discrete(name, ["n", "y"]) for name in "zxy")
+    tables = [
+        bg.TableCPD(z, [0.4, 0.6]),
+        bg.TableCPD(x, [[0.7, 0.3], [0.2, 0.8]], [z]),
+        bg.TableCPD(y, [[[0.9, 0.1], [0.5, 0.5]], [[0.6, 0.4], [0.1, 0.9]]], [z, x]),
+    ]
+    net = bg.BayesianNetwork([*tables, bg.TableCPD(bg.Discrete("alone", ["u"]), [1.0])])
+    rows = net.sample(500, random_state=0)
+    expected = bg.adjusted_effect(rows, "x", "y", ["z"])
+    for graph in (net, net.graph, net.causal_graph()):
+        assert bg.adjusted_effect(rows, "x", "y", graph) == expected
+    assert bg.CausalGraph(net) == bg.CausalGraph(net.graph) == net.causal_graph()
+    assert bg.CausalGraph(net).nodes == net.names
+    assert bg.CausalGraph(net, [("x", "y")]).confounded == (("x", "y"),)
+    with pytest.raises(GraphError, match="Expected a directed graph"):
+        bg.CausalGraph(net.to_factor_graph())
 
 
 @pytest.mark.parametrize(

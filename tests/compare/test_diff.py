@@ -2,6 +2,7 @@
 
 import html.parser
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,6 +144,45 @@ def test_an_arc_in_both_directions_is_added_and_not_turned():
     assert changes.added == (("b", "a"),)
     assert changes.turned == ()
     assert changes.probabilities == {("a", "b"): (1.0, 0.25)}
+
+
+def test_states_in_another_order_are_aligned():
+    before = random_tables(3, worlds=600)
+    after = redrawn(before, 3)
+    turned = after
+    for variable in before.variables:
+        turned = turned.with_states(variable.name, variable.states[::-1])
+    plain, found = bg.diff(before, after), bg.diff(before, turned)
+    assert [f.divergence for f in found.families] == pytest.approx(
+        [f.divergence for f in plain.families], abs=1e-12
+    )
+    assert [f.name for f in found.families] == [f.name for f in plain.families]
+    assert set(found.structure.changed_variables) == {
+        v.name for v in before.variables if v.cardinality > 1
+    }
+    assert "states in another order" in str(found)
+    same = bg.diff(after, turned)
+    assert not same.families
+    assert not same.is_empty  # the order differs, which is said
+
+
+def test_rows_behind_states_in_another_order():
+    random = np.random.default_rng(0)
+    y, x = random.integers(2, size=(2, 300))
+    z = np.where(random.random(300) < 0.1, 1 - x, x)
+    names = np.array(["a", "b"])
+    before, after = (
+        bg.TANClassifier(check_columns=False).fit({"x": names[x], "z": names[other]}, y)
+        for other in (z, np.where(x == 1, 0, z))
+    )
+    turned = SimpleNamespace(network_=before.network_.with_states("x", ["b", "a"]))
+    plain, found = bg.diff(before, after), bg.diff(turned, after)
+    assert {f.name: f.rows_after for f in found.families} == {
+        f.name: f.rows_after for f in plain.families
+    }
+    (z_given_x,) = found.families
+    assert "x=b" in z_given_x.where
+    assert z_given_x.rows_after in {((x == 1) & (y == c)).sum() for c in (0, 1)}
 
 
 def test_rows_behind_a_distribution_of_an_estimator():

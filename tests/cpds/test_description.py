@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.cpds import CPD, description, tree
+from bayesgraph.display import cut_texts
 from bayesgraph.io.uai import format_uai
 from bayesgraph.plots import tree_to_dot
 
@@ -43,6 +45,45 @@ def test_what_is_not_shown_is_not_written(cpd: CPD, monkeypatch: pytest.MonkeyPa
     assert len(repr(cpd).splitlines()) <= 23
     assert max(map(len, repr(cpd).splitlines())) < 200
     assert max(sizes) <= 21
+
+
+CUTS = [
+    *([147.5], [54.25, 147.75], [1.51596, 1.51732], [1e-7, 0.1234567890123], [-147.123456789]),
+    *([0.30000000000000004, 0.3], [1.2345678901e-7], [123456789012.5], [1e22], [-0.0], []),
+]
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("longest", [4, 6, 10])
+def test_texts_of_cuts_are_exact_or_say_that_they_are_not(cuts: list[float], longest: int) -> None:
+    shown = cut_texts(cuts, longest)
+    assert len(set(shown)) == len(cuts)
+    for cut, text in zip(cuts, shown, strict=True):
+        mantissa, dots, exponent = text.partition("…")
+        if dots:
+            assert len(text) < len(repr(cut))
+            assert repr(cut).startswith(mantissa)
+            assert repr(cut).endswith(exponent)
+            assert re.fullmatch(r"-?\d+\.\d+", mantissa)
+        else:
+            assert float(text) == cut
+
+
+def test_intervals_are_shortened_by_digits() -> None:
+    glass = bg.Binned("refraction", [1.51596, 1.51732])
+    long, short = description.state_texts(glass, 24), description.state_texts(glass, 16)
+    assert long == ["(-inf, 1.51596]", "(1.51596, 1.51732]", "(1.51732, inf)"]
+    assert short == ["(-inf, 1.515…]", "(1.515…, 1.517…]", "(1.517…, inf)"]
+    assert description.state_texts(glass, 24, 1) == ["(-inf, 1.51596]"]
+    assert description.state_texts(bg.Binned("x", []), 24) == ["(-inf, inf)"]
+
+
+def test_thresholds_of_trees_are_not_rounded() -> None:
+    age = bg.Continuous("age")
+    halves = bg.Split(age, 147.25, [0.1, 0.9], [0.2, 0.8])
+    cpd = bg.TreeCPD(bg.Discrete("x", [0, 1]), halves, [age])
+    assert "age ≤ 147.25" in repr(cpd)
+    assert '" ≤ 147.25 "' in tree_to_dot(cpd)
 
 
 def test_a_way_to_a_leaf_is_limited_in_length() -> None:

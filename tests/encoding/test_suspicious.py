@@ -82,6 +82,49 @@ def test_numbers_with_a_state_for_each_row():
     assert "'a': identifiers" in said_of(columns, y, categorical=["a"])
 
 
+NETWORKS = {
+    "fit": lambda table, **given: bg.BayesianNetwork.fit([("b", "a")], table, **given),
+    "learn": bg.BayesianNetwork.learn,
+    "arc_confidence": lambda table, **given: bg.arc_confidence(table, n_samples=2, **given),
+}
+WRONG_OF_NETWORKS = {what: column for what, column in wrong_columns(200, ["no"] * 200).items()
+                     if what != "determines the class"}  # fmt: skip
+WRONG_OF_NETWORKS["a few integers only, which become Gaussian numbers (name codes in categ"] = (
+    np.arange(200) % 4
+)
+
+
+def said_by_network(method, columns, **given):
+    """Return what the one warning of a network's estimation says; empty if there is none."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        NETWORKS[method](columns, **given)
+    found = [w for w in seen if issubclass(w.category, SuspiciousColumnsWarning)]
+    assert len(found) <= 1
+    assert all(w.filename == __file__ for w in found)
+    return str(found[0].message) if found else ""
+
+
+@pytest.mark.parametrize("method", NETWORKS)
+@pytest.mark.parametrize("what", WRONG_OF_NETWORKS)
+def test_networks_name_columns_too(what, method):
+    columns, _ = rows()
+    table = {**columns, "wrong": WRONG_OF_NETWORKS[what]}
+    assert f"'wrong': {what}" in said_by_network(method, table)
+    assert not said_by_network(method, table, check_columns=False)
+    assert not said_by_network(method, columns)
+
+
+def test_integers_that_are_declared_are_no_codes():
+    columns, _ = rows()
+    table = {**columns, "wrong": np.tile([0.0, 1.0, np.nan, 1.0], 50)}
+    assert "'wrong': a few integers" in said_by_network("fit", table)
+    assert not said_by_network("fit", table, categorical=["wrong"])
+    assert not said_by_network("fit", table, variables=[bg.Continuous("wrong")])
+    assert not said_by_network("fit", table | {"wrong": np.arange(200) % 5})
+    assert not said_by_network("fit", table | {"wrong": np.arange(200) % 2 + 0.5})
+
+
 @pytest.mark.parametrize("column", [2**63 + np.arange(200, dtype="u8"), -(2**60) - np.arange(200)])
 def test_integers_that_floats_do_not_tell_apart(column):
     columns, y = rows()

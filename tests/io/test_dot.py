@@ -503,6 +503,11 @@ def test_numbers_in_intervals_are_histograms():
     # From 10 to 70, an outer interval being as wide as its neighbour: 44 columns.
     heights = [int(h) for h in re.findall(r'HEIGHT="(\d+)" VALIGN="BOTTOM"', drawn)]
     assert len(heights) == 44
+    # The outer intervals, 10 and 20 of 60 wide, are faint, and the axis has no ends of theirs.
+    assert drawn.count('BGCOLOR="#a6bcd4"') == 7 + 15
+    assert re.findall(r'ALIGN="(?:LEFT|RIGHT)"><FONT[^>]*>([^<]*)</FONT>', drawn)[-2:] == [
+        *("≤ 20", "&gt; 50"),
+    ]
     density = np.array([0.1 / 10, 0.2 / 10, 0.6 / 20, 0.1 / 20])
     middles = 10 + 60 * (np.arange(44) + 0.5) / 44
     expected = density[np.digitize(middles, age.cuts)] / density.max() * 26
@@ -512,3 +517,32 @@ def test_numbers_in_intervals_are_histograms():
     one = bg.BayesianNetwork([bg.TableCPD(single, [1.0])])
     assert "one interval" in one.to_dot()
     assert "median in" in one.to_dot(beliefs=True)
+
+
+def test_cuts_are_not_rounded():
+    thalach = bg.Binned("thalach", [-147.5])
+    table = bg.TableCPD(thalach, [0.4, 0.6])
+    net = bg.BayesianNetwork([table])
+    assert re.search(r"2 intervals, cut at<.*>-147\.5<", net.to_dot())
+    assert ">(-inf, -147.5]<" in net.to_dot(tables=True)
+    drawn = net.to_dot(beliefs=True)
+    assert ">≤ −147.5<" in drawn
+    assert "148" not in drawn
+
+
+@pytest.mark.parametrize(("n", "left"), [(8, 0), (9, 0), (10, 2), (12, 4)])
+def test_one_more_is_shown_and_not_counted(n, left):
+    state = bg.Discrete("state", [f"s{i}" for i in range(n)])
+    coin = bg.Discrete("coin", ["h", "t"])
+    tables = [bg.TableCPD(state, np.full(n, 1 / n)), bg.TableCPD(coin, [[0.5, 0.5]] * n, [state])]
+    net = bg.BayesianNetwork(tables)
+    for drawn in (
+        net.to_dot(tables=True, max_rows=8, max_states=99),
+        net.to_factor_graph().to_dot(tables=True, max_rows=8, max_states=99),
+    ):
+        assert ("more row" in drawn) == bool(left)
+        assert not left or f"… {left} more rows" in drawn
+    for drawn in (net.to_dot(beliefs=True, max_states=8), net.to_dot(max_states=8)):
+        assert all((f"s{i}" in drawn.split("tooltip")[0]) for i in range(n - left))
+        assert (f"… {left} more" in drawn) == bool(left)
+        assert "… 1 more" not in drawn

@@ -226,6 +226,8 @@ def test_fitting_a_given_graph():
     assert network == bg.BayesianNetwork.fit(iter(ARCS), frame)
     graph = nx.DiGraph(ARCS)
     assert set(bg.BayesianNetwork.fit(graph, frame).graph.edges) == set(ARCS)
+    for edges in (network.graph.edges, graph.edges):  # views, which are callable
+        assert set(bg.BayesianNetwork.fit(edges, frame).graph.edges) == set(ARCS)
     for other in (pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.to_dict("list")):
         assert bg.BayesianNetwork.fit(ARCS, other) == network
     # Defaults: Laplace's rule for tables, 20 rows' worth of the column's variance for Gaussians.

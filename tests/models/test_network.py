@@ -218,6 +218,9 @@ def test_targets_that_do_not_fit(net):
         net.query("rian")
     with pytest.raises(EvidenceError, match="targets come first"):
         net.query({"wet": True})
+    for question in (net.contributions, net.explanation, net.next_question, net.flip, net.tornado):
+        with pytest.raises(EvidenceError, match=r"come first.*: evidence=\{'wet': True\}\."):
+            question({"wet": True})
     with pytest.raises(EvidenceError, match="at least one target"):
         net.query([])
     with pytest.raises(EvidenceError, match="named once"):
@@ -298,14 +301,14 @@ def test_soft_evidence_of_ones_says_nothing(net):
 @pytest.mark.parametrize(
     ("likelihood", "message"),
     [
-        ({True: 0.5}, "likelihood for every state; False"),
+        ({True: 0.5}, "likelihood for every state; it lacks False"),
         ({}, "likelihood for every state"),
         ({True: 0.5, False: 0.5, "maybe": 1.0}, "no state 'maybe'"),
         ({True: -0.5, False: 0.5}, "non-negative"),
         ({True: math.nan, False: 0.5}, "non-negative"),
         ({True: math.inf, False: 0.5}, "finite"),
         ({True: "x", False: 0.5}, "takes numbers"),
-        ({True: None, False: 0.5}, "likelihood for every state; True"),
+        ({True: None, False: 0.5}, "likelihood for every state; it lacks True"),
         ({True: [0.5], False: [0.5]}, "'wet'"),
         (np.array([0.5]), "2 likelihoods"),
         (np.array([0.5, 0.2, 0.3]), "2 likelihoods"),

@@ -1,5 +1,7 @@
 """Tornado charts: the posterior at both ends of each parameter and of each finding."""
 
+import itertools
+
 import numpy as np
 import pytest
 from oracle import Oracle, random_network
@@ -144,9 +146,48 @@ def test_the_figure_has_a_bar_for_each_parameter():
     assert len(axes.get_yticklabels()) == 2
 
 
+LONG = "number of cigarettes per day in the last twelve months"
+
+
+@pytest.mark.parametrize("by", ["parameters", "findings"])
+def test_long_names_leave_the_figure_its_width(by):
+    pytest.importorskip("matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    sick = bg.Discrete("sick", ["no", "yes"])
+    tables = [bg.TableCPD(sick, [0.7, 0.3])]
+    for name in (LONG, f"{LONG} of the mother", f"{LONG} of the father", "$x$"):
+        variable = bg.Discrete(name, ["more than twenty a day", "$less than twenty a day"])
+        parents = [cpd.variable for cpd in tables[:2]]
+        table = np.resize([0.2, 0.8, 0.6, 0.4], (*(p.cardinality for p in parents), 2))
+        tables.append(bg.TableCPD(variable, table, parents))
+    found = bg.BayesianNetwork(tables).tornado(
+        "sick", "no", {cpd.variable.name: cpd.variable.states[0] for cpd in tables[1:]}, by=by
+    )
+    assert LONG in repr(found)
+    figure = found.plot()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (axes,) = figure.axes
+    box, dpi = axes.get_window_extent(), figure.dpi
+    assert box.width > 4.5 * dpi
+    assert figure.get_figwidth() < 10
+    labels = axes.get_yticklabels()
+    assert len({text.get_text() for text in labels}) == len(found.bars)
+    extents = [text.get_window_extent() for text in labels]
+    assert all(extent.x0 >= 0 and extent.x1 < box.x0 for extent in extents)
+    assert all(low.y1 <= high.y0 for high, low in itertools.pairwise(extents))
+    ends = [text.get_window_extent() for text in axes.texts[:-1]]
+    assert all(box.x0 <= extent.x0 and extent.x1 <= box.x1 for extent in ends)
+    ticks = [text.get_window_extent() for text in axes.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(ticks))
+
+
 def test_without_findings_there_is_nothing_to_vary():
     coin = bg.Discrete("coin", ["a", "b"])
-    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.2, 0.8])]).tornado("coin", by="findings")
-    assert found.state == "b"  # the most probable one by default
+    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.8, 0.2])]).tornado("coin", by="findings")
+    assert found.state == "b"  # the second of two, as in contributions
+    die = bg.TableCPD(bg.Discrete("die", [1, 2, 3]), [0.2, 0.5, 0.3])
+    assert bg.BayesianNetwork([die]).tornado("die", by="findings").state == 2
     assert not found.bars
     assert "no findings to vary" in repr(found)

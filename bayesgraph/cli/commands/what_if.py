@@ -86,7 +86,9 @@ def flip(
 def tornado(
     model: ModelFile,
     target: OneTarget = None,
-    state: Annotated[str | None, typer.Option(help="The most probable one by default.")] = None,
+    state: Annotated[
+        str | None, typer.Option(help="By default the second of two, or the most probable.")
+    ] = None,
     evidence: Evidence = None,
     by: Annotated[str, typer.Option(help="What varies: 'parameters' or 'findings'.")] = (
         "parameters"
