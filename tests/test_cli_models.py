@@ -7,6 +7,7 @@ from golden_models import MODELS
 
 import bayesgraph as bg
 from bayesgraph.cli import main
+from bayesgraph.io import tables
 
 # Some formats leave out what others hold.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -34,7 +35,7 @@ def outcomes(capfd, tmp_path, model, table):
     """Return the exit code of each command; errors are checked to be one line each."""
     saved, given, other = (tmp_path / name for name in ("m.bayesgraph", "t.parquet", "o.csv"))
     model.save(saved)
-    bg.io.tables.write_table(table, given)
+    tables.write_table(table, given)
     other.write_text("some,other,class\n1,2,x\n")
     places = {"model": saved, "tmp": tmp_path, "table": given, "other": other}
     codes = {}

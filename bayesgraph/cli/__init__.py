@@ -13,14 +13,15 @@ import lazy_loader
 import typer
 
 from bayesgraph import __version__
+from bayesgraph.cli.progress import LINE
 from bayesgraph.errors import BayesGraphError, cause
 
 # Modules are imported when they are first used: each command imports what it needs.
 __getattr__, __dir__, _ = lazy_loader.attach(
-    __name__, submodules=["commands", "printing", "rows_progress", "warm_up"]
+    __name__, submodules=["commands", "printing", "warm_up"]
 )
 
-__all__ = ["main"]
+__all__ = ["main", "say_aside"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,9 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typer.echo(__version__)
         sys.exit(0)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), LINE.working(args[0] if args else ""):
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            code = _command().main(args, prog_name="bayesgraph", standalone_mode=False)
+            # The bare command shows the help, as if it were asked for.
+            given = args or ["--help"]
+            code = _command().main(given, prog_name="bayesgraph", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("BAYESGRAPH_TRACEBACK") == "1":
             raise
-        _say(_message(error))
+        say_aside(_message(error))
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -60,7 +63,7 @@ def _command() -> Any:
 def _message(error: Exception) -> str:
     # Errors of the option parser are recognised by a method: typer does not export their classes.
     if hasattr(error, "format_message"):
-        return str(error.format_message()) or "Say what to do; --help lists the commands."
+        return str(error.format_message())
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     if isinstance(error, (BayesGraphError, OSError, ValueError, TypeError)) and str(error):
@@ -69,9 +72,11 @@ def _message(error: Exception) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    _say(f"warning: {message}")
+    say_aside(f"warning: {message}")
 
 
-def _say(message: str) -> None:
+def say_aside(message: str) -> None:
+    """Write a message on standard error, in one line."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
-    typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)
+    with LINE.hidden():
+        typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)

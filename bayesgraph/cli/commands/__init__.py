@@ -13,7 +13,6 @@ from bayesgraph.compilation import tiers
 app = typer.Typer(
     name="bayesgraph",
     help="Probabilistic graphical models: every classifier is a graph that answers questions.",
-    no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
