@@ -222,7 +222,7 @@ def _as_saved(path: str) -> Callable[..., Any]:
     saved = bg.load(path)
     if not hasattr(saved, "get_params"):
         raise DataError(f"--model {path} holds {saved!r}, which is not a classifier to fit.")
-    return partial(type(saved), **saved.get_params(deep=False))
+    return partial(saved.__class__, **saved.get_params(deep=False))
 
 
 def check_taken(wanted: Sequence[Wanted], options: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from bayesgraph.cli.options import (
 )
 from bayesgraph.cli.output import put_rows, rows_to, say
 from bayesgraph.cli.registering import Commands
-from bayesgraph.errors import DataError
+from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.variables import Continuous, Name
 
 if TYPE_CHECKING:
@@ -58,9 +58,15 @@ def _print_posterior(
     network = network_of(loaded)
     given, do = evidence_of(network, evidence), evidence_of(network, set_) or None
     if everything:
-        say(repr(network.marginals(given, do=do)))
+        marginals = network.marginals(given, do=do)
+        say(marginals._display(len(marginals)).text())
         return
     targets = targets_of(loaded, path, target, "--target or --all")
+    for name in do or ():
+        if name in targets:
+            raise EvidenceError(
+                f"{str(name)!r} is both the target and set by --set; leave it out of one of them."
+            )
     found = network.query(targets if len(targets) > 1 else targets[0], given, do=do)
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
