@@ -35,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typer.echo(__version__)
         sys.exit(0)
     try:
-        with warnings.catch_warnings(), LINE.working(args[0] if args else ""):
+        # A line may be drawn before the options are read.
+        quiet = "--quiet" in args
+        with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             # The bare command shows the help, as if it were asked for.
             given = args or ["--help"]

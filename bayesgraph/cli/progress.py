@@ -56,10 +56,10 @@ class Line:
         return "  ".join([*parts, f"{seconds:.0f} s"])[:width]
 
     @contextmanager
-    def working(self, text: str) -> Iterator[None]:
+    def working(self, text: str, *, quiet: bool = False) -> Iterator[None]:
         """Draw the line, until the work within is done, if standard error is a terminal."""
-        self.quiet, self.text, self.share, self.detail = False, text, None, ""
-        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        self.quiet, self.text, self.share, self.detail = quiet, text, None, ""
+        if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield
             return
         ended = threading.Event()
@@ -78,8 +78,6 @@ class Line:
         while not ended.wait(wait):
             wait = INTERVAL
             with self._lock:
-                if self.quiet:
-                    continue
                 width = shutil.get_terminal_size().columns - 1
                 sys.stderr.write(_CLEAR + self.drawn(time.monotonic() - begin, width))
                 sys.stderr.flush()

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesgraph.cli.progress import LINE
-
 _QUIET = inspect.Parameter(
     "quiet",
     inspect.Parameter.KEYWORD_ONLY,
@@ -39,7 +37,8 @@ class Commands(typer.Typer):
 def _silenced(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*, quiet: bool, **given: Any) -> None:
-        LINE.quiet = quiet
+        # `main` has seen the option already; it is declared here, for the help and the parser.
+        del quiet
         function(**given)
 
     signature = inspect.signature(function, eval_str=True)
