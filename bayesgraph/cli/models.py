@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
@@ -153,6 +154,11 @@ class Wanted:
     def name(self) -> str:
         """The text without options."""
         return self.text.partition(":")[0] if self.own else self.text
+
+    @property
+    def title(self) -> str:
+        """What the model is called in tables: the text, or the name of a file."""
+        return Path(self.text).name if self.text.endswith(_SAVED) else self.text
 
     @property
     def parameters(self) -> list[str]:

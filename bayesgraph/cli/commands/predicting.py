@@ -212,7 +212,9 @@ def _cross_validated(
     """Return the results of models; of all estimators those that take the table, without names."""
     wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
     models.check_taken(wanted, options)
-    made = {one.text: one.estimator(options) for one in wanted}
+    made = {one.title: one.estimator(options) for one in wanted}
+    if len(made) < len(wanted):
+        raise DataError("Several saved classifiers have the same file name; rename one of them.")
     numeric = [name for name, found in made.items() if not hasattr(found, "predict_proba")]
     if names and numeric:
         raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
