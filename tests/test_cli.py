@@ -708,7 +708,7 @@ WRONG = {
     "nothing is set": (["do", "{bif}", "--target", "rain"], "--set is needed"),
     "set and observed": (
         ["do", "{bif}", "--target", "rain", "-s", "wet=wet", "-e", "wet=wet"],
-        "both set by do= and observed",
+        "both set by --set and observed",
     ),
     "target to ask about": (["ask-next", "{bif}"], "--target"),
     "price without a number": (
@@ -732,7 +732,7 @@ WRONG = {
         ["query", "{bif}", "--target", "rain", "-e", "wet=dry:1"],
         "'wet'",
     ),
-    "predict with a network": (["predict", "{bif}", "{heart}"], "no class to predict"),
+    "predict with a network": (["predict", "{bif}", "{heart}"], "--target is needed"),
     "update a network": (["update", "{bif}", "{heart}"], ".bayesgraph"),
     "update without classes": (["update", "{model}", "{other}"], "'disease' with the classes"),
     "columns missing": (["predict", "{model}", "{other}"], "lacks the columns"),
@@ -777,7 +777,7 @@ WRONG = {
     "two delimiters": ([*FIT, "--delimiter", ";;"], "--delimiter"),
     "unknown encoding": ([*FIT, "--encoding", "utf-9"], "--encoding"),
     "unknown dates": ([*FIT, "--dates", "months"], "--dates"),
-    "limit": ([*FIT, "--limit", "1000"], "limit="),
+    "limit": ([*FIT, "--limit", "1000"], "--limit"),
     "negative limit": ([*FIT, "--limit", "-1"], "1 or more"),
     "duplicate names": (
         ["fit", "{twice}", "--target", "b", "-o", "{tmp}/m.bayesgraph"],

@@ -9,6 +9,7 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.cli import main
 from bayesgraph.cli.learned import OPTIONS
 from bayesgraph.cli.models import Wanted, estimators, lists, models
+from bayesgraph.cli.wording import as_typed
 from bayesgraph.drift.detectors import DETECTORS
 from bayesgraph.families import FAMILIES
 from bayesgraph.learning.exponents import ALL_SCHEMES
@@ -242,3 +243,29 @@ def test_marginals_are_a_table_of_80_columns_with_all_variables(capfd, tmp_path)
     assert len(lines) == 63
     assert lines[2].endswith("0.3000  0.3000")
     assert lines[-1].split() == ["x", "mean", "1", "sd", "2"]
+
+
+def test_messages_speak_of_options():
+    options = ["--alpha", "--by", "--set", "--check-columns", "--no-check-columns", "--tier"]
+    for message, expected in {
+        "by= is one of 'a'; got 'c'.": "--by is one of 'a'; got 'c'.",
+        "'x' is both set by do= and observed.": "'x' is both set by --set and observed.",
+        "wrong. check_columns=False, or a filter.": "wrong. --no-check-columns, or a filter.",
+        "Give decimal=',' (--decimal ,).": "Give decimal=',' (--decimal ,).",
+        "alpha= (--alpha) is wrong": "alpha= (--alpha) is wrong",
+        "smoothing__alpha= and tiers= and unknown=": "--alpha and --tier and unknown=",
+        "P(a=b, c=False)": "P(a=b, c=False)",
+    }.items():
+        assert as_typed(message, options) == expected
+
+
+def test_mistakes_of_typing_name_the_help(capfd):
+    for arguments, expected in {
+        ("fit",): "Missing argument 'data'. See 'bayesgraph fit --help'.",
+        ("query", "a.bif", "--evidance", "a=b"): "See 'bayesgraph query --help'.",
+        ("qery",): "Did you mean 'query'?",
+        ("query", "rows.csv"): "rows.csv is a table, and a model is needed",
+    }.items():
+        code, _, err = run(capfd, *arguments)
+        assert (code, expected in err) == (2, True), err
+    assert run(capfd, "fit", "-h")[0] == 0

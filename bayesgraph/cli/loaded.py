@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -10,6 +11,7 @@ import bayesgraph as bg
 from bayesgraph.cli.evidence import named
 from bayesgraph.cli.streams import readable
 from bayesgraph.errors import DataError, quoted
+from bayesgraph.io import tables
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
@@ -33,15 +35,33 @@ def network_of(loaded: Any) -> Model:
     return model
 
 
+@contextmanager
+def model_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a file with a model, which may be what standard input has.
+
+    Raises
+    ------
+    DataError
+        If it is a table by its suffix.
+    """
+    if path.name.lower().endswith(tables.READ):
+        raise DataError(
+            f"{path} is a table, and a model is needed; 'bayesgraph fit' or 'bayesgraph learn' "
+            "makes one of it."
+        )
+    with readable(path) as file:
+        yield file
+
+
 def load_whole(path: Path) -> Any:
     """Return what a file or standard input holds, with all that it learns from."""
-    with readable(path) as file:
+    with model_file(path) as file:
         return bg.load(file)
 
 
 def load_answering(path: Path) -> Any:
     """Return what a file or standard input holds; of a classifier, what answers questions."""
-    with readable(path) as file:
+    with model_file(path) as file:
         return bg.io.load_saved(file)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
+from bayesgraph.cli.wording import OPTIONS
 from bayesgraph.errors import DataError, suggestion
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _CHOICES = {
     "summary": "summaries",
     "detector": "detectors",
 }
-# Options by parameter, where they have another name.
-_OPTIONS = {"distributions": "distribution", "n_trees": "trees", "smoothing__alpha": "alpha"}
 # What numbers may be, by parameter.
 _RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "smoothing__alpha": ("a number from 0 on", lambda x: 0 <= x < float("inf")),
@@ -140,8 +139,9 @@ class Wanted:
     def _option(self, item: str, name: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""
         option, equals, value = item.partition("=")
-        known = {_OPTIONS.get(p, p): p for p in self.parameters if p not in _NOT_TYPED}
-        parameter = known.get(option.strip().replace("-", "_"))
+        known = {OPTIONS.get(p, p): p for p in self.parameters if p not in _NOT_TYPED}
+        typed = option.strip().replace("-", "_")
+        parameter = known.get(typed, typed if typed in known.values() else None)
         if not equals or parameter is None:
             near = suggestion(option, known)
             raise DataError(
@@ -158,7 +158,7 @@ class Wanted:
     @property
     def title(self) -> str:
         """What the model is called in tables: the text, or the name of a file."""
-        return Path(self.text).name if self.text.endswith(_SAVED) else self.text
+        return title_of(self.text) if self.text.endswith(_SAVED) else self.text
 
     @property
     def parameters(self) -> list[str]:
@@ -184,7 +184,8 @@ class Wanted:
         DataError
             If a value is from no list where it must be.
         """
-        given = {n: v for n, v in options.items() if v is not None and n in self.parameters}
+        typed = {n: v for n, v in options.items() if v is not None and n in self.parameters}
+        given = {n: None if v == "none" else v for n, v in typed.items()}
         given |= self.own
         self._check_choices(given)
         alpha = {n: v for n, v in given.items() if n == "smoothing__alpha"}
@@ -200,7 +201,7 @@ class Wanted:
             values = value.values() if isinstance(value, Mapping) else [value]
             for text in values:
                 if isinstance(text, str):
-                    chosen(_OPTIONS.get(parameter, parameter), text, title)
+                    chosen(OPTIONS.get(parameter, parameter), text, title)
         check_numbers(given)
 
 
@@ -209,7 +210,13 @@ def check_numbers(given: Mapping[str, Any]) -> None:
     for parameter, (needed, fits) in _RANGES.items():
         value = given.get(parameter)
         if value is not None and (isinstance(value, str) or not fits(value)):
-            raise DataError(f"--{_OPTIONS.get(parameter, parameter)} is {needed}; got {value}.")
+            raise DataError(f"--{OPTIONS.get(parameter, parameter)} is {needed}; got {value}.")
+
+
+def title_of(path: str) -> str:
+    """Return what a saved model is called in tables, which no other model is."""
+    file = Path(path)
+    return file.name if file.stem in models() else file.stem
 
 
 def _value(text: str) -> Any:
@@ -252,7 +259,7 @@ def check_taken(wanted: Sequence[Wanted], options: Mapping[str, Any]) -> None:
         takers = f"{', '.join(others)} or {last}" if others else last
         several = len(wanted) > 1
         raise DataError(
-            f"--{_OPTIONS.get(parameter, parameter)} goes with --model {takers}; the "
+            f"--{OPTIONS.get(parameter, parameter)} goes with --model {takers}; the "
             f"model{'s are' if several else ' is'} {', '.join(w.text for w in wanted)}."
         )
 

@@ -92,7 +92,8 @@ def output_to(path: Path, suffixes: Sequence[str]) -> Output:
     name = suffix_of(path, suffixes[0]) if stream else path.name.lower()
     fitting = [suffix for suffix in suffixes if name.endswith(suffix)]
     if not fitting:
-        raise FileFormatError(f"{str(path)!r}: the suffix must be one of {quoted(suffixes)}.")
+        among = "one of " if len(suffixes) > 1 else ""
+        raise FileFormatError(f"{str(path)!r}: the suffix must be {among}{quoted(suffixes)}.")
     suffix = max(fitting, key=len)
     if stream and suffix.endswith(_BINARY) and sys.stdout.isatty():
         raise DataError(f"Standard output is a terminal, which cannot show {suffix}; name a file.")

@@ -24,7 +24,7 @@ from bayesgraph.variables import MISSING
 
 _PARQUET = (".parquet", ".pq")
 WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
-_READ = (*WRITTEN, ".csv.zst", ".tsv.zst")
+READ = (*WRITTEN, ".csv.zst", ".tsv.zst")
 # The first bytes of files: those of compressed ones, and of Parquet.
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
@@ -163,7 +163,7 @@ def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
     """Return name, suffix and bytes of a file."""
     if isinstance(path, (str, os.PathLike)):
         _check_is_file(Path(path))
-        return path_text(path), _suffix(path, _READ), read_bytes(path)
+        return path_text(path), _suffix(path, READ), read_bytes(path)
     data = path.read()
     suffix = ".parquet" if data.startswith(_PARQUET_MAGIC) else ".csv"
     return str(getattr(path, "name", "the stream")), suffix, data

@@ -16,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 for _group in (learning, predicting, questions, what_if, files):
     app.add_typer(_group.app)

@@ -12,7 +12,7 @@ import typer
 import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.cli.evidence import evidence_of
-from bayesgraph.cli.loaded import is_classifier, load_answering, load_whole, network_of
+from bayesgraph.cli.loaded import is_classifier, load_answering, load_whole, model_file, network_of
 from bayesgraph.cli.options import Evidence, Lossy, ModelFile, output_option
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
 from bayesgraph.cli.registering import Commands
@@ -23,13 +23,16 @@ app = Commands()
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""
-    loaded = load_answering(model)
+    with model_file(model) as file:
+        loaded = bg.io.load_saved(file)
+        # Only the estimator itself knows a text that its file does not have.
+        whole = is_classifier(loaded) and getattr(loaded, "text", None) is None
+        text = repr(bg.load(file)) if whole else getattr(loaded, "text", None)
     network = network_of(loaded)
     say(repr(network))
     if is_classifier(loaded):
-        # Only the estimator itself knows a text that its file does not have.
-        text = getattr(loaded, "text", None) or repr(bg.load(model))
-        say(f"{text}, class {loaded.target_.name!r}")
+        kind = "target" if getattr(loaded, "classes_", None) is None else "class"
+        say(f"{text}, {kind} {loaded.target_.name!r}")
     cli.printing.show(cli.printing.variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
         cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))

@@ -23,7 +23,9 @@ from bayesgraph.cli.loaded import (
     checked_classifier,
     is_classifier,
     load_classifier,
+    model_file,
     network_of,
+    targets_of,
 )
 from bayesgraph.cli.models import Wanted
 from bayesgraph.cli.options import (
@@ -43,7 +45,7 @@ from bayesgraph.cli.options import (
 from bayesgraph.cli.output import FIGURES, output_to, put_rows, rows_to, say
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.cli.registering import Commands
-from bayesgraph.cli.streams import check_once, readable
+from bayesgraph.cli.streams import check_once
 from bayesgraph.errors import BayesGraphError, DataError
 from bayesgraph.variables import has_text_states
 
@@ -87,11 +89,13 @@ def predict(
         return
     written = rows_to(output)
     check_once(model, data)
-    with readable(model) as file:
+    with model_file(model) as file:
         loaded = bg.io.load_saved(file)
         if not getattr(loaded, "predicts", True):
             loaded = bg.load(file)
-    if target is None or (is_classifier(loaded) and target == str(loaded.target_.name)):
+    # Other models have no target of their own, and say so.
+    asked = target or str(targets_of(loaded, model, None)[0])
+    if is_classifier(loaded) and asked == str(loaded.target_.name):
         estimator = checked_classifier(loaded, model)
         table = read_known(estimator, data, reading)
         kept = all_or_kept(keep or (), table, data)
@@ -100,7 +104,7 @@ def predict(
         network = network_of(loaded)
         table = table_for(network.variables, data, reading)
         kept = all_or_kept(keep or (), table, data)
-        columns = _posterior_columns(network, named(network, target), table)
+        columns = _posterior_columns(network, named(network, asked), table)
     columns = _beside(kept, columns)
     put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
 
@@ -251,5 +255,5 @@ def _as_saved(names: Sequence[str], data: Path, reading: Reading, target: str) -
             raise DataError(f"evaluate compares classifiers; {name} predicts a number.")
         table = known_columns(estimator, read_known(estimator, data, reading), data, labelled=True)
         X, y = table.drop_columns([target]), table.select([target])
-        results += bg.evaluate({Path(name).name: estimator}, X, y, cv="prefit")
+        results += bg.evaluate({models.title_of(name): estimator}, X, y, cv="prefit")
     return results
