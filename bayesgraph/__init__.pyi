@@ -45,6 +45,8 @@ from .classifiers.prequential import PrequentialComparison as PrequentialCompari
 from .classifiers.prequential import PrequentialResult as PrequentialResult
 from .classifiers.prequential import prequential as prequential
 from .classifiers.river_adapter import to_river as to_river
+from .classifiers.significance import PairedTest as PairedTest
+from .classifiers.significance import paired_tests as paired_tests
 from .compare import Diff as Diff
 from .compare import TableDrift as TableDrift
 from .compare import diff as diff

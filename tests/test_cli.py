@@ -7,16 +7,14 @@ import tempfile
 import urllib.request
 import warnings
 import webbrowser
-from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from comparison import assert_same_network
-from rich.console import Console
 
 import bayesgraph as bg
-from bayesgraph.cli import main, rows_progress
+from bayesgraph.cli import main
 from bayesgraph.cli.models import estimators
 
 HEART = Path(__file__).parents[1] / "examples" / "data" / "heart.csv"
@@ -116,7 +114,7 @@ def test_learn_saves_a_network_without_a_class(capfd, tmp_path):
         ("--required", "sex:diseas"): "Did you mean 'disease'?",
         ("--required", "sex"): "An arc is PARENT:CHILD",
         ("--tier", "sex,aeg"): "no variable 'aeg'",
-        ("--method", "best"): "method= is one of",
+        ("--method", "best"): "--method is one of",
         ("--drop", "nothing"): "no variable 'nothing'",
     }.items():
         code, _, err = run(capfd, *command, *wrong)
@@ -297,7 +295,7 @@ def test_evaluate_more_than_two_classes(capfd, tmp_path):
     arguments = ("evaluate", table, "--target", "kind", "--cv", "2")
     code, out, _ = run(capfd, *arguments)
     assert code == 0
-    assert out.count("confusion matrix") == len(estimators())
+    assert out.count("confusion matrix") == len(estimators()) - 1  # one predicts numbers
     picture = tmp_path / "roc.svg"
     assert run(capfd, *arguments, "--model", "nb", "--plot", picture)[0] == 0
     assert picture.is_file()
@@ -489,7 +487,8 @@ def test_streams_take_options_of_their_own(capfd, tmp_path):
 
 def measures_of(text):
     """Return accuracy, log loss, Brier score and ECE by model, as printed."""
-    rows = [line.replace("│", " ").split() for line in text.splitlines() if line.startswith("│")]
+    first = text.partition("Against")[0]
+    rows = [line.replace("│", " ").split() for line in first.splitlines() if line.startswith("│")]
     return {row[0]: row[1:5] for row in rows if len(row) > 4}
 
 
@@ -645,6 +644,9 @@ def test_any_error_is_one_line_unless_a_traceback_is_wanted(capfd, monkeypatch, 
 
 def test_version_and_help(capfd):
     assert run(capfd, "--version")[1].strip() == bg.__version__
+    code, out, err = run(capfd)
+    assert (code, err) == (0, "")
+    assert out == run(capfd, "--help")[1]
     for command in (
         "fit",
         "update",
@@ -706,7 +708,7 @@ WRONG = {
     "nothing is set": (["do", "{bif}", "--target", "rain"], "--set is needed"),
     "set and observed": (
         ["do", "{bif}", "--target", "rain", "-s", "wet=wet", "-e", "wet=wet"],
-        "both set by do= and observed",
+        "both set by --set and observed",
     ),
     "target to ask about": (["ask-next", "{bif}"], "--target"),
     "price without a number": (
@@ -730,7 +732,7 @@ WRONG = {
         ["query", "{bif}", "--target", "rain", "-e", "wet=dry:1"],
         "'wet'",
     ),
-    "predict with a network": (["predict", "{bif}", "{heart}"], "no class to predict"),
+    "predict with a network": (["predict", "{bif}", "{heart}"], "--target is needed"),
     "update a network": (["update", "{bif}", "{heart}"], ".bayesgraph"),
     "update without classes": (["update", "{model}", "{other}"], "'disease' with the classes"),
     "columns missing": (["predict", "{model}", "{other}"], "lacks the columns"),
@@ -744,7 +746,7 @@ WRONG = {
     ),
     "discretizer": (
         ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bayesgraph", "--discretizer", "x"],
-        "'mdlp'",
+        "--discretizer is one of width, frequency, mdlp, modl; got 'x'.",
     ),
     "discretizer of a tree": ([*FIT, "--model", "tree", "--discretizer", "mdlp"], "--discretizer"),
     "discretizer of none": (
@@ -760,7 +762,7 @@ WRONG = {
     ),
     "trees of another model": (
         [*FIT, "--model", "star", "--trees", "5"],
-        "--trees goes with --model auto; the model is star.",
+        "--trees goes with --model auto or averaged-tan; the model is star.",
     ),
     "not a distribution": (
         [*FIT, "--model", "nb", "--distribution", "age=gaussian", "--distribution", "poisson"],
@@ -770,13 +772,12 @@ WRONG = {
     "decay": ([*FIT, "--model", "nb", "--decay", "0.9"], "--decay goes with"),
     "window": ([*FIT, "--model", "nb", "--window", "90"], "--window goes with"),
     "detector": ([*FIT, "--model", "nb", "--detector", "ddm"], "--detector goes with"),
-    "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "'pid'"),
-    "unknown detector": ([*FIT, "--model", "stream", "--detector", "x"], "'ddm'"),
-    "no command": ([], "--help"),
+    "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "gk, pid"),
+    "unknown detector": ([*FIT, "--model", "stream", "--detector", "x"], "adwin, ddm"),
     "two delimiters": ([*FIT, "--delimiter", ";;"], "--delimiter"),
     "unknown encoding": ([*FIT, "--encoding", "utf-9"], "--encoding"),
     "unknown dates": ([*FIT, "--dates", "months"], "--dates"),
-    "limit": ([*FIT, "--limit", "1000"], "limit="),
+    "limit": ([*FIT, "--limit", "1000"], "--limit"),
     "negative limit": ([*FIT, "--limit", "-1"], "1 or more"),
     "duplicate names": (
         ["fit", "{twice}", "--target", "b", "-o", "{tmp}/m.bayesgraph"],
@@ -982,14 +983,3 @@ def test_options_of_csv_files_hold_for_folders(capfd, tmp_path):
     found = tmp_path / "p.csv"
     assert run(capfd, "predict", saved, tmp_path / "d", *options, "-o", found)[0] == 0
     assert [line[:3] for line in found.read_text().split()[1:3]] == ['"a"', '"b"']
-
-
-def test_rows_are_counted_in_a_terminal(monkeypatch):
-    shown = io.StringIO()
-    terminal = partial(Console, file=shown, force_terminal=True, width=80)
-    monkeypatch.setattr(rows_progress, "Console", lambda **_: terminal())
-    with rows_progress.rows_read("fitting") as progress:
-        for done in (500, 1000, 500, 1000):
-            progress(done, 1000)
-    assert "fitting, pass 2" in shown.getvalue()
-    assert "1,000 rows" in shown.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,6 +77,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     ['spam', 'spam', 'ham', 'ham']
     """
 
+    command: ClassVar[str] = "complement"
     _model_name = "FactorGraph"
     _reads = ("alpha",)
 

@@ -417,6 +417,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     array([1.1 , 2.15])
     """
 
+    command: ClassVar[str] = "regression-tree"
     _reads = ("shrinkage", "var_smoothing", "ddof", "estimation")
 
     _fitted = ("ccp_alpha_", "leaf_")

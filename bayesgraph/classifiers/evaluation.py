@@ -72,10 +72,13 @@ class Evaluation:
     proba : ndarray, shape (n_rows, n_classes)
         Class probabilities of each row from the fold in which it was held out.
     fold_accuracy : ndarray, shape (n_folds,)
+    fold_of_row : ndarray of int, shape (n_rows,)
+        Index of the fold in which each row was held out.
     fit_seconds, predict_seconds : float
-        Medians over the folds.
+        Medians over the folds; the first is NaN if nothing was fitted.
     n_parameters : int or None
-        Number of parameters of the last fold's network; None for a classifier without a network.
+        Number of parameters of the last fold's network; None for a classifier without a network,
+        or whose network is a factor graph.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Evaluation:
     y_pred: NDArray[Any]
     proba: Floats
     fold_accuracy: Floats
+    fold_of_row: NDArray[np.intp]
     fit_seconds: float
     predict_seconds: float
     n_parameters: int | None
@@ -208,10 +212,11 @@ def evaluate(
     X : array or data frame
     y : array_like
         Labels of at least two classes.
-    cv : int, splitter of scikit-learn, iterable of (train, test), or None
+    cv : int, splitter of scikit-learn, iterable of (train, test), "prefit", or None
         The number of stratified, shuffled folds, at most the number of rows of the largest class;
         or a splitter, or (train, test) pairs of row positions. The test folds must hold every row
-        once. None is scikit-learn's default.
+        once. None is scikit-learn's default. With "prefit" nothing is fitted: the models are fitted
+        classifiers, tested on all rows, none of which they should have seen.
     random_state : int
         Seed of the shuffling if `cv` is a number.
     progress : callable, optional
@@ -243,6 +248,8 @@ def evaluate(
         y = labels
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
+    if isinstance(cv, str) and cv == "prefit":
+        return [_tested(name, model, X, labels) for name, model in models.items()]
     folds = folds_of(labels, cv, random_state)
     return [
         _evaluate(name, model, X, y, labels, folds, progress or (lambda _: None))
@@ -266,8 +273,8 @@ def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
         cv = check_cv(cv, labels, classifier=True)
     except ValueError as error:
         raise DataError(
-            "cv= takes a number of folds, a splitter of scikit-learn, or an iterable of (train, "
-            f"test); got {cv!r}."
+            "cv= takes a number of folds, a splitter of scikit-learn, an iterable of (train, "
+            f"test), or 'prefit'; got {cv!r}."
         ) from error
     with warnings.catch_warnings():
         # A class with fewer rows than folds is missing from some test folds, which is allowed.
@@ -291,11 +298,12 @@ def _evaluate(
 ) -> Evaluation:
     classes = np.unique(labels)
     proba = np.zeros((len(labels), len(classes)))
+    fold_of_row = np.zeros(len(labels), dtype=np.intp)
     accuracy, seconds = [], []
     # Of the columns of each fold, such as those that are constant in it, nobody wants to read.
     unchecked = {n: False for n in model.get_params() if n.rpartition("__")[2] == "check_columns"}
     fitted = model
-    for train, test in folds:
+    for fold, (train, test) in enumerate(folds):
         fitted = clone(model).set_params(**unchecked)
         start = time.perf_counter()
         fitted.fit(rows_of(X, train), rows_of(y, train))
@@ -304,9 +312,9 @@ def _evaluate(
         seconds.append((middle - start, time.perf_counter() - middle))
         # A class that a training fold lacks keeps probability zero.
         proba[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
+        fold_of_row[test] = fold
         accuracy.append(np.mean(fitted.classes_[np.argmax(found, axis=1)] == labels[test]))
         progress(name)
-    network = getattr(fitted, "network_", None)
     fit_seconds, predict_seconds = np.median(seconds, axis=0).tolist()
     return Evaluation(
         name,
@@ -315,10 +323,40 @@ def _evaluate(
         classes[np.argmax(proba, axis=1)],
         proba,
         np.array(accuracy),
+        fold_of_row,
         fit_seconds,
         predict_seconds,
-        None if network is None else network.n_parameters,
+        _n_parameters(fitted),
     )
+
+
+def _tested(name: str, model: Any, X: Any, labels: NDArray[Any]) -> Evaluation:
+    """Return what a fitted classifier predicts for rows, in one fold."""
+    start = time.perf_counter()
+    found = model.predict_proba(X)
+    seconds = time.perf_counter() - start
+    # A class that the classifier has never seen has probability zero.
+    classes = np.union1d(model.classes_, labels)
+    proba = np.zeros((len(labels), len(classes)))
+    proba[:, np.searchsorted(classes, model.classes_)] = found
+    predicted = classes[np.argmax(proba, axis=1)]
+    return Evaluation(
+        name,
+        classes,
+        labels,
+        predicted,
+        proba,
+        np.array([np.mean(predicted == labels)]),
+        np.zeros(len(labels), dtype=np.intp),
+        math.nan,
+        seconds,
+        _n_parameters(model),
+    )
+
+
+def _n_parameters(model: Any) -> int | None:
+    found: int | None = getattr(getattr(model, "network_", None), "n_parameters", None)
+    return found
 
 
 def rows_of(X: Any, index: NDArray[np.intp]) -> Any:

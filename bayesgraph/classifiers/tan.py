@@ -104,6 +104,7 @@ class AveragedTANClassifier(ColumnClassifier):
     [0.0, 1.0, 1.0, 0.0]
     """
 
+    command: ClassVar[str] = "averaged-tan"
     _fitted = ("edge_probabilities_",)
     _model_name = "NetworkMixture"
 

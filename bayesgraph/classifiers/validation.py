@@ -407,14 +407,23 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     ------
     DataError
         If y is None.
+    DataTypeError
+        For text.
     ValueError
-        As raised by scikit-learn: a missing or infinite number, several columns, text.
+        As raised by scikit-learn: a missing or infinite number, several columns.
     """
     values, name, _ = _single_column(y, "regressor", "number")
     y = y if values is None else values
     if np.ma.is_masked(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
-    return np.asarray(_check_y(y, y_numeric=True), dtype=np.float64), name
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        first = next((value for value in np.asarray(y, dtype=object).flat), None)
+        raise DataTypeError(
+            f"A regressor predicts numbers; y has {first!r:.80}. Take a classifier for it."
+        ) from None
+    return np.asarray(_check_y(numbers, y_numeric=True), dtype=np.float64), name
 
 
 def target_name(name: Name | None, features: Sequence[Variable]) -> Name:

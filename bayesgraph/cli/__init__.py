@@ -13,14 +13,16 @@ import lazy_loader
 import typer
 
 from bayesgraph import __version__
+from bayesgraph.cli.progress import LINE
+from bayesgraph.cli.wording import as_typed
 from bayesgraph.errors import BayesGraphError, cause
 
 # Modules are imported when they are first used: each command imports what it needs.
 __getattr__, __dir__, _ = lazy_loader.attach(
-    __name__, submodules=["commands", "printing", "rows_progress", "warm_up"]
+    __name__, submodules=["commands", "printing", "warm_up"]
 )
 
-__all__ = ["main"]
+__all__ = ["main", "say_aside"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,9 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typer.echo(__version__)
         sys.exit(0)
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning  # type: ignore[assignment]
-            code = _command().main(args, prog_name="bayesgraph", standalone_mode=False)
+        # A line may be drawn before the options are read.
+        quiet = "--quiet" in args
+        with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
+            warnings.showwarning = functools.partial(_show_warning, args)
+            # The bare command shows the help, as if it were asked for.
+            given = args or ["--help"]
+            code = _command().main(given, prog_name="bayesgraph", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
@@ -46,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("BAYESGRAPH_TRACEBACK") == "1":
             raise
-        _say(_message(error))
+        say_aside(_message(error, args))
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -57,21 +63,32 @@ def _command() -> Any:
     return typer.main.get_command(__getattr__("commands").app)
 
 
-def _message(error: Exception) -> str:
+def _options(args: Sequence[str]) -> list[str]:
+    """Return the options of the command that arguments begin with."""
+    command = _command().commands.get("".join(args[:1]))
+    parameters = () if command is None else command.params
+    return [option for p in parameters for option in (*p.opts, *p.secondary_opts)]
+
+
+def _message(error: Exception, args: Sequence[str]) -> str:
     # Errors of the option parser are recognised by a method: typer does not export their classes.
     if hasattr(error, "format_message"):
-        return str(error.format_message()) or "Say what to do; --help lists the commands."
+        message = str(error.format_message())
+        hint = f" See 'bayesgraph {args[0]} --help'." if _options(args) else ""
+        return message.rstrip(".") + "." + hint if hint else message
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     if isinstance(error, (BayesGraphError, OSError, ValueError, TypeError)) and str(error):
-        return str(error).replace("Value error, ", "")
+        return as_typed(str(error).replace("Value error, ", ""), _options(args))
     return f"{cause(error)}. BAYESGRAPH_TRACEBACK=1 in the environment shows where."
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    _say(f"warning: {message}")
+def _show_warning(args: Sequence[str], message: Warning | str, *_: Any, **__: Any) -> None:
+    say_aside(f"warning: {as_typed(str(message), _options(args))}")
 
 
-def _say(message: str) -> None:
+def say_aside(message: str) -> None:
+    """Write a message on standard error, in one line."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
-    typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)
+    with LINE.hidden():
+        typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
 from bayesgraph.cli.reading import Reading, is_many
 from bayesgraph.errors import DataError, quoted, unknown_variable
-from bayesgraph.variables import has_text_states
+from bayesgraph.variables import Variable, has_text_states
 
 if TYPE_CHECKING:
     from bayesgraph import Dataset
@@ -60,20 +60,30 @@ def all_columns(
     return table.select(names), names
 
 
-def known_table(
-    classifier: GraphClassifier, data: Path, reading: Reading, *, labelled: bool = False
+def table_for(variables: Iterable[Variable], data: Path, reading: Reading) -> Any:
+    """Read a table whose columns are values of variables.
+
+    A code such as 0012 stays text if it was text when the model was fitted.
+    """
+    return reading.table(data, [str(v.name) for v in variables if has_text_states(v)])
+
+
+def read_known(classifier: GraphClassifier, data: Path, reading: Reading) -> Any:
+    """Read a table whose columns are a classifier's features, and perhaps its class."""
+    return table_for((*classifier.features_, classifier.target_), data, reading)
+
+
+def known_columns(
+    classifier: GraphClassifier, table: Any, data: Path, *, labelled: bool = False
 ) -> Any:
-    """Read a table from a file and return the columns of a classifier's features.
+    """Return the columns of a classifier's features.
 
     If `labelled` is true, the column of the classes follows as the last one.
     """
-    variables = (*classifier.features_, *((classifier.target_,) if labelled else ()))
-    # A code such as 0012 stays text if it was text when the model was fitted.
-    table = reading.table(data, [str(v.name) for v in variables if has_text_states(v)])
     names = [str(name) for name in classifier.layout_.columns]
     target = str(classifier.target_.name)
     if labelled and target not in table.column_names:
-        raise DataError(f"{data} lacks the column {target!r} with the classes to learn from.")
+        raise DataError(f"{data} lacks the column {target!r} with the classes.")
     if getattr(classifier, "is_open", False):
         return table.select([n for n in table.column_names if n != target] + [target] * labelled)
     lacking = [name for name in names if name not in table.column_names]
@@ -83,3 +93,12 @@ def known_table(
             "column stands for a feature that is not observed; dates are read by --dates.)"
         )
     return table.select([*names, target] if labelled else names)
+
+
+def all_or_kept(keep: Sequence[str], table: Any, data: Path) -> dict[str, Any]:
+    """Return the columns of --keep by name, which may be "all"."""
+    names = table.column_names if list(keep) == ["all"] else list(dict.fromkeys(keep))
+    for name in names:
+        if name not in table.column_names:
+            raise unknown_variable(name, table.column_names, where=str(data))
+    return {name: table.column(name) for name in names}

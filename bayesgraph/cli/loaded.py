@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import bayesgraph as bg
 from bayesgraph.cli.evidence import named
+from bayesgraph.cli.streams import readable
 from bayesgraph.errors import DataError, quoted
+from bayesgraph.io import tables
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
@@ -32,14 +35,44 @@ def network_of(loaded: Any) -> Model:
     return model
 
 
+@contextmanager
+def model_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a file with a model, which may be what standard input has.
+
+    Raises
+    ------
+    DataError
+        If it is a table by its suffix.
+    """
+    if path.name.lower().endswith(tables.READ):
+        raise DataError(
+            f"{path} is a table, and a model is needed; 'bayesgraph fit' or 'bayesgraph learn' "
+            "makes one of it."
+        )
+    with readable(path) as file:
+        yield file
+
+
+def load_whole(path: Path) -> Any:
+    """Return what a file or standard input holds, with all that it learns from."""
+    with model_file(path) as file:
+        return bg.load(file)
+
+
+def load_answering(path: Path) -> Any:
+    """Return what a file or standard input holds; of a classifier, what answers questions."""
+    with model_file(path) as file:
+        return bg.io.load_saved(file)
+
+
 def load_model(path: Path) -> Model:
     """Return the model of a file, or the network of its classifier."""
-    return network_of(bg.io.load_saved(path))
+    return network_of(load_answering(path))
 
 
 def load_classifier(path: Path) -> GraphClassifier:
     """Return the classifier of a file."""
-    return checked_classifier(bg.load(path), path)
+    return checked_classifier(load_whole(path), path)
 
 
 def checked_classifier(model: Any, path: Path) -> GraphClassifier:
@@ -71,6 +104,6 @@ def targets_of(
 
 def one_target(path: Path, target: str | None) -> tuple[Model, Name]:
     """Return the model of a file, and the variable that an option names."""
-    loaded = bg.io.load_saved(path)
+    loaded = load_answering(path)
     (name,) = targets_of(loaded, path, None if target is None else [target])
     return network_of(loaded), name

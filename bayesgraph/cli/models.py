@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
+from bayesgraph.cli.wording import OPTIONS
 from bayesgraph.errors import DataError, suggestion
 
 if TYPE_CHECKING:
@@ -20,23 +24,39 @@ _LISTS = {
     "smoothings": "bayesgraph.learning.smoothing:SCHEMES",
     "discretizers": "bayesgraph.classifiers.discretizers:DISCRETIZERS",
     "discretizers of streams": "bayesgraph.learning.streaming.settings:DISCRETIZERS",
+    "exponents": "bayesgraph.learning.exponents:ALL_SCHEMES",
     "summaries": "bayesgraph.statistics.sketches:SUMMARIES",
     "detectors": "bayesgraph.drift.detectors:DETECTORS",
+    "methods": "bayesgraph.learning.general:METHODS",
+    "scores": "bayesgraph.learning.scores:GENERAL_SCORES",
 }
-# Options by parameter, where they have another name.
-_OPTIONS = {"distributions": "distribution", "n_trees": "trees"}
-# Models that take a parameter, where others of the same estimator ignore it.
-_TAKERS = {"n_trees": ("auto",)}
+# The list that the value of a parameter is from; exponents also have names for single models.
+_CHOICES = {
+    "distributions": "families",
+    "smoothing": "smoothings",
+    "summary": "summaries",
+    "detector": "detectors",
+}
+# What numbers may be, by parameter.
+_RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "smoothing__alpha": ("a number from 0 on", lambda x: 0 <= x < float("inf")),
+    "decay": ("a number in (0, 1]", lambda x: 0 < x <= 1),
+    "window": ("a number of rows, 1 or more", lambda x: x >= 1),
+}
+# Parameters that no text can be given for.
+_NOT_TYPED = ("priors", "items")
+_WORDS = {"none": None, "true": True, "false": False}
+_SAVED = ".bayesgraph"
 
 
-def estimators() -> dict[str, Callable[..., GraphClassifier]]:
+def estimators() -> dict[str, Callable[..., Any]]:
     """Return the estimators that have a name on the command line, the default first."""
-    classes = [getattr(bg, name) for name in dir(bg) if name.endswith("Classifier")]
+    classes = [getattr(bg, name) for name in dir(bg) if name.endswith(("Classifier", "Regressor"))]
     named = {c.command: partial(c, **c.command_options) for c in classes if c.command}
     return {"auto": named.pop("auto"), **named}
 
 
-def models() -> dict[str, Callable[..., GraphClassifier]]:
+def models() -> dict[str, Callable[..., Any]]:
     """Return all models by name: estimators, and learners of structures without an estimator."""
     learners = {
         name.replace("_", "-"): partial(bg.BayesianNetworkClassifier, name)
@@ -45,69 +65,209 @@ def models() -> dict[str, Callable[..., GraphClassifier]]:
     return {**estimators(), **{n: m for n, m in learners.items() if n not in estimators()}}
 
 
-def lists() -> dict[str, Iterable[str]]:
+def registered(title: str) -> Any:
+    """Return what the library has of a list that options choose from."""
+    return models() if title == "models" else pkgutil.resolve_name(_LISTS[title])
+
+
+def names_of(title: str) -> list[str]:
+    """Return the names of a list that options choose from, as they are typed."""
+    found: Iterable[str] = registered(title)
+    return [name.replace("_", "-") if title == "methods" else name for name in found]
+
+
+def lists() -> dict[str, list[str]]:
     """Return the names that options choose from, by the heading of each list."""
-    return {"models": models(), **{name: pkgutil.resolve_name(at) for name, at in _LISTS.items()}}
+    return {title: names_of(title) for title in ("models", *_LISTS)}
 
 
-def _takes(model: str, parameter: str) -> bool:
-    takes = parameter in inspect.signature(models()[model]).parameters
-    return takes and model in _TAKERS.get(parameter, (model,))
+def chosen(option: str, value: str, title: str) -> str:
+    """Return the value of an option, which must be a name of a list.
+
+    Raises
+    ------
+    DataError
+        If it is none; the message has the names and the nearest one.
+    """
+    known = names_of(title)
+    if value not in known:
+        near = suggestion(value, known)
+        raise DataError(f"--{option} is one of {', '.join(known)}; got {value!r}.{near}")
+    return value
 
 
-def check_taken(names: Collection[str], options: Mapping[str, Any]) -> None:
-    """Check that models exist, and that each option that was given is taken by some of them.
+@dataclass(frozen=True)
+class Wanted:
+    """A model as --model names it, such as ``nb``, ``kdb:k=3`` or ``heart.bayesgraph``.
+
+    Attributes
+    ----------
+    text : str
+        As given.
+    make : callable
+        Returns an unfitted estimator, given parameters.
+    own : mapping from parameter to value
+        The options after the colon.
+    """
+
+    text: str
+    make: Callable[..., Any]
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> Wanted:
+        """Return the model of a text.
+
+        Raises
+        ------
+        DataError
+            If there is no such model, or it does not have an option.
+        """
+        name, _, rest = text.partition(":")
+        known = models()
+        if name in known:
+            found = cls(text, known[name])
+            given = [found._option(item, name) for item in rest.split(",")] if rest else []
+            return cls(text, known[name], dict(given))
+        if text.endswith(_SAVED):
+            return cls(text, _as_saved(text))
+        near = suggestion(name, known)
+        raise DataError(
+            f"--model is one of {', '.join(known)}, or a saved classifier; got {text!r}.{near}"
+        )
+
+    def _option(self, item: str, name: str) -> tuple[str, Any]:
+        """Return parameter and value of one option after the colon."""
+        option, equals, value = item.partition("=")
+        known = {OPTIONS.get(p, p): p for p in self.parameters if p not in _NOT_TYPED}
+        typed = option.strip().replace("-", "_")
+        parameter = known.get(typed, typed if typed in known.values() else None)
+        if not equals or parameter is None:
+            near = suggestion(option, known)
+            raise DataError(
+                f"--model {name} takes options as in {name}:OPTION=VALUE,OPTION=VALUE, of "
+                f"{', '.join(known)}; got {item!r}.{near}"
+            )
+        return parameter, _value(value)
+
+    @property
+    def name(self) -> str:
+        """The text without options."""
+        return self.text.partition(":")[0] if self.own else self.text
+
+    @property
+    def title(self) -> str:
+        """What the model is called in tables: the text, or the name of a file."""
+        return title_of(self.text) if self.text.endswith(_SAVED) else self.text
+
+    @property
+    def parameters(self) -> list[str]:
+        """Parameters of the estimator, without those that another model of its class is for."""
+        names = list(inspect.signature(self.make).parameters)
+        names += ["smoothing__alpha"] if "smoothing" in names else []
+        if self.name == "auto":
+            names.remove("structure")  # which other models are named after
+        elif isinstance(self.make, partial) and self.make.args:
+            names.remove("n_trees")  # whose structure is always chosen by `auto`
+        return names
+
+    def estimator(self, options: Mapping[str, Any]) -> GraphClassifier:
+        """Return the unfitted estimator; its own options win, others that it does not take go.
+
+        Parameters
+        ----------
+        options : mapping from parameter to value
+            As for `check_taken`.
+
+        Raises
+        ------
+        DataError
+            If a value is from no list where it must be.
+        """
+        typed = {n: v for n, v in options.items() if v is not None and n in self.parameters}
+        given = {n: None if v == "none" else v for n, v in typed.items()}
+        given |= self.own
+        self._check_choices(given)
+        alpha = {n: v for n, v in given.items() if n == "smoothing__alpha"}
+        found: GraphClassifier = self.make(**{n: v for n, v in given.items() if n not in alpha})
+        return found.set_params(**alpha) if alpha else found
+
+    def _check_choices(self, given: Mapping[str, Any]) -> None:
+        """Refuse names that are in no list, before a table is read."""
+        of_streams = " of streams" if "summary" in self.parameters else ""
+        lists = {**_CHOICES, "discretizer": f"discretizers{of_streams}"}
+        for parameter, title in lists.items():
+            value = given.get(parameter)
+            values = value.values() if isinstance(value, Mapping) else [value]
+            for text in values:
+                if isinstance(text, str):
+                    chosen(OPTIONS.get(parameter, parameter), text, title)
+        check_numbers(given)
+
+
+def check_numbers(given: Mapping[str, Any]) -> None:
+    """Refuse numbers out of range, before a table is read."""
+    for parameter, (needed, fits) in _RANGES.items():
+        value = given.get(parameter)
+        if value is not None and (isinstance(value, str) or not fits(value)):
+            raise DataError(f"--{OPTIONS.get(parameter, parameter)} is {needed}; got {value}.")
+
+
+def title_of(path: str) -> str:
+    """Return what a saved model is called in tables, which no other model is."""
+    file = Path(path)
+    return file.name if file.stem in models() else file.stem
+
+
+def _value(text: str) -> Any:
+    """Return the number, the word or the text that the value of an option is."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+def _as_saved(path: str) -> Callable[..., Any]:
+    """Return what makes unfitted estimators with the parameters of a saved one."""
+    saved = bg.load(path)
+    if not hasattr(saved, "get_params"):
+        raise DataError(f"--model {path} holds {saved!r}, which is not a classifier to fit.")
+    return partial(saved.__class__, **saved.get_params(deep=False))
+
+
+def check_taken(wanted: Sequence[Wanted], options: Mapping[str, Any]) -> None:
+    """Check that each option that was given is taken by some of the models.
 
     Parameters
     ----------
-    names : names of models
+    wanted : models
     options : mapping from parameter of an estimator to value
         The value of an option that was not given is None.
 
     Raises
     ------
     DataError
-        If a model is unknown, or none of the models takes an option.
+        If none of the models takes an option.
     """
-    for name in names:
-        if name not in models():
-            near = suggestion(name, models())
-            raise DataError(f"--model is one of {', '.join(models())}; got {name!r}.{near}")
     for parameter, value in options.items():
-        if value is not None and not any(_takes(name, parameter) for name in names):
-            *others, last = [name for name in models() if _takes(name, parameter)]
-            takers = f"{', '.join(others)} or {last}" if others else last
-            several = len(names) > 1
-            raise DataError(
-                f"--{_OPTIONS.get(parameter, parameter)} goes with --model {takers}; the "
-                f"model{'s are' if several else ' is'} {', '.join(names)}."
-            )
+        if value is None or any(parameter in model.parameters for model in wanted):
+            continue
+        *others, last = [n for n in models() if parameter in Wanted.of(n).parameters]
+        takers = f"{', '.join(others)} or {last}" if others else last
+        several = len(wanted) > 1
+        raise DataError(
+            f"--{OPTIONS.get(parameter, parameter)} goes with --model {takers}; the "
+            f"model{'s are' if several else ' is'} {', '.join(w.text for w in wanted)}."
+        )
 
 
-def make_classifier(
-    model: str,
-    categorical: Sequence[str] | None,
-    alpha: float | None,
-    options: Mapping[str, Any],
-) -> GraphClassifier:
-    """Return the unfitted classifier of a name; options that it does not take are ignored.
-
-    Parameters
-    ----------
-    model : str
-    categorical : names, or ["all"], or None
-    alpha : float, optional
-        Pseudo-count, instead of the default of the model's smoothing.
-    options : mapping from parameter to value
-        As for `check_taken`.
-    """
-    named: Any = list(categorical) if categorical else None
-    chosen = {n: v for n, v in options.items() if v is not None and _takes(model, n)}
-    chosen["categorical"] = "all" if named == ["all"] else named
-    classifier = models()[model](**chosen)
-    if alpha is not None:
-        classifier.set_params(smoothing__alpha=alpha)
-    return classifier
+def all_or_named(names: Sequence[str] | None) -> Any:
+    """Return the columns of --categorical: "all", a list of names, or None."""
+    named = list(names) if names else None
+    return "all" if named == ["all"] else named
 
 
 def families(items: Sequence[str] | None) -> str | dict[str, str] | None:

@@ -20,7 +20,11 @@ Data = Annotated[
 ]
 ModelFile = Annotated[
     Path,
-    typer.Argument(help=f"A file that ends in {', '.join(bg.io.FORMATS)}.", show_default=False),
+    typer.Argument(
+        help=f"A file that ends in {', '.join(bg.io.FORMATS)}; or - for standard input, or bif:- "
+        "of another format than the native one.",
+        show_default=False,
+    ),
 ]
 Rows = Annotated[
     Path,
@@ -45,6 +49,14 @@ DiscretizerName = Annotated[
     typer.Option(
         help="Intervals of numbers; not for trees. {discretizers} {discretizers of streams}"
     ),
+]
+Exponents = Annotated[
+    str | None,
+    typer.Option(help="Exponents of features, such as 'none' for all 1. {exponents}"),
+]
+Lossy = Annotated[
+    bool,
+    typer.Option("--lossy", help="Write names and states in a form that the format has."),
 ]
 Evidence = Annotated[
     list[str] | None,

@@ -1,35 +1,138 @@
-"""Where commands write: paths are checked before the work begins."""
+"""What commands print and where they write; paths are checked before the work begins."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from bayesgraph.errors import FileFormatError, quoted
+import bayesgraph as bg
+from bayesgraph.cli.progress import LINE
+from bayesgraph.cli.streams import is_stream, suffix_of, writable
+from bayesgraph.errors import DataError, FileFormatError, LossyExportError, quoted
 from bayesgraph.io import tables
 
 # Suffixes of graphs, and of charts.
 PICTURES = (".svg", ".png", ".pdf", ".dot")
 FIGURES = (".svg", ".png", ".pdf")
-# Suffix of pages that answer questions.
+# Suffix of pages that answer questions, and of files that estimators are saved in.
 PAGE = ".html"
+NATIVE = (".bayesgraph",)
+# What a terminal cannot show.
+_BINARY = (*NATIVE, ".png", ".pdf", ".parquet", ".pq", ".gz")
+# Decimal places of numbers of a table on a terminal.
+_PLACES = 4
 
 
-def check_output(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Raise an error for an output path that cannot be written, before the work begins."""
-    if not path.name.lower().endswith(suffixes):
-        raise FileFormatError(f"{str(path)!r}: the suffix must be one of {quoted(suffixes)}.")
-    if not path.parent.is_dir():
+def say(text: str) -> None:
+    """Print an answer."""
+    with LINE.hidden():
+        typer.echo(text)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file to write, or standard output; see `output_to`.
+
+    Attributes
+    ----------
+    path : Path
+    suffix : str
+        The one that names the format.
+    """
+
+    path: Path
+    suffix: str
+
+    @contextmanager
+    def file(self) -> Iterator[Path]:
+        """Yield the path of a file to write, which standard output gets if it is meant."""
+        with LINE.hidden(), writable(self.path, self.suffix) as file:
+            yield file
+
+    def done(self, text: str) -> None:
+        """Say what was done; ``{}`` stands for the file."""
+        if LINE.quiet:
+            return
+        stream = is_stream(self.path)
+        where = "standard output" if stream else str(self.path)
+        with LINE.hidden():
+            typer.echo(text.replace("{}", where), err=stream)
+
+    def save(self, model: Any, *, lossy: bool = False) -> Any:
+        """Save a model; `lossy` lets the writer change what its format cannot hold."""
+        options = {"strict": False} if lossy and bg.io.format_of(self.name).is_strict else {}
+        try:
+            with self.file() as file:
+                return model.save(file, **options)
+        except LossyExportError as error:
+            raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
+
+    @property
+    def name(self) -> str:
+        """A file name with the suffix."""
+        return f"model{self.suffix}" if is_stream(self.path) else str(self.path)
+
+
+def output_to(path: Path, suffixes: Sequence[str]) -> Output:
+    """Return where to write, or raise an error if nothing can be written there.
+
+    Parameters
+    ----------
+    path : Path
+        ``-`` is standard output, in the format of the first suffix; and ``svg:-`` in another.
+    suffixes : sequence of str
+    """
+    stream = is_stream(path)
+    name = suffix_of(path, suffixes[0]) if stream else path.name.lower()
+    fitting = [suffix for suffix in suffixes if name.endswith(suffix)]
+    if not fitting:
+        among = "one of " if len(suffixes) > 1 else ""
+        raise FileFormatError(f"{str(path)!r}: the suffix must be {among}{quoted(suffixes)}.")
+    suffix = max(fitting, key=len)
+    if stream and suffix.endswith(_BINARY) and sys.stdout.isatty():
+        raise DataError(f"Standard output is a terminal, which cannot show {suffix}; name a file.")
+    if not stream and not path.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r}.")
+    if not stream and path.is_dir():
+        raise FileFormatError(f"'{path}' is a folder; name a file to write.")
+    return Output(path, suffix)
 
 
-def put_rows(columns: dict[str, Any], output: str | None, done: str) -> None:
+def rows_to(path: Path | None) -> Output | None:
+    """Return where to write a table; None for standard output, as text."""
+    return None if path is None or str(path) == "-" else output_to(path, tables.WRITTEN)
+
+
+def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
     """Write columns to a file and say what is `done`, or print them if there is no file."""
-    if output is None or output == "-":
-        tables.print_table(columns, sys.stdout.buffer)
-    else:
-        tables.write_table(columns, output)
-        typer.echo(f"{done}; written to {output}")
+    if output is None:
+        shown = tables.rounded(columns, _PLACES) if sys.stdout.isatty() else columns
+        with LINE.hidden():
+            tables.print_table(shown, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        return
+    with output.file() as file:
+        tables.write_table(columns, file)
+    output.done(f"{done}; written to {{}}")
+
+
+def model_to(path: Path, others: Sequence[str] = ()) -> Output:
+    """Return where to write a model in any format, or what has one of the other suffixes.
+
+    Raises
+    ------
+    FileFormatError
+        If the suffix is unknown, or its format is only read.
+    """
+    found = suffix_of(path, NATIVE[0]) if is_stream(path) else path.name.lower()
+    if found.endswith(tuple(others)):
+        return output_to(path, others)
+    if bg.io.format_of(f"model{found}" if is_stream(path) else path).write is None:
+        raise FileFormatError(f"{path}: this format is read but not written; use another suffix.")
+    return output_to(path, tuple(bg.io.FORMATS))

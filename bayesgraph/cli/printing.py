@@ -1,64 +1,34 @@
-"""Tables that the command line prints, and the bar of a cross-validation."""
+"""Tables that the command line prints."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
 import bayesgraph as bg
+from bayesgraph.cli.progress import LINE
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
+    from bayesgraph.classifiers.significance import PairedTest
     from bayesgraph.models.model import Model
 
 _MAX_STATES = 12
-# Seconds after which the bar of a fit appears.
-_SOON = 2.0
-_MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "predict s", "parameters"
+_MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "test s", "parameters"
 
 
 def show(table: RichTable) -> None:
     """Print a table on standard output."""
     # Created at each use: the stream may have been replaced since the module was imported.
     # Names are printed as they are, whatever brackets and colons they have.
-    Console(highlight=False, markup=False, emoji=False, soft_wrap=True).print(table)
-
-
-@contextmanager
-def folds_done(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that advances a bar on standard error, if that is a terminal.
-
-    It takes the name of the model whose fold is done; `total` is the number of calls.
-    """
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("cross-validating", total=total)
-        yield lambda name: bar.update(task, advance=1, description=name)
-
-
-@contextmanager
-def fitted() -> Iterator[Callable[[float, str], None]]:
-    """Yield the `progress` of a fit: a bar on standard error, if that is a terminal.
-
-    It appears after a few seconds, and takes the share that is done and what is done next.
-    """
-    console, begin = Console(stderr=True), time.monotonic()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("fitting", total=1.0, visible=False)
-
-        def progress(share: float, phase: str) -> None:
-            is_long = time.monotonic() - begin > _SOON
-            bar.update(task, completed=share, description=phase, visible=is_long)
-
-        yield progress
+    with LINE.hidden():
+        Console(highlight=False, markup=False, emoji=False, soft_wrap=True).print(table)
 
 
 def _table(
@@ -70,7 +40,7 @@ def _table(
     """
     table = RichTable(**look)
     for name in texts:
-        table.add_column(str(name))
+        table.add_column(str(name), overflow="fold")
     for name in numbers:
         table.add_column(str(name), justify="right")
     for row in rows:
@@ -78,15 +48,35 @@ def _table(
     return table
 
 
-def measures_table(results: Sequence[Evaluation]) -> RichTable:
-    """Return a table with a row for each model: accuracy, losses, seconds and parameters."""
+def measures_table(results: Sequence[Evaluation], *, cv: int | None) -> RichTable:
+    """Return a table with a row for each model: accuracy, losses, seconds and parameters.
+
+    `cv` is the number of folds; None if the models were fitted before.
+    """
     rows = []
     for r in results:
         measures = (r.accuracy, r.log_loss, r.brier, r.calibration_error)
-        found = [f"{value:.4f}" for value in (*measures, r.fit_seconds, r.predict_seconds)]
+        fit = "" if math.isnan(r.fit_seconds) else f"{r.fit_seconds:.2f}"
+        found = [*(f"{value:.4f}" for value in measures), fit, f"{r.predict_seconds:.2f}"]
         rows.append([r.name, *found, "" if r.n_parameters is None else f"{r.n_parameters:,}"])
-    title = "Cross-validation (seconds: median of the folds)"
+    title = "Test of saved models" if cv is None else f"Cross-validation, {cv} folds (median s)"
     return _table(["model"], _MEASURES, rows, title=title, collapse_padding=True, pad_edge=False)
+
+
+def tests_table(results: Sequence[Evaluation]) -> RichTable:
+    """Return a table with the differences between each model and the first, and their p-values."""
+    by_accuracy = bg.paired_tests(results, measure="accuracy")
+    rows = [
+        [first.name, *_difference(first), *_difference(second)]
+        for first, second in zip(by_accuracy, bg.paired_tests(results), strict=True)
+    ]
+    title = f"Against {results[0].name} (corrected t-test of folds; p adjusted by Holm)"
+    heads = ("accuracy", "p", "log loss", "p")
+    return _table(["model"], heads, rows, title=title, collapse_padding=True, pad_edge=False)
+
+
+def _difference(test: PairedTest) -> tuple[str, str]:
+    return f"{test.difference:+.4f}", f"{test.p_value:.3f}"
 
 
 def confusion_table(result: Evaluation) -> RichTable:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 import bayesgraph as bg
+from bayesgraph.cli.streams import is_stream
 from bayesgraph.errors import DataError, unknown_variable
 from bayesgraph.io.tables import read_table
 from bayesgraph.variables import MISSING
@@ -65,7 +66,7 @@ class Reading:
         options["missing"] = (*MISSING, *(self.missing or ()))
         options["text"] = (*text, *(self.text or ()))
         options["delimiter"] = _DELIMITERS.get(self.delimiter or "", self.delimiter)
-        table = read_table(sys.stdin.buffer if str(data) == "-" else data, **options)
+        table = read_table(sys.stdin.buffer if is_stream(data) else data, **options)
         for name in self.text or ():
             if name not in table.column_names:
                 raise unknown_variable(name, table.column_names, where=str(data))

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from rich.console import Console
-from rich.progress import Progress
 
 import bayesgraph as bg
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.cli.models import models
+from bayesgraph.cli.progress import say_share
 from bayesgraph.compilation import mode_is
 from bayesgraph.compilation.background import mark_complete
 from bayesgraph.drift.detectors import DETECTORS
@@ -51,15 +50,8 @@ def compile_all(report: Callable[[int, int, str], None]) -> None:
 
 
 def with_progress() -> None:
-    """Compile all kernels, with a bar on standard error if that is a terminal."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("")
-        compile_all(
-            lambda done, total, name: bar.update(
-                task, completed=done, total=total, description=name
-            )
-        )
+    """Compile all kernels, and say how far that is."""
+    compile_all(lambda done, total, name: say_share(done / total, name))
 
 
 def in_background() -> None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MAX_LINES = 40
+# Characters of a name and of a state in a table of marginals, which fits a line of 80.
+_NAME, _STATE = 20, 13
 # Share of a posterior that the printed range of a number has at least.
 _HALF = 0.5
 # Columns of a covariance that are printed.
@@ -330,15 +332,19 @@ class Marginals(Displayed, Mapping[Name, Any]):
     def __len__(self) -> int:
         return len(self._numbers) if self._rest is None else len(self._rest[0])
 
-    def _display(self) -> DisplayTable:
-        names = list(itertools.islice(self, _MAX_LINES))
-        rows = [
-            (str(name), *(" ".join(filter(None, line[:2])) for line in self._lines(name)))
-            for name in names
-        ]
-        width = max(map(len, rows), default=0)
-        padded = [(*row, *[""] * (width - len(row))) for row in rows]
-        return DisplayTable(self._title(), padded, note=self._note(len(names)))
+    def _display(self, maximum: int = _MAX_LINES) -> DisplayTable:
+        names = list(itertools.islice(self, maximum))
+        rows = [[_cut(str(name), _NAME), *self._cells(name)] for name in names]
+        header = ("variable", "state", "P", "state", "P", "others")
+        return DisplayTable(self._title(), rows, header, note=self._note(len(names)))
+
+    def _cells(self, name: Name) -> list[str]:
+        """Return the two likeliest states with their probabilities, and that of the others."""
+        lines = self._lines(name)
+        found = [cell for text, number, _ in lines[:2] for cell in (_cut(text, _STATE), number)]
+        rest = max(1.0 - sum(bar for _, _, bar in lines[:2]), 0.0)
+        others = f"{rest:.4f}" if len(lines) > 2 else ""
+        return [*found, *[""] * (4 - len(found)), others]
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks: a bar for the belief in each of the likeliest states."""
@@ -372,6 +378,11 @@ class Marginals(Displayed, Mapping[Name, Any]):
         pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
         lines = [(str(state), f"{p:.4f}", float(p)) for state, p in pairs]
         return [*lines, ("...", "", 0.0)] if len(posterior) > 4 else lines
+
+
+def _cut(text: str, length: int) -> str:
+    """Return a text of at most `length` characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 class NumberMixture(Displayed, ABC):

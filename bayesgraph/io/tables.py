@@ -23,8 +23,8 @@ from bayesgraph.optional import optional_module
 from bayesgraph.variables import MISSING
 
 _PARQUET = (".parquet", ".pq")
-_WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
-_READ = (*_WRITTEN, ".csv.zst", ".tsv.zst")
+WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
+READ = (*WRITTEN, ".csv.zst", ".tsv.zst")
 # The first bytes of files: those of compressed ones, and of Parquet.
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
@@ -163,7 +163,7 @@ def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
     """Return name, suffix and bytes of a file."""
     if isinstance(path, (str, os.PathLike)):
         _check_is_file(Path(path))
-        return path_text(path), _suffix(path, _READ), read_bytes(path)
+        return path_text(path), _suffix(path, READ), read_bytes(path)
     data = path.read()
     suffix = ".parquet" if data.startswith(_PARQUET_MAGIC) else ".csv"
     return str(getattr(path, "name", "the stream")), suffix, data
@@ -367,7 +367,7 @@ def write_table(columns: Mapping[str, Any], path: PathLike) -> None:
     columns : mapping from name to one-dimensional array
     path : str or path
     """
-    suffix = _suffix(path, _WRITTEN)
+    suffix = _suffix(path, WRITTEN)
     if suffix in _PARQUET:
         with replacing(path) as stream:
             _arrow(".parquet").write_table(_table(columns), stream)
@@ -381,6 +381,15 @@ def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) 
     """Write columns as text to a binary stream, separated by commas, or by tabs if `tabs`."""
     csv = _arrow(".csv")
     csv.write_csv(_table(columns), stream, csv.WriteOptions(delimiter="\t" if tabs else ","))
+
+
+def rounded(columns: Mapping[str, Any], places: int) -> dict[str, Any]:
+    """Return columns with numbers rounded to a number of decimal places."""
+    arrow, found, table = _arrow(), dict(columns), _table(columns)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if arrow.types.is_floating(column.type):
+            found[name] = _arrow(".compute").round(column, places)
+    return found
 
 
 def _table(columns: Mapping[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from bayesgraph.learning import search_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
-from bayesgraph.learning.scores import SCORES, Extension, Gains
+from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
 from bayesgraph.learning.search_kernels import ADD, DROP, REVERSE
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
 from bayesgraph.learning.structure import (
@@ -203,7 +203,7 @@ def _general(
     """Return what a search for a general network takes, from the parameters of a learner."""
     check_source(source, name)
     if source.target is None:
-        one_of("score", score, [known for known in SCORES if known != "fcll"])
+        one_of("score", score, GENERAL_SCORES)
     columns = all_columns(source)
     required, forbidden, tiers = arcs
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)

@@ -28,7 +28,9 @@ from bayesgraph.statistics import (
 )
 from bayesgraph.variables import Continuous, Discrete, Variable
 
-SCORES = ("bic", "aic", "bdeu", "likelihood", "fcll")
+# Scores of networks without a class, and all.
+GENERAL_SCORES = ("bic", "aic", "bdeu", "likelihood")
+SCORES = (*GENERAL_SCORES, "fcll")
 # Coefficients of FCLL, from least-squares approximations: log(u / (u + v)) by a log u + b log v +
 # const for independent uniform u and v, and log(p / (1 - p)) by r log p + const for uniform p. The
 # likelihood has the coefficient a + b, and the difference of the likelihoods the coefficient -b r.

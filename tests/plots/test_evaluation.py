@@ -26,7 +26,18 @@ def made_up(n_classes, name="model", *, names="class {}", n=400, seed=0):
     proba /= proba.sum(axis=1, keepdims=True)
     y_true, y_pred = classes[codes], classes[proba.argmax(axis=1)]
     fold_accuracy = np.array([np.mean(y_true == y_pred)])
-    return Evaluation(name, classes, y_true, y_pred, proba, fold_accuracy, 0.1, 0.1, None)
+    return Evaluation(
+        name,
+        classes,
+        y_true,
+        y_pred,
+        proba,
+        fold_accuracy,
+        np.zeros(len(y_true), int),
+        0.1,
+        0.1,
+        None,
+    )
 
 
 def entries(axes):

@@ -13,10 +13,10 @@ from bayesgraph.compilation import tiers
 app = typer.Typer(
     name="bayesgraph",
     help="Probabilistic graphical models: every classifier is a graph that answers questions.",
-    no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 for _group in (learning, predicting, questions, what_if, files, info):
     app.add_typer(_group.app)

@@ -12,24 +12,27 @@ import typer
 import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.cli.evidence import evidence_of
-from bayesgraph.cli.loaded import is_classifier, network_of
-from bayesgraph.cli.options import Evidence, ModelFile, output_option
-from bayesgraph.cli.output import PAGE, PICTURES, check_output
-from bayesgraph.errors import LossyExportError
+from bayesgraph.cli.loaded import is_classifier, load_answering, load_whole, model_file, network_of
+from bayesgraph.cli.options import Evidence, Lossy, ModelFile, output_option
+from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
+from bayesgraph.cli.registering import Commands
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
 def show(model: ModelFile) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""
-    loaded = bg.io.load_saved(model)
-    network = network_of(loaded)
-    typer.echo(repr(network))
-    if is_classifier(loaded):
+    with model_file(model) as file:
+        loaded = bg.io.load_saved(file)
         # Only the estimator itself knows a text that its file does not have.
-        text = getattr(loaded, "text", None) or repr(bg.load(model))
-        typer.echo(f"{text}, class {loaded.target_.name!r}")
+        whole = is_classifier(loaded) and getattr(loaded, "text", None) is None
+        text = repr(bg.load(file)) if whole else getattr(loaded, "text", None)
+    network = network_of(loaded)
+    say(repr(network))
+    if is_classifier(loaded):
+        kind = "target" if getattr(loaded, "classes_", None) is None else "class"
+        say(f"{text}, {kind} {loaded.target_.name!r}")
     cli.printing.show(cli.printing.variables_table(network))
     if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
         cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
@@ -44,12 +47,13 @@ def render(
     tables: Annotated[bool, typer.Option(help="Draw the probability tables.")] = False,
 ) -> None:
     """Draw the graph of a model; an .html file is an offline page that answers questions."""
-    check_output(output, (*PICTURES, PAGE))
-    if output.name.lower().endswith(PAGE):
-        _page(model, evidence, output)
-        typer.echo(f"Written to {output}; any browser opens it")
+    drawn = output_to(output, (*PICTURES, PAGE))
+    if drawn.suffix == PAGE:
+        with drawn.file() as file:
+            _page(model, evidence, file)
+        drawn.done("Written to {}; any browser opens it")
         return
-    loaded = bg.io.load_saved(model)
+    loaded = load_answering(model)
     network = network_of(loaded)
     options: dict[str, Any] = {
         "evidence": evidence_of(network, evidence) or None,
@@ -58,8 +62,9 @@ def render(
     }
     if is_classifier(loaded):
         options["target"] = loaded.target_.name
-    network.render(output, **options)
-    typer.echo(f"Drawn to {output}")
+    with drawn.file() as file:
+        network.render(file, **options)
+    drawn.done("Drawn to {}")
 
 
 @app.command(epilog="Example: bayesgraph explore alarm.bif -e CVP=HIGH")
@@ -72,12 +77,12 @@ def explore(model: ModelFile, evidence: Evidence = None) -> None:
         file.write(page)
     path = Path(file.name)
     opened = webbrowser.open(path.as_uri())
-    typer.echo(f"Written to {path}{'' if opened else '; open it in a browser'}")
+    say(f"Written to {path}{'' if opened else '; open it in a browser'}")
 
 
 def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -> str:
     """Return a model as a page, and write it if there is a path to write to."""
-    loaded = bg.load(model)
+    loaded = load_whole(model)
     given = evidence_of(network_of(loaded), evidence) or None
     page: str = loaded.to_html(output, evidence=given, title=model.name.split(".")[0])
     return page
@@ -85,29 +90,31 @@ def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -
 
 @app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.xmlbif --lossy --report")
 def convert(
-    source: Annotated[Path, typer.Argument(help="The model to read.", show_default=False)],
-    destination: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    lossy: Annotated[
-        bool, typer.Option("--lossy", help="Write names and states in a form that the format has.")
-    ] = False,
+    source: ModelFile,
+    destination: Annotated[
+        Path,
+        typer.Argument(
+            help="The file to write; or - for standard output, or bif:- of another format.",
+            show_default=False,
+        ),
+    ],
+    lossy: Lossy = False,
     report: Annotated[
         bool, typer.Option("--report", help="Print what other programs read in another form.")
     ] = False,
 ) -> None:
     """Convert a model from one format to another, or to a picture, named by the suffixes."""
-    loaded = bg.load(source)
-    told = None
-    if destination.suffix.lower() in PICTURES:
-        network_of(loaded).render(destination)
+    output = model_to(destination, PICTURES)
+    loaded = load_whole(source)
+    if output.suffix in PICTURES:
+        with output.file() as file:
+            network_of(loaded).render(file)
+        told = None
     else:
-        options = {"strict": False} if lossy and bg.io.format_of(destination).is_strict else {}
-        try:
-            told = loaded.save(destination, **options)
-        except LossyExportError as error:
-            raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
-    typer.echo(f"{source} written to {destination}")
+        told = output.save(loaded, lossy=lossy)
+    output.done(f"{source} written to {{}}")
     if report and told is not None:
-        typer.echo(str(told))
+        output.done(str(told))
 
 
 @app.command(name="warm-up", epilog="Example: bayesgraph warm-up")
@@ -121,4 +128,4 @@ def warm_up(
         cli.warm_up.in_background()
     else:
         cli.warm_up.with_progress()
-        typer.echo("All kernels are compiled.")
+        say("All kernels are compiled.")

@@ -11,16 +11,25 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph import cli
-from bayesgraph.cli import models
+from bayesgraph.cli import models, progress
 from bayesgraph.cli.arcs import arc_of, tier_of
-from bayesgraph.cli.columns import all_columns, features_and_labels, known_table, used_columns
-from bayesgraph.cli.loaded import load_classifier
+from bayesgraph.cli.columns import (
+    all_columns,
+    features_and_labels,
+    known_columns,
+    read_known,
+    used_columns,
+)
+from bayesgraph.cli.learned import check_holds, checked_learning, checked_smoothing
+from bayesgraph.cli.loaded import load_classifier, load_whole
 from bayesgraph.cli.options import (
     Alpha,
     Categorical,
     Data,
     DiscretizerName,
     Drop,
+    Exponents,
+    Lossy,
     ModelFile,
     NamesModels,
     Rows,
@@ -28,8 +37,10 @@ from bayesgraph.cli.options import (
     Target,
     output_option,
 )
-from bayesgraph.cli.output import PICTURES, check_output
+from bayesgraph.cli.output import NATIVE, PICTURES, model_to, output_to, say
 from bayesgraph.cli.reading import Reading, is_many, reads_table
+from bayesgraph.cli.registering import Commands
+from bayesgraph.cli.streams import check_once, is_stream
 from bayesgraph.errors import DataError, quoted
 
 if TYPE_CHECKING:
@@ -37,7 +48,7 @@ if TYPE_CHECKING:
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
 
 
-app = typer.Typer()
+app = Commands()
 
 
 def _of_streams(text: str) -> Any:
@@ -56,7 +67,11 @@ def fit(
         Path | None, output_option("Where to save the model; needed unless --dry-run.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="Which model; 'auto' chooses a naive Bayes or a tree. {models}")
+        str,
+        typer.Option(
+            help="Which model, with options of its own as in kdb:k=3; 'auto' chooses a naive Bayes "
+            "or a tree. A saved classifier stands for its own options. {models}"
+        ),
     ] = "auto",
     trees: Annotated[
         int | None,
@@ -78,6 +93,7 @@ def fit(
         ),
     ] = None,
     discretizer: DiscretizerName = None,
+    exponents: Exponents = None,
     summary: Annotated[
         str | None,
         _of_streams("Summary of numeric columns. {summaries}"),
@@ -110,23 +126,26 @@ def fit(
     """Fit a classifier to a table and save it."""
     if output is None and not dry_run:
         raise DataError("--output is needed: where to save the model.")
-    if output is not None:
-        check_output(output, (".bayesgraph",))
+    saved = None if output is None else output_to(output, NATIVE)
     options = {
         "distributions": models.families(distribution),
         "discretizer": discretizer,
+        "exponents": exponents,
         "n_trees": trees,
+        "categorical": models.all_or_named(categorical),
         "smoothing": smoothing,
+        "smoothing__alpha": alpha,
         "summary": summary,
         "decay": decay,
         "window": window,
         "detector": detector,
         "check_columns": None if check_columns else False,
     }
-    models.check_taken([model], options)
-    classifier = models.make_classifier(model, categorical, alpha, options)
-    if output is None or dry_run:
-        typer.echo(repr(_price(classifier, data, reading, target, drop or ())))
+    wanted = models.Wanted.of(model)
+    models.check_taken([wanted], options)
+    classifier = wanted.estimator(options)
+    if saved is None or dry_run:
+        say(repr(_price(classifier, data, reading, target, drop or ())))
         return
     if is_many(data):
         n_rows = _fit_dataset(classifier, data, reading, target, drop or (), cache)
@@ -136,17 +155,16 @@ def fit(
         X, y = features_and_labels(reading.table(data), target, drop, data)
         _fit_table(classifier, X, y)
         n_rows = len(y)
-    classifier.save(output)
-    typer.echo(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {output}")
+    saved.save(classifier)
+    saved.done(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {{}}")
 
 
 def _fit_table(classifier: GraphClassifier, X: Any, y: Any) -> None:
-    """Fit a classifier on a table in memory, with a bar if it says how far it is."""
-    if "progress" not in inspect.signature(classifier.fit).parameters:
+    """Fit a classifier on a table in memory; some say how far they are."""
+    if "progress" in inspect.signature(classifier.fit).parameters:
+        classifier.fit(X, y, progress=progress.say_share)
+    else:
         classifier.fit(X, y)
-        return
-    with cli.printing.fitted() as progress:
-        classifier.fit(X, y, progress=progress)
 
 
 def _fit_dataset(
@@ -158,8 +176,8 @@ def _fit_dataset(
     cache: bool,
 ) -> int:
     """Fit a classifier on a folder or a glob, and return the number of rows."""
-    with cli.rows_progress.rows_read("fitting") as progress:
-        dataset = used_columns(reading.dataset(data, progress), data, target, drop)
+    with progress.rows_read("fitting") as read:
+        dataset = used_columns(reading.dataset(data, read), data, target, drop)
         dataset.cache = cache
         classifier.fit(dataset, target)
         return dataset.n_rows or 0
@@ -174,25 +192,24 @@ def _price(
     if not is_many(data):
         X, y = features_and_labels(reading.table(data), target, drop, data)
         return classifier.fit(X, y, dry_run=True)  # type: ignore[no-any-return]
-    with cli.rows_progress.rows_read("reading") as progress:
-        dataset = used_columns(reading.dataset(data, progress), data, target, drop)
+    with progress.rows_read("reading") as read:
+        dataset = used_columns(reading.dataset(data, read), data, target, drop)
         return classifier.fit(dataset, target, dry_run=True)  # type: ignore[no-any-return]
 
 
 @app.command(
+    cls=NamesModels,
     epilog="Example: bayesgraph learn patients.csv --tier age,sex --tier smokes --tier ill -o "
-    "patients.bayesgraph"
+    "patients.bayesgraph",
 )
 @reads_table
 def learn(
     data: Rows,
     reading: Reading,
     output: Annotated[Path, output_option("Where to save the network.")],
-    method: Annotated[
-        str, typer.Option(help="hill-climb, tabu, pc (tests of independence) or chow-liu (a tree).")
-    ] = "hill-climb",
+    method: Annotated[str, typer.Option(help="How arcs are found. {methods}")] = "hill-climb",
     score: Annotated[
-        str | None, typer.Option(help="For hill-climb and tabu: bic (the default), aic or bdeu.")
+        str | None, typer.Option(help="What the arcs maximise; bic by default. {scores}")
     ] = None,
     level: Annotated[
         float | None, typer.Option(help="Of the tests, for pc: 0.05 by default.")
@@ -213,7 +230,9 @@ def learn(
     ] = False,
     bootstrap: Annotated[
         int | None,
-        typer.Option(help="Number of samples of the rows; saves the network averaged over them."),
+        typer.Option(
+            min=1, help="Number of samples of the rows; saves the network averaged over them."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the network to an .svg, .png, .pdf or .dot.")
@@ -221,41 +240,51 @@ def learn(
     categorical: Categorical = None,
     drop: Drop = None,
     alpha: Alpha = None,
+    smoothing: SmoothingName = None,
+    lossy: Lossy = False,
 ) -> None:
     """Learn a network over all columns of a table, which has no class, and save it."""
-    check_output(output, tuple(bg.io.FORMATS))
-    if plot is not None:
-        check_output(plot, PICTURES)
-    with cli.rows_progress.rows_read("learning") as progress:
-        table, names = all_columns(data, reading, drop or (), progress)
-        given: dict[str, Any] = {
-            "method": method.replace("-", "_"),
-            "score": score,
-            "alpha": level,
-            "required": [arc_of(text, names) for text in required or ()] or None,
-            "forbidden": [arc_of(text, names) for text in forbidden or ()] or None,
-            "tiers": [tier_of(text, names) for text in tier or ()] or None,
-            "max_parents": max_parents,
-            "missing": "em" if em else None,
-            "categorical": "all" if categorical == ["all"] else categorical,
-            "smoothing": "dirichlet" if alpha is None else alpha,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
+    saved = model_to(output)
+    drawn_to = None if plot is None else output_to(plot, PICTURES)
+    given: dict[str, Any] = {
+        "score": score,
+        "alpha": level,
+        "required": required,
+        "forbidden": forbidden,
+        "tiers": tier,
+        "max_parents": max_parents,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    given["method"] = checked_learning(method, score, given)
+    given["smoothing"] = checked_smoothing(smoothing, alpha)
+    given["missing"] = "em" if em else None
+    with progress.rows_read("learning") as read:
+        table, names = all_columns(data, reading, drop or (), read)
+        for option in ("required", "forbidden"):
+            if option in given:
+                given[option] = [arc_of(text, names) for text in given[option]]
+        if tier:
+            given["tiers"] = [tier_of(text, names) for text in tier]
+        given["categorical"] = models.all_or_named(categorical)
+        check_holds(saved, table, given["categorical"], lossy=lossy)
         drawn: Any
         if bootstrap is None:
             drawn = network = bg.BayesianNetwork.learn(table, **given)
         else:
             drawn = bg.arc_confidence(table, n_samples=bootstrap, **given)
             network = drawn.network
-    if bootstrap is not None:
-        typer.echo(repr(drawn))
+    saved.save(network, lossy=lossy)
+    if is_stream(output):
+        pass
+    elif bootstrap is not None:
+        say(repr(drawn))
     elif network.arc_scores:
         cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
-    network.save(output)
-    typer.echo(f"Learned {network}; saved to {output}")
-    if plot is not None:
-        drawn.render(plot)
-        typer.echo(f"Drawn to {plot}")
+    saved.done(f"Learned {network}; saved to {{}}")
+    if drawn_to is not None:
+        with drawn_to.file() as file:
+            drawn.render(file)
+        drawn_to.done("Drawn to {}")
 
 
 @app.command(epilog="Example: bayesgraph update iris.bayesgraph more.csv")
@@ -269,24 +298,23 @@ def update(
     ] = None,
 ) -> None:
     """Learn from the rows of another table, which must also have the column with the classes."""
-    destination = model if output is None else output
-    check_output(destination, (".bayesgraph",))
+    destination = output_to(model if output is None else output, NATIVE)
+    check_once(model, data)
     classifier = load_classifier(model)
     if not hasattr(classifier, "partial_fit"):
         raise DataError(
             f"{model} holds {classifier!r}, which learns from one table at once; use 'bayesgraph "
             "fit' on all rows, or another model."
         )
-    table = known_table(classifier, data, reading, labelled=True)
+    table = known_columns(classifier, read_known(classifier, data, reading), data, labelled=True)
     target = table.column_names[-1]
     before = classifier.classes_.tolist()
     classifier.partial_fit(table.drop_columns(target), table.select([target]))
-    classifier.save(destination)
+    destination.save(classifier)
     new = [label for label in classifier.classes_.tolist() if label not in before]
     # A new class is named because it may be a misspelt one.
     classes = f", with the new classes {quoted(new)}" if new else ""
-    learned = f"Learned {table.num_rows:,} more rows{classes}; saved to {destination}"
-    typer.echo(learned)
+    destination.done(f"Learned {table.num_rows:,} more rows{classes}; saved to {{}}")
 
 
 @app.command(
@@ -303,8 +331,11 @@ def merge(
     output: Annotated[Path, output_option("Where to save the classifier of all rows.")],
 ) -> None:
     """Make one classifier of the statistics of several, as if it were fitted on all their rows."""
-    check_output(output, (".bayesgraph",))
-    total = bg.CollectedStatistics.total(parts)
+    saved = output_to(output, NATIVE)
+    check_once(*parts)
+    total = bg.CollectedStatistics.total(
+        [load_whole(part) if is_stream(part) else part for part in parts]
+    )
     classifier = type(total.estimator).from_statistics(total)
-    classifier.save(output)
-    typer.echo(f"Merged {total!r}; saved {classifier.network_} to {output}")
+    saved.save(classifier)
+    saved.done(f"Merged {total!r}; saved {classifier.network_} to {{}}")

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import bayesgraph as bg
 from bayesgraph import cli, late_methods
-from bayesgraph.cli import models
-from bayesgraph.cli.columns import features_and_labels, known_table
-from bayesgraph.cli.loaded import checked_classifier, load_classifier
+from bayesgraph.cli import models, progress
+from bayesgraph.cli.columns import (
+    all_or_kept,
+    features_and_labels,
+    known_columns,
+    read_known,
+    table_for,
+)
+from bayesgraph.cli.evidence import named
+from bayesgraph.cli.loaded import (
+    checked_classifier,
+    is_classifier,
+    load_classifier,
+    model_file,
+    network_of,
+    targets_of,
+)
+from bayesgraph.cli.models import Wanted
 from bayesgraph.cli.options import (
     Alpha,
     Categorical,
     Data,
     DiscretizerName,
     Drop,
+    Exponents,
     ModelFile,
     NamesModels,
     Rows,
@@ -25,25 +42,40 @@ from bayesgraph.cli.options import (
     Target,
     output_option,
 )
-from bayesgraph.cli.output import FIGURES, check_output, put_rows
+from bayesgraph.cli.output import FIGURES, output_to, put_rows, rows_to, say
 from bayesgraph.cli.reading import Reading, is_many, reads_table
-from bayesgraph.errors import DataError
+from bayesgraph.cli.registering import Commands
+from bayesgraph.cli.streams import check_once
+from bayesgraph.errors import BayesGraphError, DataError
 from bayesgraph.variables import has_text_states
+
+if TYPE_CHECKING:
+    from bayesgraph import Evaluation
 
 _MAX_CLASSES = 20
 
 
-app = typer.Typer()
+app = Commands()
 
 
-@app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv -o predictions.csv")
+@app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv --keep id -o found.csv")
 @reads_table
 def predict(
     model: ModelFile,
     data: Rows,
     reading: Reading,
-    output: Annotated[
+    target: Annotated[
         str | None,
+        typer.Option(help="Variable to predict; a classifier's class by default."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to write too, such as a number of the row; may be repeated; 'all' for all."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
         output_option(
             "A .csv or .parquet file, else printed; or of many files also a folder, with a /."
         ),
@@ -51,31 +83,64 @@ def predict(
 ) -> None:
     """Predict the class of each row, with the probability of every class, or a number."""
     if is_many(data):
-        _predict_dataset(load_classifier(model), data, reading, output)
+        if target is not None:
+            raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
+        _predict_dataset(load_classifier(model), data, reading, keep or (), output)
         return
-    estimator = checked_classifier(bg.io.load_saved(model), model)
-    if not getattr(estimator, "predicts", True):
-        estimator = load_classifier(model)
-    table = known_table(estimator, data, reading)
-    columns = late_methods.predicted_columns(estimator, table)
-    n_rows = len(columns[str(estimator.target_.name)])
-    put_rows(columns, output, f"Predicted {n_rows:,} rows")
+    written = rows_to(output)
+    check_once(model, data)
+    with model_file(model) as file:
+        loaded = bg.io.load_saved(file)
+        if not getattr(loaded, "predicts", True):
+            loaded = bg.load(file)
+    # Other models have no target of their own, and say so.
+    asked = target or str(targets_of(loaded, model, None)[0])
+    if is_classifier(loaded) and asked == str(loaded.target_.name):
+        estimator = checked_classifier(loaded, model)
+        table = read_known(estimator, data, reading)
+        kept = all_or_kept(keep or (), table, data)
+        columns = late_methods.predicted_columns(estimator, known_columns(estimator, table, data))
+    else:
+        network = network_of(loaded)
+        table = table_for(network.variables, data, reading)
+        kept = all_or_kept(keep or (), table, data)
+        columns = _posterior_columns(network, named(network, asked), table)
+    columns = _beside(kept, columns)
+    put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
 
 
-def _predict_dataset(estimator: Any, data: Path, reading: Reading, output: str | None) -> None:
+def _posterior_columns(network: Any, target: Any, table: Any) -> dict[str, Any]:
+    """Return the most probable state of a variable in each row, and all probabilities."""
+    found = network.query_rows(target, table)
+    states = [str(state) for state in network.variable(target).states]
+    likely = [states[code] for code in found.argmax(axis=1).tolist()]
+    shares = {f"P({target}={s})": column for s, column in zip(states, found.T, strict=True)}
+    return {str(target): likely, **shares}
+
+
+def _beside(kept: dict[str, Any], predicted: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that are kept, then what is predicted under names that are free."""
+    free = {f"predicted {name}" if name in kept else name: c for name, c in predicted.items()}
+    return {**kept, **free}
+
+
+def _predict_dataset(
+    estimator: Any, data: Path, reading: Reading, keep: Sequence[str], output: Path | None
+) -> None:
     """Predict the rows of a folder or a glob, and write the predictions."""
-    if output is None or output == "-":
+    if output is None or str(output) == "-":
         raise DataError(f"--output is needed: {data} is many files, whose rows are not printed.")
     texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
-    with cli.rows_progress.rows_read("predicting") as progress:
-        dataset = reading.dataset(data, progress, texts)
-        n_rows = late_methods.predict_dataset(estimator, dataset, output)
-    typer.echo(f"Predicted {n_rows:,} rows; written to {output}")
+    with progress.rows_read("predicting") as read:
+        dataset = reading.dataset(data, read, texts)
+        names = dataset.names if list(keep) == ["all"] else keep
+        n_rows = late_methods.predict_dataset(estimator, dataset, output, keep=names)
+    say(f"Predicted {n_rows:,} rows; written to {output}")
 
 
 @app.command(
     cls=NamesModels,
-    epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model tan --cv 10",
+    epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model kdb:k=3",
 )
 @reads_table
 def evaluate(
@@ -84,10 +149,21 @@ def evaluate(
     target: Target,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="May be repeated; all estimators by default. {models}"),
+        typer.Option(
+            help="May be repeated, with options of its own as in kdb:k=3 or nb:discretizer=mdlp; "
+            "the others are compared with the first. A saved classifier stands for its own "
+            "options. All estimators by default. {models}"
+        ),
     ] = None,
-    cv: Annotated[int, typer.Option(help="Number of folds.")] = 10,
+    cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
     seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
+    as_saved: Annotated[
+        bool,
+        typer.Option(
+            "--as-saved",
+            help="Test saved classifiers as they are on all rows, which should be new to them.",
+        ),
+    ] = False,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -99,24 +175,85 @@ def evaluate(
     alpha: Alpha = None,
     smoothing: SmoothingName = None,
     discretizer: DiscretizerName = None,
+    exponents: Exponents = None,
 ) -> None:
     """Evaluate models by stratified cross-validation on the same folds."""
-    if plot is not None:
-        check_output(plot, FIGURES)
-    chosen = dict.fromkeys(model or models.estimators())
-    options = {"discretizer": discretizer, "smoothing": smoothing}
-    models.check_taken(chosen, options)
-    X, y = features_and_labels(reading.table(data), target, drop, data)
-    classifiers = {
-        name: models.make_classifier(name, categorical, alpha, options) for name in chosen
+    drawn = None if plot is None else output_to(plot, FIGURES)
+    options = {
+        "discretizer": discretizer,
+        "smoothing": smoothing,
+        "smoothing__alpha": alpha,
+        "exponents": exponents,
+        "categorical": models.all_or_named(categorical),
     }
-    with cli.printing.folds_done(cv * len(classifiers)) as progress:
-        results = bg.evaluate(classifiers, X, y, cv=cv, random_state=seed, progress=progress)
-    cli.printing.show(cli.printing.measures_table(results))
+    if as_saved:
+        results = _as_saved(model or [], data, reading, target)
+    else:
+        results = _cross_validated(model or [], data, reading, target, drop, options, cv, seed)
+    cli.printing.show(cli.printing.measures_table(results, cv=None if as_saved else cv))
+    if len(results) > 1 and not as_saved:
+        cli.printing.show(cli.printing.tests_table(results))
     for result in results:
         if len(result.classes) <= _MAX_CLASSES:
-            typer.echo(f"\n{result.name}: confusion matrix (rows: true {target})")
+            say(f"\n{result.name}: confusion matrix (rows: true {target})")
             cli.printing.show(cli.printing.confusion_table(result))
-    if plot is not None:
-        bg.plots.save_figure(bg.plots.evaluation_figure(results), plot)
-        typer.echo(f"Drawn to {plot}")
+    if drawn is not None:
+        with drawn.file() as file:
+            bg.plots.save_figure(bg.plots.evaluation_figure(results), file)
+        drawn.done("Drawn to {}")
+
+
+def _cross_validated(
+    names: Sequence[str],
+    data: Path,
+    reading: Reading,
+    target: str,
+    drop: Sequence[str] | None,
+    options: dict[str, Any],
+    cv: int,
+    seed: int,
+) -> list[Evaluation]:
+    """Return the results of models; of all estimators those that take the table, without names."""
+    wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
+    models.check_taken(wanted, options)
+    made = {one.title: one.estimator(options) for one in wanted}
+    if len(made) < len(wanted):
+        raise DataError("Several saved classifiers have the same file name; rename one of them.")
+    numeric = [name for name, found in made.items() if not hasattr(found, "predict_proba")]
+    if names and numeric:
+        raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
+    X, y = features_and_labels(reading.table(data), target, drop, data)
+    results: list[Evaluation] = []
+    refused: dict[str, BayesGraphError] = {}
+    with progress.steps_done("cross-validating", cv * (len(made) - len(numeric))) as done:
+        for name, found in made.items():
+            if name in numeric:
+                continue
+            try:
+                results += bg.evaluate({name: found}, X, y, cv=cv, random_state=seed, progress=done)
+            except BayesGraphError as error:
+                if names:
+                    raise
+                refused[name] = error
+    if not results:
+        raise next(iter(refused.values()))
+    for name, reason in refused.items():
+        cli.say_aside(f"{name} is left out: {reason}")
+    return results
+
+
+def _as_saved(names: Sequence[str], data: Path, reading: Reading, target: str) -> list[Evaluation]:
+    """Return how saved classifiers do on all rows of a table."""
+    if not names:
+        raise DataError("--as-saved needs --model FILE, such as --model heart.bayesgraph.")
+    results: list[Evaluation] = []
+    for name in names:
+        estimator = load_classifier(Path(name))
+        if target != str(estimator.target_.name):
+            raise DataError(f"{name} predicts {estimator.target_.name!r}, not {target!r}.")
+        if not hasattr(estimator, "predict_proba"):
+            raise DataError(f"evaluate compares classifiers; {name} predicts a number.")
+        table = known_columns(estimator, read_known(estimator, data, reading), data, labelled=True)
+        X, y = table.drop_columns([target]), table.select([target])
+        results += bg.evaluate({models.title_of(name): estimator}, X, y, cv="prefit")
+    return results

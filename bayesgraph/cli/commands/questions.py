@@ -10,7 +10,7 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph.cli.evidence import evidence_of, named, prices_of, state_of
-from bayesgraph.cli.loaded import load_model, network_of, one_target, targets_of
+from bayesgraph.cli.loaded import load_answering, load_model, network_of, one_target, targets_of
 from bayesgraph.cli.options import (
     Everything,
     Evidence,
@@ -19,15 +19,16 @@ from bayesgraph.cli.options import (
     Targets,
     output_option,
 )
-from bayesgraph.cli.output import put_rows
-from bayesgraph.errors import DataError
+from bayesgraph.cli.output import put_rows, rows_to, say
+from bayesgraph.cli.registering import Commands
+from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.variables import Continuous, Name
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(
@@ -53,20 +54,26 @@ def _print_posterior(
     """Print the posterior of variables, or those of all, given evidence and what is set."""
     if everything and target:
         raise DataError("--all and --target exclude each other; leave one of them out.")
-    loaded = bg.io.load_saved(path)
+    loaded = load_answering(path)
     network = network_of(loaded)
     given, do = evidence_of(network, evidence), evidence_of(network, set_) or None
     if everything:
-        typer.echo(repr(network.marginals(given, do=do)))
+        marginals = network.marginals(given, do=do)
+        say(marginals._display(len(marginals)).text())
         return
     targets = targets_of(loaded, path, target, "--target or --all")
+    for name in do or ():
+        if name in targets:
+            raise EvidenceError(
+                f"{str(name)!r} is both the target and set by --set; leave it out of one of them."
+            )
     found = network.query(targets if len(targets) > 1 else targets[0], given, do=do)
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
-    typer.echo(whole)
+    say(whole)
     if given and not isinstance(network, (bg.WeightedNetwork, bg.PosteriorAverage)):
         word = "density" if _has_continuous(network, given) else "probability"
-        typer.echo(f"log {word} of the evidence: {found.log_evidence:.6g}")
+        say(f"log {word} of the evidence: {found.log_evidence:.6g}")
 
 
 def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
@@ -121,8 +128,8 @@ def ask_next(
     network, name = one_target(model, target)
     given, prices = evidence_of(network, evidence), prices_of(network, cost)
     ranking = network.next_question(name, given, costs=prices, by=by, ahead=ahead)
-    typer.echo(repr(ranking.posterior))
-    typer.echo(repr(ranking))
+    say(repr(ranking.posterior))
+    say(repr(ranking))
 
 
 @app.command(
@@ -145,7 +152,7 @@ def explain(
         "finding": None if finding is None else named(network, finding),
         "state": None if state is None else state_of(network.variable(name), state),
     }
-    typer.echo(repr(network.explanation(name, evidence_of(network, evidence), **options)))
+    say(repr(network.explanation(name, evidence_of(network, evidence), **options)))
 
 
 @app.command(epilog="Example: bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA")
@@ -170,7 +177,7 @@ def mpe(
     else:
         names = None if over is None else [named(network, text) for text in over]
         found = network.k_most_probable(count, given, over=names)
-    typer.echo("\n".join(map(repr, found)))
+    say("\n".join(map(repr, found)))
 
 
 @app.command(epilog="Example: bayesgraph sample alarm.bif -n 1000 -e BP=LOW -o rows.csv")
@@ -179,11 +186,12 @@ def sample(
     n: Annotated[int, typer.Option("-n", min=0, help="Number of rows.")] = 10,
     evidence: Evidence = None,
     seed: Annotated[int | None, typer.Option(help="Seed; by default other rows each time.")] = None,
-    output: Annotated[str | None, output_option("A .csv or .parquet file, else printed.")] = None,
+    output: Annotated[Path | None, output_option("A .csv or .parquet file, else printed.")] = None,
 ) -> None:
     """Draw rows of all variables, given evidence, from the exact posterior."""
+    written = rows_to(output)
     network = load_model(model)
     given = evidence_of(network, evidence)
     drawn = network.sample(n, given, random_state=seed, frame="pyarrow")
     columns = dict(zip(drawn.column_names, drawn.columns, strict=True))
-    put_rows(columns, output, f"Drew {n:,} rows")
+    put_rows(columns, written, f"Drew {n:,} rows")

@@ -9,13 +9,15 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph.cli.evidence import evidence_of, named, prices_of, state_of
-from bayesgraph.cli.loaded import network_of, one_target
+from bayesgraph.cli.loaded import load_whole, network_of, one_target
 from bayesgraph.cli.options import Evidence, ModelFile, OneTarget, output_option
-from bayesgraph.cli.output import FIGURES, check_output
+from bayesgraph.cli.output import FIGURES, output_to, say
 from bayesgraph.cli.reading import Reading, reads_table
+from bayesgraph.cli.registering import Commands
+from bayesgraph.cli.streams import check_once
 from bayesgraph.variables import has_text_states
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(
@@ -35,19 +37,20 @@ def diff(
     output: Annotated[Path | None, output_option("A .html or .txt file, else printed.")] = None,
 ) -> None:
     """Print what differs between two models: arcs, distributions and predictions."""
-    if output is not None:
-        check_output(output, (".html", ".txt"))
-    first, second = bg.load(before), bg.load(after)
+    written = None if output is None else output_to(output, (".html", ".txt"))
+    check_once(before, after, rows)
+    first, second = load_whole(before), load_whole(after)
     network = network_of(first)
     name = None if target is None else named(network, target)
     texts = [str(v.name) for v in network.variables if has_text_states(v)]
     table = None if rows is None else reading.table(rows, texts)
     found = bg.diff(first, second, table, target=name)
-    if output is None:
-        typer.echo(found.to_text())
-    else:
-        found.save(output)
-        typer.echo(f"{found.summary} Written to {output}")
+    if written is None:
+        say(found.to_text())
+        return
+    with written.file() as file:
+        found.save(file)
+    written.done(f"{found.summary} Written to {{}}")
 
 
 @app.command(
@@ -77,7 +80,7 @@ def flip(
         costs=prices_of(network, cost),
         fixed=[named(network, text) for text in fix or ()],
     )
-    typer.echo(repr(found))
+    say(repr(found))
 
 
 @app.command(
@@ -99,14 +102,14 @@ def tornado(
     ] = None,
 ) -> None:
     """Print how far a probability moves with single parameters or findings."""
-    if output is not None:
-        check_output(output, FIGURES)
+    drawn = None if output is None else output_to(output, FIGURES)
     network, name = one_target(model, target)
     given = evidence_of(network, evidence)
     chosen = None if state is None else state_of(network.variable(name), state)
     found = network.tornado(name, chosen, given, by=by, spread=spread)
-    if output is None:
-        typer.echo(repr(found))
-    else:
-        bg.plots.save_figure(found.plot(), output)
-        typer.echo(f"Drawn to {output}")
+    if drawn is None:
+        say(repr(found))
+        return
+    with drawn.file() as file:
+        bg.plots.save_figure(found.plot(), file)
+    drawn.done("Drawn to {}")

@@ -1,0 +1,89 @@
+"""What is refused before a network is learned: wrong options, and a format that cannot hold it."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import bayesgraph as bg
+from bayesgraph.cli.models import check_numbers, chosen, registered
+from bayesgraph.cli.output import NATIVE, Output
+from bayesgraph.errors import DataError
+
+# Options by parameter of a learner.
+OPTIONS = {
+    "score": "score",
+    "alpha": "level",
+    "required": "required",
+    "forbidden": "forbidden",
+    "tiers": "tier",
+    "max_parents": "max-parents",
+}
+
+
+def checked_learning(method: str, score: str | None, options: Mapping[str, Any]) -> str:
+    """Return the name of a method in Python, which takes the options.
+
+    Raises
+    ------
+    DataError
+        If the method or the score is unknown, or the method does not take an option.
+    """
+    name = chosen("method", method, "methods").replace("-", "_")
+    if score is not None:
+        chosen("score", score, "scores")
+    taken = inspect.signature(registered("methods")[name]).parameters
+    for parameter in options:
+        if parameter not in taken:
+            known = [_option(n) for n in OPTIONS if n in taken]
+            raise DataError(
+                f"--method {method} does not take {_option(parameter)}; it takes "
+                f"{', '.join(known)}."
+            )
+    return name
+
+
+def _option(parameter: str) -> str:
+    return f"--{OPTIONS[parameter]}"
+
+
+def checked_smoothing(scheme: str | None, alpha: float | None) -> bg.Smoothing:
+    """Return the smoothing of options.
+
+    Raises
+    ------
+    DataError
+        If the scheme is unknown, or the pseudo-count is none.
+    """
+    check_numbers({"smoothing__alpha": alpha})
+    given: dict[str, Any] = {"scheme": chosen("smoothing", scheme or "dirichlet", "smoothings")}
+    if alpha is not None:
+        given["alpha"] = alpha
+    return bg.Smoothing(**given)
+
+
+def check_holds(output: Output, table: Any, categorical: Any, *, lossy: bool) -> None:
+    """Refuse a format that cannot hold the columns of a table, whatever the arcs between them.
+
+    Raises
+    ------
+    LossyExportError
+        From the writer of the format.
+    """
+    if output.suffix in NATIVE:
+        return
+    variables = bg.count_source(table, categorical=categorical).features
+    empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Output(Path(folder) / f"empty{output.suffix}", output.suffix).save(empty, lossy=lossy)
+
+
+def _any_distribution(variable: Any) -> bg.CPD:
+    if isinstance(variable, bg.Discrete):
+        return bg.TableCPD(variable, [1 / variable.cardinality] * variable.cardinality)
+    return bg.GaussianCPD(variable, 0.0, 1.0)
