@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-import bayesgraph as bg
 from bayesgraph import late_methods
+from bayesgraph.cli.loaded import load_answering
 from bayesgraph.cli.options import ModelFile
-from bayesgraph.cli.output import PAGE, check_output
+from bayesgraph.cli.output import PAGE, output_to, say
 
 app = typer.Typer()
 
@@ -24,11 +24,11 @@ def info(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
     """Print what a model was fitted on, its structure, its settings and a checksum."""
-    if html is not None:
-        check_output(html, (PAGE,))
-    card = late_methods.card(bg.io.load_saved(model), title=f"Model card: {model.name}")
-    if html is None or markdown:
-        typer.echo(card.to_markdown() if markdown else card.to_text(), nl=not markdown)
-    if html is not None:
-        card.save(html)
-        typer.echo(f"Written to {html}", err=markdown)
+    page = None if html is None else output_to(html, (PAGE,))
+    card = late_methods.card(load_answering(model), title=f"Model card: {model.name}")
+    if page is None or markdown:
+        say(card.to_markdown().rstrip("\n") if markdown else card.to_text())
+    if page is not None:
+        with page.file() as file:
+            card.save(file)
+        page.done("Written to {}")
