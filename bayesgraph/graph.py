@@ -117,7 +117,7 @@ def topological_order(dag: nx.DiGraph) -> list[Node]:
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
 
 
-def is_directed_graph(given: Any) -> bool:
+def is_graph_or_model(given: Any) -> bool:
     """Tell whether an argument is a directed graph or a model, which is not to be iterated over."""
     return isinstance(given, nx.DiGraph) or hasattr(given, "form")
 

@@ -15,7 +15,7 @@ from bayesgraph.causal.adjustment import Instrument
 from bayesgraph.causal.estimands import Estimand
 from bayesgraph.causal.separation import Independence
 from bayesgraph.errors import GraphError, quoted, unknown_variable
-from bayesgraph.graph import build_dag, d_separated, directed_graph, is_directed_graph
+from bayesgraph.graph import build_dag, d_separated, directed_graph, is_graph_or_model
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class CausalGraph:
         confounded: Iterable[Pair] = (),
         nodes: Iterable[Name] = (),
     ) -> None:
-        if is_directed_graph(arcs):
+        if is_graph_or_model(arcs):
             whole = CausalGraph.of(arcs)
             arcs, nodes = whole.arcs, tuple(nodes) or whole.nodes
         directed, pairs = _pairs("arcs", arcs), _pairs("confounded", confounded)

@@ -16,7 +16,7 @@ from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import is_directed_graph
+from bayesgraph.graph import is_graph_or_model
 from bayesgraph.models.model import Model
 from bayesgraph.statistics.complete_rows import complete_rows
 from bayesgraph.typing import EvidenceLike, TableLike
@@ -280,7 +280,7 @@ def adjusted_effect(
 def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableLike) -> list[Name]:
     if isinstance(adjust, str):
         raise EvidenceError(f"adjust= is a list of columns, such as [{adjust!r}]; got {adjust!r}.")
-    if is_directed_graph(adjust):
+    if is_graph_or_model(adjust):
         adjust = CausalGraph.of(adjust)
     if not isinstance(adjust, CausalGraph):
         return list(adjust)

@@ -75,6 +75,7 @@ def test_intervals_are_shortened_by_digits() -> None:
     assert long == ["(-inf, 1.51596]", "(1.51596, 1.51732]", "(1.51732, inf)"]
     assert short == ["(-inf, 1.515…]", "(1.515…, 1.517…]", "(1.517…, inf)"]
     assert description.state_texts(glass, 24, 1) == ["(-inf, 1.51596]"]
+    assert description.state_texts(glass, 20_000) == list(glass.states)  # as on pages
     assert description.state_texts(bg.Binned("x", []), 24) == ["(-inf, inf)"]
 
 
