@@ -173,7 +173,7 @@ def markov_blanket(graph: Any, node: Node) -> set[Node]:
 
 
 def d_separated(
-    graph: Any, x: Node | set[Node], y: Node | set[Node], evidence: Iterable[Node] = ()
+    graph: Any, x: Node | set[Node], y: Node | set[Node], evidence: str | Iterable[Node] = ()
 ) -> bool:
     """Tell whether x and y are d-separated by the evidence (Pearl 1988, section 3.3).
 
@@ -184,7 +184,7 @@ def d_separated(
     ----------
     graph : networkx.DiGraph, BayesianNetwork or WeightedNetwork
     x, y : node or set of nodes
-    evidence : iterable of nodes
+    evidence : iterable of nodes, or the name of one
         The observed nodes, none of which is in x or y.
 
     Raises
@@ -202,7 +202,7 @@ def d_separated(
     """
     left = x if isinstance(x, set) else {x}
     right = y if isinstance(y, set) else {y}
-    dag, z = directed_graph(graph), set(evidence)
+    dag, z = directed_graph(graph), {evidence} if isinstance(evidence, str) else set(evidence)
     for node in left | right | z:
         _check_node(dag, node)
     if shared := left & right | (left | right) & z:

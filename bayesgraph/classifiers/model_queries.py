@@ -12,7 +12,7 @@ from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
-from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples
+from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples, Slopes
 from bayesgraph.models.model import QUESTIONS, Model
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
 from bayesgraph.variables import Name
@@ -212,11 +212,12 @@ class ModelQuestions:
     marginal_map = _forwarded(lambda: Model.marginal_map)
     query_rows = _forwarded(lambda: Model.query_rows)
     log_probability = _forwarded(lambda: Model.log_probability)
-    sensitivity = _forwarded(lambda: Model.sensitivity)
     conflict = _forwarded(lambda: Model.conflict)
     do = _forwarded(lambda: Model.do)
     effect = _forwarded(lambda: Model.effect)
     causal_graph = _forwarded(lambda: Model.causal_graph)
+    d_separated = _forwarded(lambda: Model.d_separated)
+    markov_blanket = _forwarded(lambda: Model.markov_blanket)
     with_cpd = _forwarded(lambda: Model.with_cpd)
     without = _forwarded(lambda: Model.without)
     with_arc = _forwarded(lambda: Model.with_arc)
@@ -232,6 +233,7 @@ class ModelQuestions:
     flip = _of_class(lambda: Model.flip, Joint)
     nearest_rows = _of_class(lambda: Model.nearest_rows, Joint)
     tornado = _of_class(lambda: Model.tornado, Joint)
+    sensitivity = _of_class(lambda: Model.sensitivity, Slopes)
     # These ask for the posteriors of all variables that may be asked for, or left out.
     next_question = _of_class(lambda: Model.next_question, All)
     questionnaire = _of_class(lambda: Model.questionnaire, All)

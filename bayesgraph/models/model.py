@@ -532,7 +532,7 @@ class Model(Edits, Answering):
     def sensitivity(
         self,
         target: Name,
-        state: State,
+        state: State | None = None,
         evidence: EvidenceLike = None,
         *,
         memory_limit: float | None = None,
@@ -545,7 +545,8 @@ class Model(Edits, Answering):
         Parameters
         ----------
         target : name
-        state : a state of the target
+        state : a state of the target, optional
+            By default the most probable one.
         evidence : mapping from name to value, optional
             As in `query`.
 
@@ -570,6 +571,8 @@ class Model(Edits, Answering):
             raise EvidenceError(
                 f"{variable.name!r} is continuous and has no probability of a state."
             )
+        if state is None:
+            state = asked.query(variable.name, given, memory_limit=memory_limit).argmax
         question = Slopes(number, variable.index(state))
         found: Sensitivity = asked._possible(question, case, evidence, memory_limit)
         if asked is self:

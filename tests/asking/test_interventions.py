@@ -163,8 +163,8 @@ def test_estimators_ask_after_an_intervention():
 
 @pytest.mark.parametrize(
     "method",
-    ["flip", "nearest_rows", "tornado", "next_question", "questionnaire", "explanation",
-     "credible_intervals", "weighted_samples"],
+    ["flip", "nearest_rows", "tornado", "sensitivity", "next_question", "questionnaire",
+     "explanation", "credible_intervals", "weighted_samples"],
 )  # fmt: skip
 def test_methods_of_estimators_are_those_of_models_with_the_class_as_target(method):
     own, of_models = getattr(bg.TANClassifier, method), getattr(bg.BayesianNetwork, method)
@@ -177,6 +177,20 @@ def test_methods_of_estimators_are_those_of_models_with_the_class_as_target(meth
     clf = fitted()
     with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
         getattr(clf, method)(wrong=1)
+
+
+def test_estimators_answer_about_their_graph_and_derivatives_of_the_class():
+    clf = fitted()
+    net, target = clf.network_, clf.target_.name
+    found = clf.sensitivity(evidence={"x": 0.4})
+    posterior = net.query(target, {"x": 0.4})
+    assert (found.target, found.state) == (target, posterior.argmax)
+    assert found.posterior == pytest.approx(max(posterior.values()))
+    assert clf.markov_blanket(target) == net.markov_blanket(target)
+    names = [v.name for v in clf.features_]
+    for given in ([target], []):
+        assert clf.d_separated(*names[:2], given) == net.d_separated(*names[:2], given)
+    assert clf.d_separated(*names[:2], target) == clf.d_separated(*names[:2], [target])
 
 
 def test_intervals_and_likelihoods_of_counts_are_evidence_as_in_query():
