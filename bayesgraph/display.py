@@ -11,6 +11,8 @@ from bayesgraph.palette import BLUE, ORANGE
 _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
 # Columns of a terminal that a line with a bar keeps to.
 _LINE = 80
+# The longest cell that is no sentence.
+_SENTENCE = 30
 
 
 def printable(text: str) -> str:
@@ -61,6 +63,11 @@ class DisplayTable:
         """Return the table as lines of text, labels flush left and numbers flush right."""
         lines = [[printable(cell) for cell in line] for line in self._body()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        # Sentences in the last column have lines of their own if they do not fit.
+        below = [""] * len(lines)
+        if widths and widths[-1] > _SENTENCE and sum(widths) + 2 * len(widths) > _LINE:
+            below = [f"\n    {line.pop()}".rstrip() for line in lines]
+            widths.pop()
         room = _LINE - sum(widths) - 2 * (len(widths) + 1)
         longest = max(0, min(_BAR_CHARACTERS, room))
         bars = [_text_bar(share, longest) for share in self.bars]
@@ -70,7 +77,7 @@ class DisplayTable:
             cells = [line[0].ljust(widths[0])]
             cells += [cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)]
             cells += bars[i : i + 1]
-            body.append(f"  {'  '.join(cells)}".rstrip())
+            body.append(f"  {'  '.join(cells)}".rstrip() + below[i])
         note = [indented(_lines(self.note))] if self.note else []
         return "\n".join([_lines(self.title), *body, *note])
 
