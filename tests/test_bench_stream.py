@@ -97,6 +97,7 @@ def test_study_leaves_out_what_does_not_fit(toy, monkeypatch):
     assert {("study: gamma 150", "best possible"), ("study: gamma 150", "WNB stream")} <= found
 
 
+@pytest.mark.slow
 def test_throughput_compares_per_row(toy, capsys):
     from bench_stream import CASES, show
 

@@ -97,21 +97,30 @@ def is_type_checking(node):
     return name == "TYPE_CHECKING"
 
 
+# What the rules look at, and what has nothing of it inside.
+KEPT = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute, ast.Constant, ast.ExceptHandler)
+LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.alias)
+
+
 def walk(node, inside, found):
     """Append (node, whether it is inside a function), leaving out imports for types only."""
     if is_type_checking(node):
         for child in node.orelse:
             walk(child, inside, found)
         return
-    found.append((node, inside))
+    if isinstance(node, KEPT):
+        found.append((node, inside))
     deeper = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
     for child in ast.iter_child_nodes(node):
-        walk(child, deeper, found)
+        if not isinstance(child, LEAVES):
+            walk(child, deeper, found)
+        elif isinstance(child, ast.Constant):
+            found.append((child, deeper))
 
 
 @functools.cache
 def nodes(path):
-    """Return (node, whether it is inside a function) of all of a file but imports for types."""
+    """Return (node, whether it is inside a function) of a file's nodes that are `KEPT`."""
     found = []
     walk(tree(path), False, found)
     return found

@@ -257,6 +257,7 @@ def test_scikit_learn_chooses_thresholds(name):
     np.testing.assert_array_equal(fixed.estimator_.decide(X, costs=costs), fixed.predict(X))
 
 
+@pytest.mark.slow
 def test_the_threshold_of_an_evaluation_is_the_best():
     X, y = rows()
     (result,) = bg.evaluate(bg.NaiveBayesClassifier(), X, y, cv=4)

@@ -185,6 +185,7 @@ print(_ones(np.uint64(7)), sum(_ones.compiled._cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_mended(tmp_path):
     assert run(DAMAGED, tmp_path, "inline") == ["3", "0"]
     for path in tmp_path.rglob("*.nb?"):

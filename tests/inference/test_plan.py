@@ -59,6 +59,7 @@ def test_a_tree_has_width_one():
     assert graph.query("n7").probabilities == pytest.approx(net.query("n7").probabilities)
 
 
+@pytest.mark.slow
 def test_a_star_with_five_thousand_leaves():
     c = bg.Discrete("c", ["a", "b"])
     leaves = [bg.Discrete(f"f{i}", [0, 1]) for i in range(5000)]

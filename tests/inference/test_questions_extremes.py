@@ -263,6 +263,7 @@ def softmax(logs):
     return np.exp(logs - logsumexp(logs))
 
 
+@pytest.mark.slow
 def test_naive_bayes_of_5000_features():
     network, prior, rows = star(5000, 1)
     seen = np.random.default_rng(2).integers(2, size=5000)
@@ -312,6 +313,7 @@ def test_likelihood_ratios_of_1e_200():
     assert network.conflict(evidence).measure > 1000
 
 
+@pytest.mark.slow
 def test_a_tree_of_2000_features_with_every_third_missing():
     """Feature i depends on the class and on feature i - 1: a chain for each class."""
     random = np.random.default_rng(6)

@@ -75,6 +75,7 @@ def test_ten_thousand_columns_are_counted_in_tiles():
     assert few.statistics == pytest.approx(11e4 * 400, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_columns_leave_candidates():
     price = bg.fit_price(10**12, 10**5, workers=1000, memory_limit=64 * GB)
     by_tiles, few = price.ways

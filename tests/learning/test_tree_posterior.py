@@ -105,6 +105,7 @@ def test_edge_probabilities_equal_enumeration_of_all_networks():
     assert 0.01 < np.sort(shares)[-5] < 0.3  # no single tree decides
 
 
+@pytest.mark.slow
 def test_mixed_types_equal_enumeration_of_valid_trees():
     columns, y = data(60)
     random = np.random.default_rng(1)

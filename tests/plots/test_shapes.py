@@ -56,6 +56,7 @@ def test_several_classes_are_several_curves():
     assert figure.get_suptitle() == "Four"
 
 
+@pytest.mark.slow
 def test_the_weakest_terms_are_left_out(tmp_path):
     shapes = fitted()
     figure = shapes_figure(shapes, max_terms=2)

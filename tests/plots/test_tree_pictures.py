@@ -84,6 +84,7 @@ def test_numbers_at_the_leaves():
     assert "100%" in clf.tree_to_dot()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf", "dot"])
 def test_files(tmp_path, suffix):
     path = tmp_path / f"tree.{suffix}"

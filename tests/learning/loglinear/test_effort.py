@@ -177,6 +177,7 @@ def test_progress_goes_from_nothing_to_the_last_phase():
     assert not [name for name in vars(classifier) if "progress" in name]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("phase", ["single features", "random trees", "random trees of all rows"])
 def test_an_interrupted_fit_leaves_no_trace(phase):
     X, y = triples()
