@@ -15,6 +15,8 @@ _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>#|~&$]")
 _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
 # Columns of a terminal that a line with a bar keeps to.
 _LINE = 80
+# The longest cell that is no sentence.
+_SENTENCE = 30
 
 
 def printable(text: str) -> str:
@@ -96,6 +98,11 @@ class DisplayTable:
         """Return the table as lines of text, labels flush left and numbers flush right."""
         lines = [[printable(cell) for cell in line] for line in self._body()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        # Sentences in the last column have lines of their own if they do not fit.
+        below = [""] * len(lines)
+        if widths and widths[-1] > _SENTENCE and sum(widths) + 2 * len(widths) > _LINE:
+            below = [f"\n    {line.pop()}".rstrip() for line in lines]
+            widths.pop()
         room = _LINE - sum(widths) - 2 * (len(widths) + 1)
         longest = max(0, min(_BAR_CHARACTERS, room))
         bars = [_text_bar(share, longest) for share in self.bars]
@@ -107,7 +114,7 @@ class DisplayTable:
                 for j, (cell, w) in enumerate(zip(line, widths, strict=True))
             ]
             cells += bars[i : i + 1]
-            body.append(f"  {'  '.join(cells)}".rstrip())
+            body.append(f"  {'  '.join(cells)}".rstrip() + below[i])
         note = [indented(_lines(self.note))] if self.note else []
         return "\n".join([_lines(self.title), *body, *note])
 

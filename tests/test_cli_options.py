@@ -1,6 +1,8 @@
 """Models and options of the command line are those of the library; wrong ones are told early."""
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,13 @@ def test_every_estimator_and_structure_has_a_name():
     assert {name.replace("_", "-") for name in LEARNERS} <= {*models()}
     for name in models():
         assert Wanted.of(name).estimator({}) is not None
+
+
+def test_the_page_has_every_model():
+    page = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text()
+    table = page.partition("| `--model` |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines()[2:]]
+    assert {name for cell in cells for name in re.findall("`(.+?)`", cell)} == {*models()}
 
 
 def test_every_registry_is_listed():

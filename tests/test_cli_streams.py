@@ -129,6 +129,8 @@ def test_columns_are_kept(piped, tmp_path):
     found = tmp_path / "found.csv"
     assert piped("predict", saved, tmp_path / "many", "--keep", "id", "-o", found)[0] == 0
     assert found.read_text().startswith('"id","y",')
+    code, out, _ = piped("predict", saved, tmp_path / "many", "--keep", "id", "-o", "-")
+    assert (code, out) == (0, found.read_bytes())
 
 
 def test_quiet_commands_say_nothing(piped, tmp_path, network):

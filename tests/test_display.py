@@ -45,3 +45,18 @@ def test_control_characters_are_escaped():
             text.replace("<", " ").replace(">", " ").split()
         )
         assert not any(ord(char) < 32 and char != "\n" for char in text)
+
+
+def test_sentences_that_do_not_fit_have_lines_of_their_own():
+    said = "as it was said in a sentence of some length"
+    rows = [["a", "1", said], ["b" * 40, "2", ""]]
+    lines = DisplayTable("", rows, ["name", "n", "where"]).text().splitlines()
+    assert lines[1:] == [
+        f"  {'name'.ljust(40)}  n",
+        "    where",
+        f"  {'a'.ljust(40)}  1",
+        f"    {said}",
+        f"  {'b' * 40}  2",
+    ]
+    fitting = DisplayTable("", [["a", "1", said]]).text().splitlines()
+    assert fitting[1] == f"  a  1  {said}"

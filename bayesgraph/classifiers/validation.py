@@ -406,9 +406,7 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     Raises
     ------
     DataError
-        If y is None.
-    DataTypeError
-        For text.
+        If y is None, or text.
     ValueError
         As raised by scikit-learn: a missing or infinite number, several columns.
     """
@@ -420,7 +418,7 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         first = next((value for value in np.asarray(y, dtype=object).flat), None)
-        raise DataTypeError(
+        raise DataError(
             f"A regressor predicts numbers; y has {first!r:.80}. Take a classifier for it."
         ) from None
     return np.asarray(_check_y(numbers, y_numeric=True), dtype=np.float64), name

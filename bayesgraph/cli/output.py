@@ -52,7 +52,7 @@ class Output:
     @contextmanager
     def file(self) -> Iterator[Path]:
         """Yield the path of a file to write, which standard output gets if it is meant."""
-        with LINE.hidden(), writable(self.path, self.suffix) as file:
+        with writable(self.path, self.suffix) as file:
             yield file
 
     def done(self, text: str) -> None:

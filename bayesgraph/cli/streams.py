@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bayesgraph.cli.progress import LINE
 from bayesgraph.errors import BayesGraphError, DataError
 
 _ANY = "-"
@@ -63,5 +64,6 @@ def writable(path: Path, suffix: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"standard output{suffix}"
         yield file
-        sys.stdout.buffer.write(file.read_bytes())
-        sys.stdout.buffer.flush()
+        with LINE.hidden():
+            sys.stdout.buffer.write(file.read_bytes())
+            sys.stdout.buffer.flush()

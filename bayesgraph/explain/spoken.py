@@ -27,7 +27,7 @@ from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, is_missing
 
-_WIDTH = 88
+_WIDTH = 80
 # Name of the observed child of a variable that stands for likelihoods, with the variable's name.
 _JUDGEMENT = object()
 # Bayes factors from which on a finding counts, and words for what it then does (Kass and Raftery

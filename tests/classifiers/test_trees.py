@@ -278,7 +278,7 @@ def test_weights_of_a_regression_are_repetitions():
         ([1.0, np.nan, 2.0], "NaN"),
         (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "NaN"),
         ([1.0, np.inf, 2.0], "infinity"),
-        (["a", "b", "c"], "convert string to float"),
+        (["a", "b", "c"], "A regressor predicts numbers"),
     ],
 )
 def test_unusable_numbers(y, message):

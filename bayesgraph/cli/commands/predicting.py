@@ -42,11 +42,12 @@ from bayesgraph.cli.options import (
     Target,
     output_option,
 )
-from bayesgraph.cli.output import FIGURES, output_to, put_rows, rows_to, say
+from bayesgraph.cli.output import FIGURES, Output, output_to, put_rows, rows_to, say
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.cli.registering import Commands
-from bayesgraph.cli.streams import check_once
+from bayesgraph.cli.streams import check_once, is_stream
 from bayesgraph.errors import BayesGraphError, DataError
+from bayesgraph.io import tables
 from bayesgraph.variables import has_text_states
 
 if TYPE_CHECKING:
@@ -128,14 +129,19 @@ def _predict_dataset(
     estimator: Any, data: Path, reading: Reading, keep: Sequence[str], output: Path | None
 ) -> None:
     """Predict the rows of a folder or a glob, and write the predictions."""
-    if output is None or str(output) == "-":
-        raise DataError(f"--output is needed: {data} is many files, whose rows are not printed.")
+    if output is None:
+        raise DataError(
+            f"--output is needed: {data} is many files; -o - writes their rows to standard output."
+        )
+    # What else there may be, such as a folder, is checked before the rows are read.
+    written = output_to(output, tables.WRITTEN) if is_stream(output) else Output(output, "")
     texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
     with progress.rows_read("predicting") as read:
         dataset = reading.dataset(data, read, texts)
         names = dataset.names if list(keep) == ["all"] else keep
-        n_rows = late_methods.predict_dataset(estimator, dataset, output, keep=names)
-    say(f"Predicted {n_rows:,} rows; written to {output}")
+        with written.file() as file:
+            n_rows = late_methods.predict_dataset(estimator, dataset, file, keep=names)
+    written.done(f"Predicted {n_rows:,} rows; written to {{}}")
 
 
 @app.command(
