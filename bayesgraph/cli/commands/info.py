@@ -11,8 +11,9 @@ from bayesgraph import late_methods
 from bayesgraph.cli.loaded import load_answering
 from bayesgraph.cli.options import ModelFile
 from bayesgraph.cli.output import PAGE, output_to, say
+from bayesgraph.cli.registering import Commands
 
-app = typer.Typer()
+app = Commands()
 
 
 @app.command(epilog="Example: bayesgraph info heart.bayesgraph --html heart-card.html")
@@ -24,11 +25,11 @@ def info(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
     """Print what a model was fitted on, its structure, its settings and a checksum."""
-    page = None if html is None else output_to(html, (PAGE,))
+    written = None if html is None else output_to(html, (PAGE,))
     card = late_methods.card(load_answering(model), title=f"Model card: {model.name}")
-    if page is None or markdown:
+    if written is None or markdown:
         say(card.to_markdown().rstrip("\n") if markdown else card.to_text())
-    if page is not None:
-        with page.file() as file:
+    if written is not None:
+        with written.file() as file:
             card.save(file)
-        page.done("Written to {}")
+        written.done("Written to {}")
