@@ -298,33 +298,39 @@ class Skeleton:
         at a time.
         """
         removed: list[tuple[int, int]] = []
-        least: dict[tuple[int, int], float] = dict.fromkeys(waiting, np.inf)
         together = 1
         while waiting:
             asked = {pair: list(islice(sets, together)) for pair, sets in waiting.items()}
-            results = iter(self._tests.of([test for tests in asked.values() for test in tests]))
-            still = {}
+            results = self._tests.of([test for tests in asked.values() for test in tests])
+            still, first = {}, 0
             for pair, tests in asked.items():
-                if not tests:
-                    continue
-                apart = False
-                for test, result in zip(tests, list(islice(results, len(tests))), strict=True):
-                    if result is None or apart:
-                        continue
-                    least[pair] = min(least[pair], result.information)
-                    if result.p_value > self._alpha:
-                        self.separators[pair] = frozenset(test.given), result.p_value
-                        apart = True
-                if apart:
+                end = first + len(tests)
+                if self._separates(pair, tests, results[first:end]):
                     removed.append(pair)
-                else:
+                elif len(tests) == together:
                     still[pair] = waiting[pair]
+                first = end
             waiting = still
             together = min(2 * together, _MOST_AT_ONCE)
-        for (a, b), found in least.items():
-            self.least[a, b] = min(self.least[a, b], found)
         for a, b in removed:
             self.linked[a, b] = self.linked[b, a] = False
+
+    def _separates(
+        self, pair: tuple[int, int], tests: Sequence[Asked], results: Sequence[Found | None]
+    ) -> bool:
+        """Note what tests of a pair say; return whether one of them finds it independent."""
+        least = np.inf
+        apart = False
+        for test, result in zip(tests, results, strict=True):
+            if result is None:
+                continue
+            least = min(least, result.information)
+            if result.p_value > self._alpha:
+                self.separators[pair] = frozenset(test.given), result.p_value
+                apart = True
+                break
+        self.least[pair] = min(self.least[pair], least)
+        return apart
 
 
 def directed(
