@@ -44,6 +44,52 @@ def test_webassembly_is_plain_javascript(engine, seed):
             np.testing.assert_allclose(a["p"], b["p"], rtol=0, atol=1e-13)
 
 
+_OPERATIONS = """() => {
+  const { code } = globalThis.backend.engine.last, found = [];
+  const lengths = { 4: 3, 5: 5, 6: 5, 7: 5, 9: 2 };
+  for (let at = 0; at < code.length;) {
+    found.push(code[at]);
+    at += code[at] === 8 ? 2 + code[at + 1] : lengths[code[at]] ?? code[at + 1];
+  }
+  return found;
+}"""
+_CONTRACT = 10
+
+
+def wide_network(seed, n=9):
+    """Return a network whose cliques have hundreds of entries."""
+    random = np.random.default_rng(seed)
+    variables = [bg.Discrete(f"v{i}", range(int(random.integers(3, 7)))) for i in range(n)]
+    cpds = []
+    for i, v in enumerate(variables):
+        near = variables[max(0, i - 4) : i]
+        parents = [near[j] for j in random.permutation(len(near))[: 2 + i % 2]]
+        shape = tuple(p.cardinality for p in parents)
+        cpds.append(bg.TableCPD(v, random.dirichlet(np.ones(v.cardinality), shape), parents))
+    return bg.BayesianNetwork(cpds)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("seed", range(6))
+def test_messages_that_are_sums_of_products(engine, seed):
+    model = wide_network(seed)
+    page = engine.take(model)
+    for evidence in parity.evidence_sets(model, seed).values():
+        assert parity.posterior_error(model, page, evidence) < 1e-12
+        if not evidence:
+            assert page.tab.evaluate(_OPERATIONS).count(_CONTRACT) > 2
+        wasm, plain = both(page, model, evidence)
+        for a, b in zip(wasm["posteriors"], plain["posteriors"], strict=True):
+            np.testing.assert_allclose(a["p"], b["p"], rtol=0, atol=1e-13)
+    # Products of these are too small for numbers: the sums are of logarithms.
+    seldom = {
+        name: {state: 1e-200 if state else 1.0 for state in model.variable(name).states}
+        for name in ("v0", "v3", "v5")
+    }
+    assert parity.posterior_error(model, page, seldom) < 1e-9
+    assert page.tab.evaluate("globalThis.backend.engine.logarithmic")
+
+
 def wide_star(n):
     """Return a class with so many features that the probability of all is no number."""
     kind = bg.Discrete("kind", ["a", "b"])

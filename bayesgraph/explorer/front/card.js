@@ -7,7 +7,8 @@ import { WORDS } from "./words.js";
 
 /** The most states that a card shows; of more, all but one of so many, and the sum of the others. */
 const MOST_STATES = 7;
-const THINNEST = 0.012, SAME = 0.002;
+// Bars are drawn to a part of a pixel: those that do not move are not painted anew.
+const THINNEST = 3 / 256, SAME = 0.002, LENGTHS = 256;
 
 /** Change the finding about a state as a click or a key asks: with Shift exclude, with Alt weigh. */
 export function press(app, v, k, { shiftKey, altKey }) {
@@ -85,7 +86,7 @@ class StateRow {
     Object.assign(this, { p, before, finding });
     const share = percent(p), out = finding?.not?.includes(k) ?? false, on = finding?.state === k;
     set(this.share, "textContent", share);
-    this.bar.style.transform = `scaleX(${p > 0 ? Math.max(p, THINNEST) : 0})`;
+    this.bar.style.transform = `scaleX(${p > 0 ? Math.max(Math.round(LENGTHS * p) / LENGTHS, THINNEST) : 0})`;
     this.tick.style.left = `${100 * before}%`;
     this.tick.style.visibility = Math.abs(p - before) < SAME ? "hidden" : "";
     set(this.button, "className", `row${on ? " on" : ""}${out ? " out" : ""}`);

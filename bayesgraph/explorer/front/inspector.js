@@ -324,7 +324,7 @@ async function distribution(app, v) {
   const header = [...above.map((u) => ({ text: named(variables[u].name), given: true })),
     ...(kind === "discrete" ? states.map((text) => ({ text: own(text) })) : [{ text: "" }])];
   return [heatTable(header, rows), n > 0 && h("p", { className: "quiet" }, WORDS.rows_left_out(n)),
-    h("p", { className: "quiet" }, WORDS.distribution_note)];
+    h("p", { className: "quiet" }, above.length ? WORDS.distribution_note : WORDS.distribution_alone)];
 }
 
 const PANELS = {

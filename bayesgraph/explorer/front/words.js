@@ -107,6 +107,7 @@ export const WORDS = {
   sensitivity: "Numbers it hangs on",
   sensitivity_note: "How fast the target moves with an entry of a table.",
   distribution_note: "Given its parents; every row sums to one.",
+  distribution_alone: "Before all findings: it has no parents.",
   rows_left_out: (k) => `and ${k} rows more`,
   selected: "Selected",
 
