@@ -94,25 +94,23 @@ def parse_numbers(
         negative = text[at] == 45
         if negative or text[at] == 43:
             at += 1
-        # The digits; zeros in front are none, and those beyond the 19th are dropped.
-        digits, n_digits, exponent = np.uint64(0), 0, 0
-        seen, point, dropped = False, False, False
-        while at < n:
-            code = text[at] - 48
-            if 0 <= code <= 9:
-                seen = True
-                if n_digits < _DIGITS:
-                    digits = digits * ten + np.uint64(code)
-                    n_digits += 1 if digits else 0
-                    exponent -= 1 if point else 0
-                else:
-                    dropped = dropped or code > 0
-                    exponent += 0 if point else 1
-            elif text[at] == 46 and not point:
-                point = True
-            else:
-                break
+        first = at
+        digits = np.uint64(0)
+        while at < n and 48 <= text[at] <= 57:
+            digits = digits * ten + np.uint64(text[at] - 48)
             at += 1
+        n_digits, exponent = at - first, 0
+        if at < n and text[at] == 46:
+            point = at
+            at += 1
+            while at < n and 48 <= text[at] <= 57:
+                digits = digits * ten + np.uint64(text[at] - 48)
+                at += 1
+            exponent = point + 1 - at
+            n_digits -= exponent
+        seen, dropped = n_digits > 0, False
+        if n_digits > _DIGITS:
+            digits, exponent, dropped = leading_digits(text, first, at)
         if seen and at < n and (text[at] | 32) == 101:
             at += 1
             less = at < n and text[at] == 45
@@ -134,6 +132,28 @@ def parse_numbers(
                 return HARD, begin, count, n_ends
         bits[count] = found | (one << np.uint64(63)) if negative else found
         count += 1
+
+
+@kernel(interpreted=False)
+def leading_digits(text: NDArray[np.uint8], at: int, end: int) -> tuple[Any, int, bool]:
+    """Return the first 19 digits of a number, its exponent, and whether others are not zero.
+
+    Zeros in front are no digits.
+    """
+    digits, n_digits, exponent = np.uint64(0), 0, 0
+    point, dropped = False, False
+    for place in range(at, end):
+        code = text[place] - 48
+        if code < 0:
+            point = True
+        elif n_digits < _DIGITS:
+            digits = digits * np.uint64(10) + np.uint64(code)
+            n_digits += 1 if digits else 0
+            exponent -= 1 if point else 0
+        else:
+            dropped = dropped or code > 0
+            exponent += 0 if point else 1
+    return digits, exponent, dropped
 
 
 @kernel(interpreted=False)

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,9 @@ from bayesgraph.io.exporting import Export
 # name -> state -> probability, without and with evidence
 Beliefs = list[dict[str, dict[str, float]]]
 WEKA = Path("/usr/share/java/weka.jar")
+MINUTES = 180.0
+# Of larger networks about so many variables are asked for.
+ASKED = 8
 # What a short run does not pay for: compiling to the last, collecting on several threads.
 JAVA = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", str(WEKA)]
 MARGINALS = """
@@ -54,19 +57,23 @@ public class Marginals {
 
 
 class Peer(NamedTuple):
-    """Another program: what it answers from a file, and what it writes."""
+    """Another program: what it answers from a file, and what it writes.
 
-    beliefs: Callable[[Path, str, int], Beliefs]
+    Its beliefs are of the names that are asked, or of all, given the code of a state of one.
+    """
+
+    beliefs: Callable[[Path, str, int, Collection[str]], Beliefs]
     write: Callable[[Path, Path], None]
 
 
-def _agrum_beliefs(path: Path, observed: str, code: int) -> Beliefs:
+def _agrum_beliefs(path: Path, observed: str, code: int, asked: Collection[str]) -> Beliefs:
     agrum = pytest.importorskip("pyagrum")
     network = agrum.loadBN(str(path))
     found = []
     for evidence in ({}, {observed: code}):
         engine = agrum.LazyPropagation(network)
         engine.setEvidence(evidence)
+        engine.setTargets(set(asked))  # what no target needs is left out
         engine.makeInference()
         found.append(
             {
@@ -77,7 +84,7 @@ def _agrum_beliefs(path: Path, observed: str, code: int) -> Beliefs:
                         strict=True,
                     )
                 )
-                for node in network.nodes()
+                for node in map(network.idFromName, asked)
             }
         )
     return found
@@ -99,7 +106,7 @@ def _pgmpy_model(path: Path) -> Any:
     return _pgmpy(f"{_READERS[path.suffix]}Reader")(str(path)).get_model()
 
 
-def _pgmpy_beliefs(path: Path, observed: str, code: int) -> Beliefs:
+def _pgmpy_beliefs(path: Path, observed: str, code: int, asked: Collection[str]) -> Beliefs:
     # The peer reads; its own inference does not end on the larger networks.
     model = bg.from_pgmpy(_pgmpy_model(path))
     state = model.variable(observed).states[code]
@@ -111,11 +118,16 @@ def _pgmpy_write(source: Path, path: Path) -> None:
     writer.write(str(path))
 
 
-def _weka_beliefs(path: Path, observed: str, code: int) -> Beliefs:
+def _weka_beliefs(path: Path, observed: str, code: int, asked: Collection[str]) -> Beliefs:
     source = path.with_name("Marginals.java")
     source.write_text(MARGINALS)
     command = [*JAVA, str(source), str(path), observed, str(code)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MINUTES)
+    except subprocess.TimeoutExpired:
+        pytest.xfail("Its junction tree of many variables takes minutes.")
+    if "OutOfMemoryError" in ran.stderr:
+        pytest.xfail("Its junction tree does not fit into memory.")
     assert ran.returncode == 0, ran.stderr[-2000:]
     found: Beliefs = [{}]
     for line in ran.stdout.splitlines():
@@ -235,10 +247,16 @@ def _beliefs(
     return found
 
 
-def _agree(ours: Beliefs, theirs: Beliefs, tolerance: float) -> None:
+def _asked(names: Sequence[str]) -> list[str]:
+    """Return all names of a small network, and some of a large one."""
+    return list(names) if len(names) < 40 else list(names[:: -(len(names) // ASKED)])
+
+
+def _agree(ours: Beliefs, theirs: Beliefs, tolerance: float, asked: Collection[str] = ()) -> None:
     for mine, other in zip(ours, theirs, strict=True):
-        assert mine.keys() == other.keys()
-        for name, states in mine.items():
+        assert other.keys() >= set(asked or mine)
+        for name in asked or mine:
+            states = mine[name]
             assert states.keys() == other[name].keys()
             np.testing.assert_allclose(
                 [other[name][state] for state in states],
@@ -329,11 +347,11 @@ def test_peers_read_what_we_write(peer: str, suffix: str, path: Path, tmp_path: 
     words = _words(network, suffix)
     ours = _beliefs(network, observed.name, observed.states[code], lambda value: value)
     spelled = _spelled(ours, words, suffix)
-    name = list(spelled[0])[-1]
+    asked = _asked(list(spelled[0]))
 
     def run() -> None:
-        theirs = PEERS[peer].beliefs(file, name, code)
-        _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
+        theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], code, asked)
+        _agree(spelled, theirs, _tolerance(peer, suffix, "reads"), asked)
 
     _expect(peer, suffix, "reads", run, odd=_is_odd(words.values()))
 
@@ -356,7 +374,7 @@ def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: 
         code = int(np.argmax(back.query(observed.name).probabilities))
         ours = _beliefs(back, observed.name, observed.states[code], str)
         if peer == "Weka":  # it learns the network that it writes
-            _agree(ours, PEERS[peer].beliefs(file, observed.name, code), 1e-9)
+            _agree(ours, PEERS[peer].beliefs(file, observed.name, code, ()), 1e-9)
             return
         known = network.variable(observed.name)
         state = known.states[known.index(observed.states[code])]
@@ -395,7 +413,7 @@ def test_peers_read_classifiers_of_intervals(peer: str, suffix: str, tmp_path: P
     spelled = _spelled(ours, words, suffix)
 
     def run() -> None:
-        theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], 1)
+        theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], 1, list(spelled[0]))
         _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
 
     _expect(peer, suffix, "reads", run, odd=True)
