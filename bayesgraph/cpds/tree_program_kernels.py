@@ -285,7 +285,7 @@ def _find_codes(
     _transpose(low)
     if n_bits > _PLANES:
         _transpose(high)
-    return item  # type: ignore[no-any-return]
+    return item
 
 
 @kernel()
