@@ -233,6 +233,17 @@ def test_what_is_not_a_number(value):
 # ------------------------------------------------------------------------- Binned and Grouped
 
 
+@pytest.mark.parametrize("n_cuts", [1, 31, 65])
+@pytest.mark.parametrize("n", [3, 1 << 14, (1 << 14) + 77])
+def test_many_numbers_are_in_the_intervals_of_single_ones(n, n_cuts):
+    random = np.random.default_rng(n + n_cuts)
+    numbers = random.normal(size=n).round(2)
+    numbers[:3] = math.nan, math.inf, -math.inf
+    width = bg.Binned("width", np.unique(random.normal(size=n_cuts).round(2)))
+    expected = [-1, *(width.encode(float(x)) for x in numbers[1:])]
+    np.testing.assert_array_equal(width.codes(numbers), expected)
+
+
 def test_intervals_are_states_and_numbers_fall_into_them():
     width = bg.Binned("width", [0.8, 1.75])
     assert width.states == ("(-inf, 0.8]", "(0.8, 1.75]", "(1.75, inf)")

@@ -95,16 +95,12 @@ class Trees:
         few = np.arange(n_rows)
         if n_rows >= MANY and self.programs.is_possible:
             few = self.programs.add_many(codes, share, total.T)
-        if len(few):
-            own = codes if len(few) == n_rows else np.ascontiguousarray(codes[:, few])
-            sums = np.zeros((len(few), total.shape[1]))
-            walked = self.roots, self.steps, self.below, self.depth, share, self.values
+        walked = self.roots, self.steps, self.below, self.depth, share, self.values
 
-            def part(begin: int, end: int) -> None:
-                kernels.add_leaves(sums, own, *walked, begin, end)
+        def part(begin: int, end: int) -> None:
+            kernels.add_leaves(total, codes, few, *walked, begin, end)
 
-            over_rows(part, len(few), _MIN_ROWS)
-            total[few] = sums
+        over_rows(part, len(few), _MIN_ROWS)
         total /= len(self.roots)
         return total
 
@@ -200,15 +196,10 @@ class TreeAverageCPD(RootSummingCPD):
         return self.trees.n_leaves * (self.variable.cardinality - 1)
 
     @cached_property
-    def groups(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The groups of the states of all parents, and where those of each parent begin.
-
-        The group of a missing value, 255, stands before those of each parent.
-        """
-        parts = [np.append(kernels.MISSING, g) for g in _by_parent(self.trees.groups, self.parents)]
-        sizes = np.array([len(part) for part in parts], dtype=np.int64)
-        joined = np.concatenate([*parts, np.empty(0, dtype=np.uint8)])
-        return joined, np.cumsum(sizes) - sizes + 1
+    def groups(self) -> list[NDArray[np.uint8]]:
+        """The group of each state of each parent, then that of a missing value, 255."""
+        parts = _by_parent(self.trees.groups, self.parents)
+        return [np.append(part, kernels.MISSING) for part in parts]
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
         """Return a CPD that sums out the given root parents where they are missing.
@@ -266,11 +257,10 @@ class TreeAverageCPD(RootSummingCPD):
         states : ndarray of int, shape (len(places), n_rows)
             State codes, -1 where missing.
         """
-        groups, first = self.groups
-        if len(places) == len(self.parents):
-            return np.asarray(groups.take(first[:, None] + states))
         found = np.full((len(self.parents), states.shape[1]), kernels.MISSING)
-        found[places] = groups.take(first[places][:, None] + states)
+        for place, own in zip(places, states, strict=True):
+            # The last entry is that of a missing value, -1.
+            found[place] = self.groups[place].take(own, mode="wrap")
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -19,7 +19,10 @@ Indices = NDArray[np.uint64]
 Codes = NDArray[np.uint8]
 
 
-def _descents(out: Floats, codes: Codes, roots: NDArray[np.int32], *others: object) -> int:
+def _descents(
+    out: Floats, codes: Codes, rows: NDArray[np.intp], roots: NDArray[np.int32], *others: object
+) -> int:
+    # Of all rows: with many, others have used compiled kernels already.
     n_rows: int = codes.shape[1]
     return n_rows * len(roots) * 8
 
@@ -36,6 +39,7 @@ def _next(codes: Codes, row: int, node: np.uint64, steps: Indices) -> np.uint64:
 def add_leaves(
     out: Floats,
     codes: Codes,
+    rows: NDArray[np.intp],
     roots: NDArray[np.int32],
     steps: Indices,
     below: NDArray[np.int32],
@@ -52,6 +56,8 @@ def add_leaves(
     out : ndarray, shape (n_rows, n_states)
     codes : ndarray of uint8, shape (n_parents, n_rows)
         Groups of the parents' states; a row takes both branches where one is missing, 255.
+    rows : ndarray
+        The rows; nothing is added to others.
     roots : ndarray of int32, shape (n_trees,)
     steps : ndarray of uint64, shape (n_nodes, 2)
         See `Trees.steps`.
@@ -64,10 +70,11 @@ def add_leaves(
     values : ndarray, shape (n_distributions, n_states)
         Distributions of the child at the leaves.
     begin, end : int
-        Range of the rows.
+        Range of `rows`.
     """
     nodes, weights = np.empty(depth + 2, dtype=np.uint64), np.empty(depth + 2)
-    for row in range(begin, end):
+    for at in range(begin, end):
+        row = rows[at]
         for root in roots:
             nodes[0], weights[0], top = root, 1.0, 1
             while top > 0:

@@ -21,8 +21,9 @@ from bayesgraph.parallel import over_rows
 if TYPE_CHECKING:
     from bayesgraph.cpds.tree_average import Trees
 
-# Minimum number of rows that lack the same parents for a program: it has to be written once.
-MANY = 128
+# Minimum number of rows for programs, and of those among them that lack the same parents: a program
+# has to be written once.
+MANY, _ALIKE = 128, 32
 # Maximum number of leaves of a tree: codes have 16 bits, and code 0 means that there is no leaf.
 _MAX_LEAVES = (1 << 16) - 1
 # Maximum number of words of a block of rows; what belongs to a block stays in the cache.
@@ -159,7 +160,7 @@ class TreePrograms:
         """
         few: list[NDArray[np.intp]] = []
         for rows, is_missing in _alike(codes == MISSING):
-            if len(rows) < MANY:
+            if len(rows) < _ALIKE:
                 few.append(rows)
             elif len(rows) == codes.shape[1]:
                 self._add(codes, is_missing, share, out)

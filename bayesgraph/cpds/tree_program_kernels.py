@@ -285,7 +285,7 @@ def _find_codes(
     _transpose(low)
     if n_bits > _PLANES:
         _transpose(high)
-    return item  # type: ignore[no-any-return]
+    return item
 
 
 @kernel()
@@ -331,7 +331,8 @@ def _add_all(out: Floats, leaf: NDArray[np.int32], values: Floats) -> None:
 
 def _work(out: Floats, codes: Codes, *others: object) -> int:
     # What it takes to load the compiled kernels is nothing beside a million steps.
-    return out.shape[1] * 1000
+    n_rows: int = out.shape[1]
+    return n_rows * 1000
 
 
 @kernel(work=_work)

@@ -11,6 +11,8 @@ from bayesgraph.parallel import over_rows
 
 # Minimum number of values for each thread.
 _THREAD = 1 << 18
+# Number of values below which NumPy's operations on arrays take no longer than one pass.
+_FEW = 1 << 15
 # Number of values over which the start of a loop does not show.
 _LONG_ROW = 256
 
@@ -48,6 +50,9 @@ def mark_present(
 
 def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
     """Count the negative, the infinite and the missing (NaN) values of an array."""
+    if len(values) < _FEW:
+        counts = values < 0.0, np.isinf(values), np.isnan(values)
+        return tuple(int(np.count_nonzero(c)) for c in counts)  # type: ignore[return-value]
     parts: list[tuple[int, int, int]] = []
     over_rows(lambda a, b: parts.append(_count_invalid(values[a:b])), len(values), _THREAD)
     negative, infinite, missing = map(sum, zip(*parts, strict=True)) if parts else (0, 0, 0)
@@ -67,6 +72,8 @@ def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
 
 def are_finite(values: NDArray[np.float64]) -> bool:
     """Return whether no value of an array is infinite or missing (NaN)."""
+    if len(values) < _FEW:
+        return bool(np.isfinite(values).all())
     parts: list[bool] = []
     over_rows(lambda a, b: parts.append(_are_finite(values[a:b])), len(values), _THREAD)
     return all(parts)

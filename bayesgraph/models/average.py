@@ -501,7 +501,9 @@ def _translated_column(whole: Variable, own: Variable, column: NDArray[Any]) -> 
         place = np.array([-1 if code is None else code for code in (*codes, None)])
         return np.asarray(place[column])  # code -1 (missing) reads the last entry
     if isinstance(own, Binned):
-        return own.codes(column.astype(np.float64))
+        # Small codes, because columns are read often.
+        kind = np.min_scalar_type(-own.cardinality)
+        return own.codes(column.astype(np.float64, copy=False)).astype(kind)
     if isinstance(whole, CountVector) and isinstance(own, CountVector):
         found: NDArray[Any] = column[:, [whole.positions[item] for item in own.items]]
         return found

@@ -422,7 +422,16 @@ def test_both_tiers_give_the_same_bits():
             getattr(kernels.left_shares, tier)(j, own, *arrays, share)
         out = np.zeros((150, 3))
         below, depth = trees.below, trees.depth
-        arguments = codes, trees.roots, trees.steps, below, depth, share, trees.values
+        arguments = (
+            codes,
+            np.arange(150),
+            trees.roots,
+            trees.steps,
+            below,
+            depth,
+            share,
+            trees.values,
+        )
         getattr(kernels.add_leaves, tier)(out, *arguments, 0, 150)
         roots = np.full(150, trees.roots[1])
         leaves = getattr(kernels.leaves_of, tier)(
