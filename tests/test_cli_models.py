@@ -210,7 +210,7 @@ def test_other_kinds(run, kind):
     if kind == "statistics":
         # They are no model yet, from which questions could be answered.
         assert {name for name in codes if name not in refused(codes)} == {
-            *("merge", "merge with all", "convert to the native format")
+            *("info", "info with all", "merge", "merge with all", "convert to the native format")
         }
     else:
         assert not refused(codes) & (ANSWERED | {"predict"})

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MAX_LINES = 40
 # Characters of a name and of a state in a table of marginals, which fits a line of 80.
 _NAME, _STATE = 20, 13
+_NO_ANSWER = "no exact answer"
 # Share of a posterior that the printed range of a number has at least.
 _HALF = 0.5
 # Columns of a covariance that are printed.
@@ -341,6 +342,8 @@ class Marginals(Displayed, Mapping[Name, Any]):
     def _cells(self, name: Name) -> list[str]:
         """Return the two likeliest states with their probabilities, and that of the others."""
         lines = self._lines(name)
+        if not lines:
+            return [_NO_ANSWER, *[""] * 4]
         found = [cell for text, number, _ in lines[:2] for cell in (_cut(text, _STATE), number)]
         rest = max(1.0 - sum(bar for _, _, bar in lines[:2]), 0.0)
         others = f"{rest:.4f}" if len(lines) > 2 else ""
@@ -352,7 +355,7 @@ class Marginals(Displayed, Mapping[Name, Any]):
         lines = [
             ("" if i else str(name), *line)
             for name in names
-            for i, line in enumerate(self._lines(name))
+            for i, line in enumerate(self._lines(name) or [(_NO_ANSWER, "", 0.0)])
         ]
         rows, bars = [line[:3] for line in lines], [line[3] for line in lines]
         return DisplayTable(self._title(), rows, bars=bars, note=self._note(len(names))).html()
@@ -368,11 +371,14 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return "\n".join(note for note in notes if note)
 
     def _lines(self, name: Name) -> list[tuple[str, str, float]]:
-        """Return what is shown of a posterior: label, number and length of the bar of each line."""
+        """Return what is shown of a posterior: label, number and length of the bar of each line.
+
+        There is no line if there is no exact answer.
+        """
         try:
             posterior = self[name]
         except UnsupportedModelError:
-            return [("no exact", "answer", 0.0)]
+            return []
         if isinstance(posterior, NumberMixture):
             return [("mean", f"{posterior.mean:.6g}", 0.0), ("sd", f"{posterior.std:.6g}", 0.0)]
         pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]

@@ -1,6 +1,7 @@
 """Trees as local distributions, against enumeration of everything they could be asked."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -185,7 +186,7 @@ def test_continuous_targets_are_refused_by_name():
     )
     with pytest.raises(UnsupportedModelError, match="'age'"):
         marginals["age"]
-    assert "age    no exact answer" in repr(marginals)
+    assert re.search("^  age +no exact answer$", repr(marginals), re.MULTILINE)
     gaussian = bg.BayesianNetwork([bg.GaussianCPD(AGE, 50.0, 100.0), *network().cpds[1:]])
     assert gaussian.query("age").mean == pytest.approx(50.0)  # the tree does not matter for it
     with pytest.raises(UnsupportedModelError, match="'age'"):

@@ -47,7 +47,7 @@ function numberChoice(v, finding, { range, cuts, whole }) {
   const scale = high > low ? 1 / (high - low) : 0;
   const points = cuts ? cellPoints(cuts, x, low, high) : gridOf(low, high, whole);
   const found = points.filter((p) => p !== x).map((p) => [{ value: p }, 1 + scale * Math.abs(p - x)]);
-  return sorted({ v, scale: cuts ? 0 : scale }, finding, found);
+  return sorted({ v, scale: cuts ? 0 : scale, whole }, finding, found);
 }
 
 function gridOf(low, high, whole) {
@@ -253,12 +253,13 @@ function movedBack(choices, options, excessOf) {
     let low = old, high = most;
     for (let round = 0; round < ROUNDS; round++) {
       const step = (high - low) / (STEPS - 1);
-      const points = Array.from({ length: STEPS }, (_, k) => (k === STEPS - 1 ? high : k * step + low));
-      const at = points.findIndex((point, k) => k === STEPS - 1 || turns(j, point));
+      const line = Array.from({ length: STEPS }, (_, k) => (k === STEPS - 1 ? high : k * step + low));
+      const points = choices[j].whole ? [...new Set(line.map(toEven))] : line;
+      const at = points.findIndex((point, k) => k === points.length - 1 || turns(j, point));
       if (!at) break;
       [low, high] = [points[at - 1], points[at]];
     }
-    const ends = beyond(old, high, most);
+    const ends = choices[j].whole ? [high] : beyond(old, high, most);
     now[j] = { value: ends.find((value) => turns(j, value)) ?? ends.at(-1) };
   }
   return now;
