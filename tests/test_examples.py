@@ -53,7 +53,8 @@ def small_library(tmp_path, monkeypatch):
 
 # In this process, which has imported the library and loaded its kernels once, and with two folds
 # of every sixth row where an example compares models, with the first rows of a stream and without
-# drawing figures: the numbers are not checked.
+# drawing figures: the numbers are not checked. The build of the documentation runs all, and whole.
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("small_library", "figures_are_not_drawn")
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name != SHORT])
 def test_example_runs(name, tmp_path, monkeypatch, capfd):

@@ -546,6 +546,7 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
         assert peaks[-1] - peaks[-2] < allowed + 30_000
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "csr"])
 def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
     monkeypatch.setattr(encoded, "_CHUNK_ROWS", 500)

@@ -167,6 +167,7 @@ def test_pictures_have_exponents_on_the_arcs():
     assert repr(model.features_[0].cuts[0]) in graph.get_node("n1").attr["tooltip"]
 
 
+@pytest.mark.slow
 def test_pictures_of_many_features_have_exponents_under_their_names(tmp_path):
     caption = "class is a parent of all 60 in this box; under their names the exponents"
     # Those of the classes read the same: deviations are small.

@@ -116,6 +116,7 @@ def test_no_display_is_needed(tmp_path):
     assert (tmp_path / "figure.png").read_bytes().startswith(MAGIC[".png"])
 
 
+@pytest.mark.slow
 def test_the_users_settings_stay_out_and_unchanged(tmp_path):
     contents = []
     for size in (9, 30):

@@ -268,6 +268,7 @@ class TestBoundaries:
             )
 
 
+@pytest.mark.slow
 def test_the_same_picture_is_the_same_file(tmp_path):
     clf = fitted(bg.NaiveBayesClassifier)
     for i in range(2):
