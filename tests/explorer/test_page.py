@@ -102,7 +102,8 @@ def test_nothing_may_be_requested():
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == "'none'"
     assert "unsafe-inline" not in policy
-    assert not re.search(r"https?:|//", policy)
+    # Checksums may have any two characters side by side.
+    assert not re.search(r"https?:|//", re.sub(r"'sha256-[\w+/=]*'", "", policy))
     assert "connect-src" not in rules
 
 
