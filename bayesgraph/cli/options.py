@@ -63,7 +63,8 @@ Evidence = Annotated[
     typer.Option(
         "--evidence",
         "-e",
-        help="NAME=VALUE, or NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... for soft evidence.",
+        help="NAME=VALUE, or NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... of all states for soft "
+        "evidence; may be repeated.",
     ),
 ]
 Targets = Annotated[

@@ -100,7 +100,10 @@ def convert(
     ],
     lossy: Lossy = False,
     report: Annotated[
-        bool, typer.Option("--report", help="Print what other programs read in another form.")
+        bool,
+        typer.Option(
+            "--report", help="Print what other programs read in another form, and what is lost."
+        ),
     ] = False,
 ) -> None:
     """Convert a model from one format to another, or to a picture, named by the suffixes."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from bayesgraph.cli.options import (
 from bayesgraph.cli.output import put_rows, rows_to, say
 from bayesgraph.cli.registering import Commands
 from bayesgraph.errors import DataError, EvidenceError
-from bayesgraph.variables import Continuous, Name
+from bayesgraph.variables import Continuous, Discrete, Name
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
@@ -73,7 +73,13 @@ def _print_posterior(
     say(whole)
     if given and not isinstance(network, (bg.WeightedNetwork, bg.PosteriorAverage)):
         word = "density" if _has_continuous(network, given) else "probability"
+        if any(_is_soft(network, name, value) for name, value in given.items()):
+            word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
         say(f"log {word} of the evidence: {found.log_evidence:.6g}")
+
+
+def _is_soft(model: Model, name: Name, value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(model.variable(name), Discrete)
 
 
 def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
@@ -115,12 +121,12 @@ def ask_next(
         typer.Option(
             "--cost",
             "-c",
-            help="NAME=PRICE of a variable that may be asked for; may be repeated. By default all "
-            "may be asked for.",
+            help="NAME=PRICE of a variable that may be asked for; may be repeated. Variables "
+            "without a price are then left out; by default all are ranked.",
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Rank by information (the default) or accuracy.")
+        str | None, typer.Option(help="Rank by information, in nats (the default), or accuracy.")
     ] = None,
     ahead: Annotated[int, typer.Option(min=1, max=2, help="Number of questions ahead.")] = 1,
 ) -> None:

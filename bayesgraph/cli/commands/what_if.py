@@ -15,6 +15,7 @@ from bayesgraph.cli.output import FIGURES, output_to, say
 from bayesgraph.cli.reading import Reading, reads_table
 from bayesgraph.cli.registering import Commands
 from bayesgraph.cli.streams import check_once
+from bayesgraph.errors import DataError
 from bayesgraph.variables import has_text_states
 
 app = Commands()
@@ -63,7 +64,8 @@ def flip(
     to: Annotated[str | None, typer.Option(help="The answer to reach; any other else.")] = None,
     at_least: Annotated[float | None, typer.Option(help="Probability of --to to reach.")] = None,
     cost: Annotated[
-        list[str] | None, typer.Option(help="NAME=WEIGHT of a finding; may be repeated.")
+        list[str] | None,
+        typer.Option(help="NAME=WEIGHT of changing a finding, 1 by default; may be repeated."),
     ] = None,
     fix: Annotated[list[str] | None, typer.Option(help="Finding that stays; may be repeated.")] = (
         None
@@ -72,12 +74,15 @@ def flip(
     """Print the smallest change of findings that turns the answer."""
     network, name = one_target(model, target)
     wanted = None if to is None else state_of(network.variable(name), to)
+    given, prices = evidence_of(network, evidence), prices_of(network, cost)
+    if not given:
+        raise DataError("-e is needed, such as -e smoke=no: flip changes findings that it names.")
     found = network.flip(
         name,
-        evidence_of(network, evidence),
+        given,
         wanted,
         at_least=at_least,
-        costs=prices_of(network, cost),
+        costs=prices,
         fixed=[named(network, text) for text in fix or ()],
     )
     say(repr(found))
