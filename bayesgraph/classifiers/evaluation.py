@@ -209,7 +209,7 @@ def evaluate(
     Parameters
     ----------
     models : mapping from name to unfitted estimator, or one estimator
-    X : array or data frame
+    X : array or data frame, in memory
     y : array_like
         Labels of at least two classes.
     cv : int, splitter of scikit-learn, iterable of (train, test), "prefit", or None
@@ -283,7 +283,10 @@ def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
         folds = [(np.asarray(train), np.asarray(test)) for train, test in found]
     tested = np.sort(np.concatenate([test for _, test in folds]))
     if not np.array_equal(tested, np.arange(len(labels))):
-        raise DataError(f"cv={cv!r} does not test every row once, as KFold and its like do.")
+        raise DataError(
+            f"cv={cv!r} does not test every row once, as KFold and its like do. For other splits, "
+            "such as repeated ones or those of time, use cross_validate of scikit-learn."
+        )
     return folds
 
 

@@ -75,10 +75,11 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
 def _needs_all_rows(classifier: NetworkClassifier) -> str:
     """Return why a classifier cannot be made of statistics that were collected before."""
     return (
-        f"{classifier!r} chooses what to count from what it has seen, or estimates from the "
-        "rows themselves, which takes further passes over the data (or its learner does not "
-        "declare what it counts, see bayesgraph.learning.structure.learner): it cannot add or "
-        "forget rows; fit it on the whole table."
+        f"{classifier!r} cannot add or forget rows: fit it again on old and new rows together, or "
+        "take a classifier that only counts, such as TANClassifier. (It chooses what to count from "
+        "what it has seen, or estimates from the rows themselves, which takes further passes over "
+        "the data; or its learner does not declare what it counts, see "
+        "bayesgraph.learning.structure.learner.)"
     )
 
 

@@ -112,9 +112,9 @@ def _unobserved(name: Name) -> DataError:
 def _unusable(name: Name, dtype: str) -> DataTypeError:
     return DataTypeError(
         f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
-        "boolean or a number. Convert it (dates in a file by read_table(..., dates='parts') or "
-        "'days', and by --dates) or leave it out (of a folder by open_dataset(..., columns=), and "
-        "by --drop)."
+        "boolean or a number. Convert it (dates of a frame to numbers such as year and month; in "
+        "a file by read_table(..., dates='parts') or 'days', and by --dates) or leave it out (of "
+        "a folder by open_dataset(..., columns=), and by --drop)."
     )
 
 
