@@ -74,6 +74,13 @@ class DataError(BayesGraphError, ValueError):
     """A table that cannot be used: no rows, infinite values, a label that is missing."""
 
 
+class UnavailableError(DataError, AttributeError):
+    """An attribute or a method that a model of this kind or with these settings does not have.
+
+    `hasattr` and `dir` take it for a missing attribute, as scikit-learn does for methods.
+    """
+
+
 class DataTypeError(BayesGraphError, TypeError):
     """A column or an argument whose type cannot be used."""
 

@@ -20,6 +20,7 @@ BUILTINS = {
     "ImpossibleEvidenceError": ValueError,
     "UnknownStateError": ValueError,
     "DataError": ValueError,
+    "UnavailableError": AttributeError,
     "DataTypeError": TypeError,
     "FileFormatError": ValueError,
     "LossyExportError": ValueError,

@@ -44,6 +44,7 @@ from bayesgraph.encoding.table import check_unseen
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
+    UnavailableError,
     UnknownStateError,
     quoted,
     unknown_variable,
@@ -63,12 +64,12 @@ Source: TypeAlias = TableSource | StatisticsSource | DatasetSource
 
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:
-    """Return True if the classifier can add and forget rows; otherwise raise an AttributeError.
+    """Return True if the classifier can add and forget rows; otherwise raise an UnavailableError.
 
     The error has the reason.
     """
     if not classifier._counts_ahead():
-        raise AttributeError(_needs_all_rows(classifier))
+        raise UnavailableError(_needs_all_rows(classifier))
     return True
 
 
@@ -636,15 +637,17 @@ class NetworkClassifier(GraphClassifier):
         ------
         sklearn.exceptions.NotFittedError
             If nothing was learned yet.
-        DataError
+        UnavailableError
             If rows cannot be added to the classifier.
         """
         with self._lock:
             check_fitted(self, "network_")
-            if not self._counts_ahead():
-                raise DataError(_needs_all_rows(self))
-            check_statistics(self)
-            self._check_updatable()
+            _adds_rows(self)
+            try:
+                check_statistics(self)
+                self._check_updatable()
+            except DataError as error:
+                raise UnavailableError(str(error)) from error
             return CollectedStatistics(
                 clone(self),
                 self.layout_,

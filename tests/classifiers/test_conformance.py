@@ -159,6 +159,14 @@ def test_probabilities_equal_brute_force(case, kind, rows):
         np.testing.assert_allclose(oracle.posterior([target], row), p, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
+@every
+def test_attributes_are_listed_and_notebooks_draw(case, kind):
+    classifier = fit(case, cases.make_data(kind))
+    assert "classes_" in dir(classifier)
+    assert "<" in classifier._repr_html_()
+
+
 @pytest.mark.one_in(5)
 @every
 def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
