@@ -102,6 +102,6 @@ def test_the_source_distribution_has_what_the_tests_need(tmp_path):
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for folder in ("bayesgraph", "tests", "docs", "examples", "benchmarks"):
-        assert {name for name in files_of(folder) if "/out/" not in name} <= names
+        assert {n for n in files_of(folder) if not {"out", "generated"} & {*n.split("/")}} <= names
     assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".ci/run"} <= names
     assert not [n for n in names if "__pycache__" in n or n.startswith(("out/", ".venv/"))]
