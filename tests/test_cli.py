@@ -133,6 +133,10 @@ def test_fit_warns_of_columns_that_look_wrong(capfd, tmp_path):
         assert code == 0
         assert err.startswith("bayesgraph: warning: Columns look wrong: 'code': identifiers")
         assert run(capfd, *command, "--no-check-columns")[2] == ""
+        learned = ("learn", tmp_path / "x.csv", "-o", tmp_path / "n.bayesgraph")
+        assert "warning: Columns look wrong" in run(capfd, *learned)[2]
+        assert run(capfd, *learned, "--no-check-columns")[2] == ""
+    assert not bg.load(tmp_path / "n.bayesgraph").training.settings.keys() - {"method"}
 
 
 def test_predict_prints_csv(capfd, model):

@@ -51,14 +51,16 @@ def _option(parameter: str) -> str:
     return f"--{OPTIONS[parameter]}"
 
 
-def checked_smoothing(scheme: str | None, alpha: float | None) -> bg.Smoothing:
-    """Return the smoothing of options.
+def checked_smoothing(scheme: str | None, alpha: float | None) -> bg.Smoothing | None:
+    """Return the smoothing of options, or None if there is no option.
 
     Raises
     ------
     DataError
         If the scheme is unknown, or the pseudo-count is none.
     """
+    if scheme is None and alpha is None:
+        return None
     check_numbers({"smoothing__alpha": alpha})
     given: dict[str, Any] = {"scheme": chosen("smoothing", scheme or "dirichlet", "smoothings")}
     if alpha is not None:

@@ -39,6 +39,9 @@ Categorical = Annotated[
     list[str] | None,
     typer.Option(help="Numeric column to take as discrete; may be repeated; 'all' for all."),
 ]
+CheckColumns = Annotated[
+    bool, typer.Option(help="Warn of columns that look wrong, such as identifiers.")
+]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
 Alpha = Annotated[
     float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")

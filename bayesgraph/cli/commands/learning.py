@@ -25,6 +25,7 @@ from bayesgraph.cli.loaded import load_classifier, load_whole
 from bayesgraph.cli.options import (
     Alpha,
     Categorical,
+    CheckColumns,
     Data,
     DiscretizerName,
     Drop,
@@ -106,9 +107,7 @@ def fit(
         str | None,
         _of_streams("Detector of drift, which resets the model. {detectors}"),
     ] = None,
-    check_columns: Annotated[
-        bool, typer.Option(help="Warn of columns that look wrong, such as identifiers.")
-    ] = True,
+    check_columns: CheckColumns = True,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -241,6 +240,7 @@ def learn(
     drop: Drop = None,
     alpha: Alpha = None,
     smoothing: SmoothingName = None,
+    check_columns: CheckColumns = True,
     lossy: Lossy = False,
 ) -> None:
     """Learn a network over all columns of a table, which has no class, and save it."""
@@ -256,8 +256,12 @@ def learn(
     }
     given = {name: value for name, value in given.items() if value is not None}
     given["method"] = checked_learning(method, score, given)
-    given["smoothing"] = checked_smoothing(smoothing, alpha)
-    given["missing"] = "em" if em else None
+    of_all = {
+        "smoothing": checked_smoothing(smoothing, alpha),
+        "check_columns": None if check_columns else False,
+        "missing": "em" if em else None,
+    }
+    given |= {name: value for name, value in of_all.items() if value is not None}
     with progress.rows_read("learning") as read:
         table, names = all_columns(data, reading, drop or (), read)
         for option in ("required", "forbidden"):
