@@ -15,7 +15,7 @@ from bayesgraph.classifiers.collected import known_variables
 from bayesgraph.classifiers.columns_by_class import ColumnsByClass, DatasetColumns, TableColumns
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
-from bayesgraph.classifiers.labels import class_weights, joined_classes
+from bayesgraph.classifiers.labels import check_weighed, class_weights, joined_classes
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
 from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
 from bayesgraph.datasets.ahead import Ahead, first_rows
@@ -310,6 +310,7 @@ def _weights_of_classes(class_weight: Any, labels: Domain, classes: NDArray[Any]
     if class_weight is None:
         return None
     if isinstance(class_weight, Mapping):
+        check_weighed(class_weight, classes)
         return class_weights(class_weight, classes)
     if isinstance(class_weight, str) and class_weight == "balanced":
         # A class without rows weighs none.

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bayesgraph.encoding.columns import codes_of, factorise, kind_of
-from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.errors import (
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    quoted,
+    suggestion,
+    warn,
+)
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.variables import Discrete, is_missing, plain
@@ -86,6 +93,22 @@ def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
         states = factorise(labels, "labels").states
         return np.array(states, dtype=labels.dtype)
     return np.unique(labels)
+
+
+def check_weighed(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Warn of labels in `class_weight` that no row has: their weights count for nothing.
+
+    It is a warning, as a part of the rows, such as a fold, may lack a rare class.
+    """
+    if isinstance(class_weight, Mapping):
+        known = classes.tolist()
+        unknown = [label for label, weight in class_weight.items() if weight and label not in known]
+        if unknown:
+            warn(
+                f"class_weight= names {quoted(unknown)}, which no row has; the classes are "
+                f"{quoted(known)}.{suggestion(unknown[0], known)}",
+                BayesGraphWarning,
+            )
 
 
 def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:

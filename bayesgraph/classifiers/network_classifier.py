@@ -20,7 +20,12 @@ from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.feature_layout import VECTORS, Layout
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.graph_classifier import GraphClassifier
-from bayesgraph.classifiers.labels import checked_priors, class_codes, coded_labels
+from bayesgraph.classifiers.labels import (
+    check_weighed,
+    checked_priors,
+    class_codes,
+    coded_labels,
+)
 from bayesgraph.classifiers.parameters import estimator, note_training
 from bayesgraph.classifiers.pricing import price_of_fit
 from bayesgraph.classifiers.rows import Columns, known_table
@@ -281,6 +286,7 @@ class NetworkClassifier(GraphClassifier):
             distributions=self._distributions,
         )
         self.classes_, codes = coded_labels(labels, classes)
+        check_weighed(self.class_weight, self.classes_)
         by_class = None
         if self._moves_prior and weights is not None:
             by_class = weights_by_class(self.class_weight, given, self.classes_)

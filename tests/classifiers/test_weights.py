@@ -68,6 +68,17 @@ def test_a_class_weight_multiplies_the_posterior(name):
             assert one == other
 
 
+def test_a_label_that_no_row_has_is_told(tmp_path):
+    X, y = rows()
+    told = r"class_weight= names 'rar', which no row has; .*Did you mean 'rare'\?"
+    clf = bg.NaiveBayesClassifier(class_weight={"rar": 3.0, "no": 1.0})
+    with pytest.warns(bg.errors.BayesGraphWarning, match=told):
+        clf.fit(X, y)
+    X.assign(y=y).to_parquet(tmp_path / "x.parquet")
+    with pytest.warns(bg.errors.BayesGraphWarning, match=told):
+        clf.fit(tmp_path / "x.parquet", "y")
+
+
 def test_an_average_keeps_its_shift(tmp_path):
     X, y = rows()
     heavy = TRAINED["average"](class_weight=HEAVY).fit(X, y)
