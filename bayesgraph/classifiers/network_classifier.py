@@ -286,12 +286,12 @@ class NetworkClassifier(GraphClassifier):
             distributions=self._distributions,
         )
         self.classes_, codes = coded_labels(labels, classes)
-        check_weighed(self.class_weight, self.classes_)
         by_class = None
         if self._moves_prior and weights is not None:
             by_class = weights_by_class(self.class_weight, given, self.classes_)
             weights, by_class = parted(weights, codes, by_class)
-        if check:
+        if check:  # not where there are some of the rows only: a batch, or a trial
+            check_weighed(self.class_weight, self.classes_)
             warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
         target = Discrete(target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:

@@ -79,6 +79,13 @@ def test_a_label_that_no_row_has_is_told(tmp_path):
         clf.fit(tmp_path / "x.parquet", "y")
 
 
+def test_a_batch_may_lack_a_class_that_has_a_weight():
+    X, y = rows()
+    few = np.flatnonzero(y != "rare")[:50]
+    clf = bg.NaiveBayesClassifier(class_weight={"rare": 3.0}).partial_fit(X.iloc[few], y[few])
+    assert clf.partial_fit(X, y).classes_.tolist() == ["no", "other", "rare"]
+
+
 def test_an_average_keeps_its_shift(tmp_path):
     X, y = rows()
     heavy = TRAINED["average"](class_weight=HEAVY).fit(X, y)
