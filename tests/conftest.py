@@ -1,6 +1,5 @@
 """Hypothesis runs the same examples every time, without a clock; variants are spared."""
 
-import collections
 import gc
 import os
 import zlib
@@ -54,33 +53,63 @@ def pytest_xdist_make_scheduler(config, log):
     return WorkStealingScheduling(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Mark as slow what differs from other tests in a parameter only.
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc):
+    """Leave to `-m slow` what differs from other tests in a parameter only.
 
     Those are rows of the table, see `cases.is_spared`, and all but every n-th of the repetitions of
     a test marked `one_in(n)`. Tests begin with different ones, so that several tests of the same
-    values do not leave out the same. One at least of each test is not slow.
+    values do not leave out the same. One at least of each test is not slow. A run without slow
+    tests does not even make them: three of four items would be for nothing.
     """
+    calls = metafunc._calls
+    if not calls:
+        return
+    is_slow = _slow_by_case(metafunc.definition.originalname, calls)
+    one_in = metafunc.definition.get_closest_marker("one_in")
+    if one_in:
+        _slow_by_number(metafunc.definition.originalname, one_in.args[0], is_slow)
+    for call, slow in zip(calls, is_slow, strict=True):
+        if slow and not _is_marked_slow(call):
+            call.marks.append(pytest.mark.slow.mark)
+    if "not slow" in metafunc.config.option.markexpr.split(" and "):
+        # Without a call pytest would take the test for one without parameters.
+        calls[:] = [c for c in calls if not _is_marked_slow(c)] or calls[:1]
+
+
+def _is_marked_slow(call):
+    return any(mark.name == "slow" for mark in call.marks)
+
+
+def _slow_by_case(test, calls):
+    """Tell of each call whether it is slow by its own mark or by its row of the table."""
     import cases  # here, as the process that starts workers collects nothing and needs no library
 
-    repeated = collections.defaultdict(list)
-    more = config.option.markexpr == "slow"
+    return [
+        _is_marked_slow(call)
+        or (
+            isinstance(call.params.get("case"), cases.Case) and cases.is_spared(test, **call.params)
+        )
+        for call in calls
+    ]
+
+
+def _slow_by_number(test, n, is_slow):
+    """Make all calls slow but every n-th of those that are not."""
+    repeated = [k for k, slow in enumerate(is_slow) if not slow]
+    first = zlib.crc32(test.encode()) % max(min(n, len(repeated)), 1)
+    for number, k in enumerate(repeated):
+        is_slow[k] = (number - first) % n != 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark laws as slow where `-m slow` gives them more examples."""
+    if config.option.markexpr != "slow":
+        return
     for item in items:
-        if more and is_hypothesis_test(getattr(item, "obj", None)):
+        if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.slow)
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        test = getattr(item, "originalname", None)
-        if isinstance(given.get("case"), cases.Case) and cases.is_spared(test, **given):
-            item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("one_in") and not item.get_closest_marker("slow"):
-            repeated[item.path, test].append(item)
-    for (_, test), items in repeated.items():
-        n = items[0].get_closest_marker("one_in").args[0]
-        first = zlib.crc32(test.encode()) % min(n, len(items))
-        for k, item in enumerate(items):
-            if (k - first) % n:
-                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="session")
