@@ -711,7 +711,7 @@ def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> b
     The first row of each class of estimators goes through everything, each test with one of its
     kinds of data, those `ON_ALL_ROWS` with all of them. Other rows go with one kind of data, and
     leave plumbing to the first row: of the class, or of those of the class that take other
-    numbers. Those of them that are `TYPICAL` go through every fifth test, each through its own;
+    numbers. Those of them that are `TYPICAL` go through every tenth test, each through its own;
     all go through the tests `ON_ALL_ROWS`.
     """
     parameter, values = MILDER.get(test, ("", ()))
@@ -727,7 +727,7 @@ def is_spared(test: str, case: Case, kind: str | None = None, **given: Any) -> b
     if first:
         own = case.kinds[number % len(case.kinds)]
         return test not in ON_ALL_ROWS and kind not in (None, own)
-    typical = case.name in TYPICAL and number % 5 == 0
+    typical = case.name in TYPICAL and number % 10 == 0
     return not (one and (typical or test in ON_ALL_ROWS))
 
 

@@ -163,6 +163,7 @@ class TestSignificance:
         assert match(ours, ours).p == 1.0
 
 
+@pytest.mark.slow
 def test_measures_equal_those_of_cross_validation(tmp_path):
     from accuracy_folds import Job, run
     from accuracy_report import measures

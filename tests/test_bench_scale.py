@@ -20,6 +20,7 @@ def table():
     return pa.concat_tables(batches(N_ROWS))
 
 
+@pytest.mark.slow
 def test_files_hold_the_rows_that_are_generated(folder, table):
     assert len(list(folder.iterdir())) == N_FILES
     assert ds.dataset(folder).to_table().equals(table)
@@ -55,6 +56,7 @@ def test_row_groups_have_the_size_asked_for(table, tmp_path):
         assert file.read().equals(table.slice(0, 25))
 
 
+@pytest.mark.slow
 def test_ways_to_read_give_one_model(folder):
     from scale_sides import in_parts, of_table, tan
 

@@ -31,6 +31,7 @@ def toy():
     return Plan(("gamma",), (60, 150), 80, n_stream=60, n_single=20)
 
 
+@pytest.mark.slow
 def test_accuracies_are_those_of_models_that_learn_all_at_once():
     from bench_stream import accuracies
     from stream_data import test_blocks, training
@@ -87,6 +88,7 @@ def test_cases_run_and_print(case, toy, capsys):
         assert 0 < (row.peer if row.ours is None else row.ours) <= 100
 
 
+@pytest.mark.slow
 def test_study_leaves_out_what_does_not_fit(toy, monkeypatch):
     import bench_stream
 
@@ -125,7 +127,7 @@ def test_models_take_turns():
     assert found["b"] >= 1.0
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ["Bananas", "ImageSegments", "SEA, abrupt", "gamma, gradual"])
 def test_prequential_accuracy_of_all_models(name):

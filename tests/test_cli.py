@@ -46,7 +46,7 @@ def bif(tmp_path):
     return path
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 def test_a_single_network_or_an_average_with_trees(capfd, tmp_path):
     saved = tmp_path / "m.bayesgraph"
     fit = ("fit", HEART, "--target", "disease", "-o", saved)
@@ -61,6 +61,7 @@ def test_a_single_network_or_an_average_with_trees(capfd, tmp_path):
     assert "nan" not in out
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -292,6 +293,7 @@ def test_evaluate_prints_measures_and_draws(capfd, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_evaluate_more_than_two_classes(capfd, tmp_path):
     table = tmp_path / "t.csv"
     rows = [f"{i % 7},{'abc'[i % 3]}" for i in range(60)]
@@ -496,6 +498,7 @@ def measures_of(text):
     return {row[0]: row[1:5] for row in rows if len(row) > 4}
 
 
+@pytest.mark.slow
 def test_evaluate_gives_a_discretizer_to_the_models_that_take_it(capfd):
     arguments = ("evaluate", HEART, "--target", "disease", "--cv", "2", "--discretizer", "width")
     models = ("--model", "nb", "--model", "tree")
@@ -800,6 +803,7 @@ WRONG = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", WRONG)
 def test_mistakes_are_told_in_one_line(capfd, tmp_path, model, bif, case):
     other = tmp_path / "other.csv"
@@ -888,6 +892,7 @@ def parts(tmp_path):
     return tmp_path
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("model", ["nb", "tree", "stream", "weighted"])
 def test_every_model_takes_folders(capfd, parts, model):
     options = (
@@ -904,6 +909,7 @@ def test_every_model_takes_folders(capfd, parts, model):
     assert bg.load(parts / "m.bayesgraph").classes_.tolist() == ["no", "yes"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("data", ["parts", "parts/*.parquet", "texts", "texts/?.csv"])
 def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
     one, many = parts / "one.bayesgraph", parts / "many.bayesgraph"

@@ -204,6 +204,7 @@ KINDS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["a regressor", "statistics"])
 def test_other_kinds(run, kind):
     codes = run(KINDS[kind](), heart().to_pydict())
@@ -253,7 +254,7 @@ def saved_as(suffix, folder):
     return path, network
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(36)
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_formats(run, tmp_path, suffix):
     path, network = saved_as(suffix, tmp_path)

@@ -39,6 +39,7 @@ def test_a_small_pedigree_is_that_of_all_its_worlds():
         assert net.log_probability(genotypes) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("shape", "share"), [((3, 4, 2, 3), 0.5), ((3, 6, 3, 2), 0.7)])
 def test_pedigrees_against_the_recursion_over_loci(shape, share):
     nodes = pedigree(*shape, seed=1)
@@ -48,6 +49,7 @@ def test_pedigrees_against_the_recursion_over_loci(shape, share):
     assert net.log_probability(genotypes) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_wide_pedigree_is_answered_under_a_small_limit():
     """Its tables would take gigabytes."""
     nodes = pedigree(4, 8, 6, 2, seed=0)
@@ -114,6 +116,7 @@ def test_given_sum_is_that_of_all_numbers():
         np.testing.assert_allclose(found.ones, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bits", [12, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_wide_adder_finds_the_numbers_bits_from_their_sum(n_bits):
     numbers = 3

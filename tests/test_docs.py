@@ -39,6 +39,7 @@ def run(path):
     return missing
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.usefixtures("figures_are_not_drawn")
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch, capfd):

@@ -54,7 +54,7 @@ def small_library(tmp_path, monkeypatch):
 # In this process, which has imported the library and loaded its kernels once, and with two folds
 # of every sixth row where an example compares models, with the first rows of a stream and without
 # drawing figures: the numbers are not checked. The build of the documentation runs all, and whole.
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(8)
 @pytest.mark.usefixtures("small_library", "figures_are_not_drawn")
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name != SHORT])
 def test_example_runs(name, tmp_path, monkeypatch, capfd):
@@ -83,6 +83,7 @@ def test_example_runs(name, tmp_path, monkeypatch, capfd):
         assert drawn.count("<g id=") == shown.count("<g id=")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [SHORT, *(pytest.param(n, marks=pytest.mark.slow) for n in EXAMPLES if n != SHORT)]
 )

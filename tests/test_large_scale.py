@@ -146,6 +146,7 @@ class TestRows:
         assert X.shape == (0, 500)
         assert y.shape == (0,)
 
+    @pytest.mark.slow
     def test_memory_is_bounded_beyond_the_output(self):
         concept = large_scale_concept("alpha")
         concept.draw(10, 0)
@@ -159,6 +160,7 @@ class TestRows:
 class TestPublishedFigures:
     """Methods reach roughly what was published for the sets; see methods and docstring."""
 
+    @pytest.mark.slow
     def test_naive_bayes_on_gamma(self, gamma):
         X, y = large_scale_like("gamma", 10_000, random_state=2)
         model = GaussianNB().fit(*gamma)
@@ -186,6 +188,7 @@ class TestDrift:
             other = large_scale_concept("gamma", 1 - number).log_odds(X[rows])
             assert np.mean((other > 0) == y[rows]) < 0.65
 
+    @pytest.mark.slow
     def test_share_of_the_next_concept_is_sigmoidal(self):
         n, width = 12_000, 3000.0
         X, y, positions = drifting("gamma", n, width=width, random_state=0)

@@ -138,7 +138,7 @@ def test_networks_of_tables_equal_enumeration(seed):
 
 
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
-@pytest.mark.one_in(17)
+@pytest.mark.one_in(34)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mixed_networks_equal_enumeration(seed):
     network = random_network(seed + 50, n_discrete=4, n_continuous=3, most_worlds=40)
@@ -365,6 +365,7 @@ def iris():
     return X[::3] + 0.01, y[::3]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_which_estimators_answer(estimator, iris):
     X, y = iris
@@ -561,6 +562,7 @@ def test_two_questions_ahead_equal_enumeration(seed):
         assert found[name].score == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", ["network", "average", "intervals", "log-normal"])
 def test_two_questions_ahead_try_numbers_too(model):
     x = bg.Continuous("x")
@@ -644,6 +646,7 @@ def test_the_best_rate_of_two_questions_equals_enumeration():
 # ------------------------------------------------------------------------------------------ rows
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [clinic, *OTHERS.values()], ids=["network", *OTHERS])
 def test_rows_equal_one_at_a_time(model):
     asked = model()

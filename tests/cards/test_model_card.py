@@ -110,6 +110,7 @@ def run(capfd, *arguments):
     return end.value.code, out, err
 
 
+@pytest.mark.one_in(4)
 def test_info_prints_the_card_of_every_kind_of_file(saved, capfd, tmp_path):
     code, out, _ = run(capfd, "info", saved)
     assert code == 0
@@ -219,6 +220,7 @@ def exact_treewidth(graph):
     return best
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_width_bounds_the_treewidth(seed):
     graph = nx.gnp_random_graph(6, 0.5, seed=seed)

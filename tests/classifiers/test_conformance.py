@@ -100,7 +100,7 @@ def test_clone_and_pickle(case, kind):
     np.testing.assert_array_equal(revived.predict_proba(data.pandas()), expected)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 def test_pipeline_search_and_cross_validation(case, kind):
     data = cases.make_data(kind)
@@ -141,6 +141,7 @@ def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
         )
 
 
+@pytest.mark.one_in(3)
 @every
 @pytest.mark.parametrize(
     "rows", [slice(4), pytest.param(slice(4, 12), marks=pytest.mark.slow)], ids=["few", "more"]
@@ -231,7 +232,7 @@ LABELS = {
 }
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("case", cases.CLASSIFIERS, ids=str)
 def test_labels_keep_type_and_classes_are_sorted(case, labels):
@@ -275,6 +276,7 @@ def label_containers():
     }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("y", "name"), label_containers().values(), ids=label_containers())
 def test_labels_of_every_library(y, name):
     data = cases.make_data("mixed")
@@ -315,7 +317,7 @@ def test_one_class_is_fitted_and_predicted(case, kind):
 # ------------------------------------------------------------------------------------- inputs
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 def test_every_kind_of_frame_gives_the_same_numbers(case, kind, missing):
@@ -461,7 +463,7 @@ def test_priors(case, kind):
     np.testing.assert_allclose(given.predict_proba(data.pandas()), expected, rtol=1e-9, atol=1e-13)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 def test_unseen_categories(case, kind):
     data = cases.make_data(kind)
@@ -478,7 +480,7 @@ def test_unseen_categories(case, kind):
         strict.predict(strange.pandas())
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(kinds=("mixed", "varied")), ids=str)
 def test_rows_are_answered_one_by_one(case, kind):
     # More rows than one block, with every pattern of missing values.
@@ -491,7 +493,7 @@ def test_rows_are_answered_one_by_one(case, kind):
         )
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @every
 @pytest.mark.parametrize("n", [7, 30])
 def test_stretches_of_rows_answer_as_the_whole(case, kind, n, monkeypatch):
@@ -554,7 +556,7 @@ def test_memory_beyond_the_output_does_not_grow_with_the_rows(case, kind, monkey
         assert peaks[-1] - peaks[-2] < allowed + 30_000
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "csr"])
 def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
     monkeypatch.setattr(encoded, "_CHUNK_ROWS", 500)

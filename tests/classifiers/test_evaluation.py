@@ -100,6 +100,7 @@ class TestEvaluation:
         assert aware.cost < np.mean(20.0 * missed + blamed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", ["temperature", "sigmoid", "isotonic"])
 @pytest.mark.parametrize("kind", ["continuous", "mixed"])
 def test_scikit_learn_calibrates_frames_of_any_type(method, kind):

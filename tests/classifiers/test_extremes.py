@@ -49,7 +49,7 @@ def test_five_thousand_continuous_features(case):
     assert (classifier.log_likelihood(X) < -5000).all()
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", wide, ids=str)
 @pytest.mark.parametrize("text", [False, True], ids=["integers", "text"])
 def test_five_thousand_discrete_features(case, text):

@@ -97,6 +97,7 @@ def test_all_but_one_feature_missing(family):
     np.testing.assert_allclose(found / found.sum(), alone)
 
 
+@pytest.mark.one_in(2)
 @every
 def test_two_missing_features(family):
     classifier, X = fitted(family)
@@ -122,6 +123,7 @@ def test_two_missing_features(family):
 # ----------------------------------------------------------------------------------- documents
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("estimation", ["mean", "map", "predictive"])
 @pytest.mark.parametrize("missing", [[0], [3], [1, 2], [0, 1, 3]], ids=str)
 def test_words_whose_counts_are_missing(estimation, missing):

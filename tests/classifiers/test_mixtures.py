@@ -25,6 +25,7 @@ def iris():
     return np.round(X).astype(int), y
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("estimator", [bg.AODEClassifier, bg.AveragedTANClassifier])
 def test_the_compiled_rows_equal_the_engine(digits, estimator, monkeypatch):
     X, y = digits
@@ -70,6 +71,7 @@ def test_seeds(iris):
     assert random_generator(generator) is generator
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("estimator", [bg.AODEClassifier, bg.AveragedTANClassifier])
 def test_batches_and_forgetting(digits, estimator):
     X, y = digits

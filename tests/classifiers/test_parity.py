@@ -97,7 +97,7 @@ class _Shifted:
         return self._model.predict_log_proba(X - self._offset)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", [1.0, 0.01, 3.5])
@@ -130,7 +130,7 @@ def counts_of(random, n, d, y, fractions):
     return X
 
 
-@pytest.mark.one_in(11)
+@pytest.mark.one_in(33)
 @shapes
 @weighted
 @pytest.mark.parametrize("alpha", ALPHAS)

@@ -55,6 +55,7 @@ def by_rows(y, right, loss, ends, fading, window):
     return np.array(curves).T
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("fading", "window"), [(0.99, None), (1.0, None), (0.9, 130)])
 @pytest.mark.parametrize("labels", [[0, 1, 2], ["b", "a", "c"]])
 def test_curves_are_those_of_a_loop(fading, window, labels):
@@ -123,6 +124,7 @@ def test_a_class_that_comes_late_costs_much_once():
     assert result.mean_log_loss > 34.5 / 101
 
 
+@pytest.mark.slow
 def test_figures(tmp_path):
     X, y = stream(1200, turn=900)
     results = {

@@ -44,7 +44,7 @@ def passes_of(classifier, file):
     return done.count(N_ROWS)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(15)
 @pytest.mark.parametrize("block", [16, blocks.BLOCK], ids=["many blocks", "one"])
 @pytest.mark.parametrize(
     "classifier",

@@ -138,6 +138,7 @@ def test_values_beyond_all_others_are_impossible_not_nan(options):
         np.testing.assert_allclose(clf.predict_proba([[1e160]]), 0.5)
 
 
+@pytest.mark.slow
 def test_threads_give_the_threads_of_matrix_products_back():
     def threads():
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]

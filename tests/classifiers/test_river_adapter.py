@@ -39,12 +39,13 @@ def checks():
             yield pytest.param(name, check, id=f"{name}-{check.__name__}-{i}", marks=marks)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize(("name", "check"), list(checks()))
 def test_rivers_checks(name, check):
     check(bg.to_river(MODELS[name]()).clone())
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_same_answers(name):
     model, adapter = MODELS[name](), bg.to_river(MODELS[name]())

@@ -84,6 +84,7 @@ def test_memory_is_bounded_in_a_stream_of_new_values():
     assert clf.star_.nbytes == pytest.approx(sizes[-1], rel=0.05)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_batches_do_not_matter(weighted):
     X, y = made(2500)
@@ -195,6 +196,7 @@ def test_what_is_refused():
             model(max_categories=wrong).fit(X, y)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("at", [900, 1700, 2000])
 def test_files_go_on_to_the_bit(tmp_path, at):
     X, y = made(3000)

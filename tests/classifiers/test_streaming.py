@@ -77,7 +77,7 @@ def in_batches(model, data, cuts):
 # --------------------------------------------------------------------------------- the order
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @every
 def test_batches_of_any_size_make_the_same_model(estimator):
     data = stream()
@@ -93,7 +93,7 @@ def test_batches_of_any_size_make_the_same_model(estimator):
     check()
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 def test_one_row_at_a_time_makes_the_same_model(estimator):
     X, y, weights = data = stream(300)
@@ -109,7 +109,7 @@ def test_one_row_at_a_time_makes_the_same_model(estimator):
         assert one.predict_one(row) == LABELS[p.argmax()]
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 def test_fit_is_learning_all_and_settling(estimator):
     X, y, weights = data = stream()
@@ -180,7 +180,7 @@ def test_order_matters_little_to_densities_and_much_to_exponents(summary):
 # -------------------------------------------------------------------------------- the answers
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @every
 def test_answers_are_those_of_the_network(estimator):
     X, *_ = data = stream()
@@ -193,7 +193,7 @@ def test_answers_are_those_of_the_network(estimator):
             np.testing.assert_allclose(found, p, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 def test_missing_features_are_left_out_before_tempering(estimator):
     model = in_batches(estimator(), stream(), [300])
@@ -222,7 +222,7 @@ def test_missing_features_are_left_out_before_tempering(estimator):
     np.testing.assert_allclose(found, posterior @ np.array(each), rtol=1e-9)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every
 def test_complete_rows_agree_with_the_factor_graph(estimator):
     X, *_ = data = stream()
@@ -293,7 +293,7 @@ def test_classes_announced_and_late_keep_their_order_of_arrival():
     assert NB().fit(X, [*"mkzakm"]).classes_.tolist() == ["a", "k", "m", "z"]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [NB, Weighted])
 def test_classes_come_with_their_rows_whatever_the_batches(estimator):
     """Where nobody says which there will be; row by row too."""
@@ -404,6 +404,7 @@ def test_weights_of_single_rows(w):
         NB().learn_one({"a": 1.0}, 0, w)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("estimator", [NB, Weighted])
 def test_what_comes_late_is_learned_soon(estimator):
     """A feature and a class that come after 20,000 rows are looked at within some hundred."""

@@ -36,7 +36,7 @@ def predicted(X, y, criterion, **parameters):
 # ------------------------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @parametrize_with_checks(
     [
         bg.DecisionTreeNetworkRegressor(),
@@ -301,6 +301,7 @@ def test_names_of_a_regression():
 # ------------------------------------------------------------------------------------- pruning
 
 
+@pytest.mark.slow
 def test_pruning_by_cross_validation():
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 3))
@@ -318,6 +319,7 @@ def test_pruning_by_cross_validation():
     assert len(again.tree_.tree.leaves) < sizes[0]
 
 
+@pytest.mark.slow
 def test_pruning_a_regression():
     X, _, y = diabetes()
     full = bg.DecisionTreeNetworkRegressor().fit(X, y)

@@ -65,6 +65,7 @@ def learn(model, n_batches):
     return [labels.count(label) for label in CLASSES]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(
     "n_batches", [20, pytest.param(1000, marks=pytest.mark.slow)], ids="{}-batches".format

@@ -309,7 +309,7 @@ def test_a_weight_of_a_class_is_forgotten_with_it():
 # ----------------------------------------------------------------------------------- class weights
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 def test_class_weights_are_sample_weights(case, kind):
     data = rows_for(case, kind)

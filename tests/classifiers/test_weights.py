@@ -50,6 +50,7 @@ def moved(proba, classes, weights):
     return found / found.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.one_in(3)
 @trained
 def test_a_class_weight_multiplies_the_posterior(name):
     X, y = rows()
@@ -102,7 +103,7 @@ def test_an_average_keeps_its_shift(tmp_path):
     assert {k: round(v, 9) for k, v in found.items()} == {k: round(v, 9) for k, v in before.items()}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @trained
 def test_balanced_sample_weights_are_class_weights(name):
     X, y = rows()
@@ -151,6 +152,7 @@ def test_a_class_without_weight_is_left_out():
     np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["average", "weighted"])
 def test_files_of_rows_are_weighed_as_tables(name, tmp_path):
     X, y = rows()
@@ -162,6 +164,7 @@ def test_files_of_rows_are_weighed_as_tables(name, tmp_path):
         np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_balancing_ranks_rows_as_before():
     random = np.random.default_rng(3)
     X = random.normal(size=(2_000, 4))
@@ -223,6 +226,7 @@ def test_weights_of_classes_that_no_row_has():
     np.testing.assert_allclose(balanced, [4 / 6, 4 / 3, 1.0])
 
 
+@pytest.mark.slow
 def test_weights_that_are_no_counts_have_no_unit():
     X, y = rows()
     weights = np.random.default_rng(2).uniform(0.2, 3.0, len(y))
@@ -258,7 +262,7 @@ def test_a_heavy_row_is_held_out_as_a_whole():
 # ------------------------------------------------------------------------------- thresholds
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["single", "weighted"])
 def test_scikit_learn_chooses_thresholds(name):
     X, y = rows()

@@ -200,6 +200,7 @@ CompileResultCacheImpl._locator_classes = []
 """
 
 
+@pytest.mark.slow
 def test_without_a_place_to_write_kernels_are_compiled_in_memory(tmp_path):
     assert run(NOWHERE + DAMAGED, tmp_path, "inline") == ["3", "0"]
     assert not list(tmp_path.rglob("*.nb?"))

@@ -100,7 +100,7 @@ def test_rounded_rows_are_normalised():
 # ------------------------------------------------------------------- questions of networks
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("seed", range(30))
 def test_answers_equal_the_joint(chains, monkeypatch, seed):
     monkeypatch.setattr(unfolded, "_MANY", 0 if seed % 2 else 2**14)
@@ -338,6 +338,7 @@ def test_mixtures_averages_and_factor_graphs(chains):
 # ----------------------------------------------------------------------------------- files
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_native_files_keep_them(tmp_path, kind):
     random = np.random.default_rng(1)

@@ -141,7 +141,7 @@ def assert_same_answer(one, other):
         assert one.variance == pytest.approx(other.variance, rel=1e-8)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.slow
 @kinds
 def test_every_query_equals_that_of_the_expanded_graph(kind):
     whole, apart = networks(kind)

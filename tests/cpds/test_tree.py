@@ -97,6 +97,7 @@ def test_random_trees_equal_enumeration(seed):
             np.testing.assert_allclose(found, oracle.posterior(free[:2], row), atol=1e-10)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 def test_batches_equal_single_queries(seed):
     net = random_tree_network(seed)

@@ -85,6 +85,7 @@ def drawn_columns(random, cpd, n, share=1.0):
 # ------------------------------------------------------------------------------------ potentials
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_rows", [1, 7, 19, 200])
 def test_rows_reach_the_leaves_that_a_walk_reaches(seed, n_rows):
@@ -195,6 +196,7 @@ EVIDENCE = (
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("evidence", EVIDENCE)
 @pytest.mark.parametrize("seed", range(3))
 def test_missing_roots_are_summed_out(seed, evidence):
@@ -381,6 +383,7 @@ def test_malformed_arrays_are_refused(name):
         made(**BAD[name])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", BAD)
 def test_malformed_arrays_in_files_are_refused(name, tmp_path, monkeypatch):
     cpd = made()

@@ -73,7 +73,7 @@ def fitted(make, file, columns, weight=None, **options):
     return make.fit(data, "y", weight), done.count(N_ROWS)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("limit", [1 << 25, 3000, 1], ids=["whole", "until it grows", "none"])
 def test_the_bits_are_those_of_memory(table, file, tmp_path, monkeypatch, model, limit):
@@ -100,6 +100,7 @@ def test_columns_that_begin_late_are_found(table, file, tmp_path):
     assert saved(found, tmp_path / "f.bayesgraph") == expected
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("make", "weight", "options"),
     [

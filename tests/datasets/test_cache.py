@@ -99,7 +99,7 @@ def fit(name, data, weight=None):
     return MODELS[name](check_columns=False).fit(data, "y", weight)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("name", MODELS)
 def test_models_have_the_same_bits_with_a_cache(files, tmp_path, small_blocks, name, weight):
@@ -117,6 +117,7 @@ def test_models_have_the_same_bits_with_a_cache(files, tmp_path, small_blocks, n
     assert len(list(place.iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_em_and_networks_read_the_cache(files, reads, small_blocks):
     arcs = [("y", "text"), ("y", "size"), ("text", "flag")]
     columns = ["text", "size", "flag", "y"]
@@ -164,6 +165,7 @@ def test_a_kept_cache_is_used_again_for_the_same_rows_alone(files, table, tmp_pa
     assert not first & {p for p in place.iterdir() if p.is_dir()}
 
 
+@pytest.mark.slow
 def test_weights_are_part_of_what_is_kept(files, tmp_path):
     place = tmp_path / "kept"
     names = ["text", "flag", "w", "k", "y"]
@@ -227,7 +229,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_cache_is_written_anew(files, tmp_path, damage):
     place = tmp_path / "kept"
@@ -239,6 +241,7 @@ def test_a_damaged_cache_is_written_anew(files, tmp_path, damage):
     assert learned(files, cache=place).scores == expected.scores  # without a warning
 
 
+@pytest.mark.slow
 def test_codes_that_are_no_states_are_damage(files, tmp_path):
     """Even if the checksum says that the file is whole."""
     place = tmp_path / "kept"
@@ -319,6 +322,7 @@ def test_what_is_no_place_is_refused(files, tmp_path):
         bg.open_dataset(files, sample_rows=0)
 
 
+@pytest.mark.slow
 def test_intervals_of_many_rows_leave_a_kept_cache_to_the_model(files, tmp_path, reads):
     opened = bg.open_dataset(files, cache=tmp_path / "kept", sample_rows=100)
     make = MODELS["intervals"]

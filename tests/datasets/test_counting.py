@@ -53,6 +53,7 @@ def same(one, two):
                 assert np.array_equal(getattr(mine, name), getattr(theirs, name))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_network_of_files_is_that_of_the_table(table, folder, weighted):
     memory = table.drop_columns("w")
@@ -62,6 +63,7 @@ def test_a_network_of_files_is_that_of_the_table(table, folder, weighted):
     same(bg.BayesianNetwork.fit(ARCS, data, sample_weight="w" if weighted else None), expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "learn", [bg.tan, bg.kdb, bg.hill_climb, bg.unrestricted, bg.selective_kdb]
 )

@@ -69,7 +69,7 @@ def of_few_values(monkeypatch):
     )
 
 
-@pytest.mark.one_in(11)
+@pytest.mark.one_in(33)
 @pytest.mark.parametrize("balance", [None, "balanced", {1: 2.5}], ids=str)
 @pytest.mark.parametrize("weight", [None, "whole", "part"])
 @pytest.mark.parametrize("discretizer", DISCRETIZERS, ids=str)
@@ -86,6 +86,7 @@ def test_columns_of_few_values_have_the_bits_of_memory(
     assert bits(found, tmp_path / "f.bayesgraph") == bits(expected, tmp_path / "e.bayesgraph")
 
 
+@pytest.mark.slow
 def test_columns_are_counted_in_several_passes_if_there_are_many(
     of_few_values, tmp_path, monkeypatch
 ):
@@ -178,6 +179,7 @@ def information(variable, x, y):
     return float((joint[there] * np.log(joint[there] / apart[there])).sum())
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", ["mixture", "skewed", "ties", "waves", "rare class", "far tails"])
 @pytest.mark.parametrize("discretizer", ["mdlp", "modl"])
 def test_little_information_is_lost(shape, discretizer, tmp_path, monkeypatch):
@@ -190,6 +192,7 @@ def test_little_information_is_lost(shape, discretizer, tmp_path, monkeypatch):
     assert information(found.features_[0], x, y) >= 0.997 * whole
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", ["mixture", "skewed", "ties", "far tails"])
 def test_bins_of_many_values_are_about_equal(shape, tmp_path, monkeypatch):
     monkeypatch.setattr(Dataset, "sample_rows", 1 << 15)

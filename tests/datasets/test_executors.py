@@ -119,7 +119,7 @@ def expected(table, weight, tmp_path):
 )
 @pytest.mark.parametrize("kind", ["one", "groups", "many"])
 @pytest.mark.parametrize("size", [4, 16, 1024])
-@pytest.mark.one_in(17)
+@pytest.mark.one_in(51)
 def test_the_bits_do_not_depend_on_parts_and_attempts(
     files, weight, expected, executor, kind, size, tmp_path, monkeypatch
 ):
@@ -203,6 +203,7 @@ def test_the_sample_is_the_same_in_all_parts(files, monkeypatch, tmp_path):
     assert bits[0] == bits[1]
 
 
+@pytest.mark.slow
 def test_columns_of_the_path_are_read_by_all_parts(table, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "BLOCKS_OF_PART", 4)
     keys = pa.array([f"k{i // 250}" for i in range(N_ROWS)])
@@ -279,6 +280,7 @@ def test_a_condition_that_no_row_meets_is_told_by_all_parts(files):
         TAN.fit(opened, "class")
 
 
+@pytest.mark.slow
 def test_a_dataset_does_not_hold_the_weights_of_earlier_fits(files):
     opened = bg.open_dataset(files["many"], executor=Sent())
     for _ in range(3):

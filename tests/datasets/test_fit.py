@@ -82,7 +82,7 @@ def saved(classifier, path):
     return path.read_bytes()
 
 
-@pytest.mark.one_in(23)
+@pytest.mark.one_in(46)
 @pytest.mark.parametrize("balance", [None, "balanced", {"yes": 2.5}], ids=str)
 @pytest.mark.parametrize("weight", [None, "whole", "part"])
 @pytest.mark.parametrize("name", MODELS)
@@ -169,6 +169,7 @@ def test_infinite_values_and_unknown_names_are_refused(tmp_path):
             bg.NaiveBayesClassifier().fit(tmp_path / "d.parquet", y, weight)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "classifier",
     [

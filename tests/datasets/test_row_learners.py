@@ -67,7 +67,7 @@ def folder(table, tmp_path, monkeypatch):
     return path
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("names", ["abcdy", "auvcby"])
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -174,6 +174,7 @@ def test_em_of_files_equals_that_of_the_table(table, folder, monkeypatch, proble
         np.testing.assert_allclose(value, theirs[key], rtol=1e-9, atol=1e-12, err_msg=str(key))
 
 
+@pytest.mark.slow
 def test_few_distinct_rows_are_read_once(table, folder, monkeypatch):
     passes = []
     read = Dataset.read

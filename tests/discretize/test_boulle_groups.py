@@ -67,6 +67,7 @@ def random_column(seed):
     return codes, classes, counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, pytest.param(80, marks=pytest.mark.slow)])
 def test_the_search_finds_the_best_grouping_or_comes_near(n):
     gaps = []

@@ -62,7 +62,7 @@ class PlainWindow:
         return None
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("clock", [1, 32])
 def test_adwin_is_the_plain_window(seed, clock):
@@ -284,7 +284,7 @@ def share_right_at_last(model):
     return np.mean(found[1300:])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", OWN, ids=repr)
 def test_rivers_retraining_takes_own_detectors(detector):
     drift = pytest.importorskip("river.drift")

@@ -53,6 +53,7 @@ def wrong_columns(n, y):
     }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("estimator", FITTED)
 @pytest.mark.parametrize("what", wrong_columns(0, []))
 def test_a_column_that_looks_wrong_is_named_with_the_reason(what, estimator):
@@ -105,6 +106,7 @@ def said_by_network(method, columns, **given):
     return str(found[0].message) if found else ""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", NETWORKS)
 @pytest.mark.parametrize("what", WRONG_OF_NETWORKS)
 def test_networks_name_columns_too(what, method):
@@ -165,6 +167,7 @@ def test_codes_that_tell_the_class_apart_in_any_order():
     assert not said_of({"code": code, "a": random.normal(size=300)}, y)
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_rare_class_in_many_rows():
     random = np.random.default_rng(0)
     y = np.zeros(300_000, dtype=int)

@@ -100,6 +100,7 @@ def wide_star(n):
     ])  # fmt: skip
 
 
+@pytest.mark.slow
 def test_probabilities_too_small_for_numbers(engine):
     model = wide_star(120)
     page = engine.take(model)

@@ -60,11 +60,13 @@ def rows(few):
     )
 
 
+@pytest.mark.one_in(4)
 @rows(FEW)
 def test_answers_of_every_row_of_classifiers(engine, row, kind):
     check(engine, [parity.asked_of(row, kind)], ANSWERS)
 
 
+@pytest.mark.one_in(3)
 @rows(FEWER)
 def test_questions_and_flips_of_every_row_of_classifiers(engine, row, kind):
     check(engine, [parity.asked_of(row, kind)], QUESTIONS)
@@ -155,6 +157,7 @@ def test_canonical_distributions_beside_numbers(engine):
     check(engine, [asked], ("answer", "information", "contributions"))
 
 
+@pytest.mark.slow
 def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors(engine):
     first, second = linear_gaussians(), linear_gaussians().without("n", "z")
     mixture = bg.NetworkMixture([second, second.do({"a": "x"}).without()], [0.6, 0.4])

@@ -209,6 +209,7 @@ def test_clicks_weights_undo_and_the_address(shown):
     page.expect_answers({})
 
 
+@pytest.mark.slow
 def test_findings_that_cannot_be_are_refused_by_name(shown):
     from playwright.sync_api import expect
 
@@ -296,6 +297,7 @@ def test_the_classifier_explains_its_answer(shown):
     expect(tab.locator(".best")).to_contain_text("no")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [pytest.param(HOSTILE, id="short"), pytest.param(LONG, id="long", marks=pytest.mark.slow)],
@@ -324,6 +326,7 @@ def test_hostile_names_are_text_in_every_view(shown, names):
     assert len(again.findings()) >= 1
 
 
+@pytest.mark.slow
 def test_the_table_works_alone(shown):
     from playwright.sync_api import expect
 

@@ -102,7 +102,7 @@ def test_draws_have_the_distribution_of_scipy(name):
         assert np.mean(drawn <= at) == pytest.approx(expected.cdf(at), abs=0.03)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @every_family
 def test_the_estimate_is_the_weighted_maximum_likelihood(name):
     X, y, weights = data(name)
@@ -135,6 +135,7 @@ def test_the_estimate_is_the_weighted_maximum_likelihood(name):
     assert compared
 
 
+@pytest.mark.one_in(4)
 @every_family
 def test_batches_make_the_estimate_of_all_rows(name):
     X, y, weights = data(name)
@@ -152,6 +153,7 @@ def test_batches_make_the_estimate_of_all_rows(name):
     np.testing.assert_allclose(parts.predict_proba(X), again.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.one_in(4)
 @every_family
 def test_few_rows_constant_columns_and_classes_without_values(name):
     X, y, _ = data(name)
@@ -190,6 +192,7 @@ def test_values_outside_the_support(name):
                 clf.predict_proba(wrong)
 
 
+@pytest.mark.one_in(4)
 @every_family
 def test_files_and_pictures(name, tmp_path):
     X, y, _ = data(name)

@@ -37,6 +37,7 @@ FILES = {
 REFUSED = {".bayesgraph": 2, ".csv": 2}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("suffix", FILES)
 def test_what_the_inputs_are_made_of_is_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"file{suffix}"
@@ -61,6 +62,7 @@ def test_some_inputs(name: str, tmp_path: Path) -> None:
     assert kinds == {"used", "refused"}  # otherwise the changes are too small or too large
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     "numbers", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)], ids=str
 )

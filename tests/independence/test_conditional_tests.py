@@ -156,6 +156,7 @@ def test_the_conditional_gaussian_ratio_of_discrete_columns_is_g_squared():
     assert other.degrees_of_freedom == one.degrees_of_freedom
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("x", "y", "given"), [("d", "w", ()), ("u", "w", ("d",)), ("d", "e", ("w",)), ("w", "e", "u")]
 )

@@ -134,6 +134,7 @@ def test_continuous_parent_missing_below_an_observed_child():
     check_rows(net, oracle, without(rows, "x"))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("n_rows", [1, 4095, 4096, 4097, 9000])
 def test_block_boundaries(n_rows):
     """A few rows repeated in random order over several blocks: each as on its own."""
@@ -239,6 +240,7 @@ def test_the_target_may_be_observed_in_some_rows_or_in_all():
                     assert table[row, state] == -np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partial", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_memory_of_a_batch_with_hidden_variables_is_bounded(partial):
     """Tables over variables that no row observes: fewer rows at a time, not more memory."""
@@ -263,6 +265,7 @@ def test_memory_of_a_batch_with_hidden_variables_is_bounded(partial):
     assert peak < 450e6, f"{peak / 1e6:.0f} MB"
 
 
+@pytest.mark.slow
 def test_thousands_of_columns_do_not_underflow():
     """5,000 observed leaves, each of likelihood 1e-3 or less: in linear space this is zero."""
     c = bg.Discrete("c", ["a", "b"])

@@ -73,6 +73,7 @@ def distinct(joint, name):
     return len(set(states)) == len(states)
 
 
+@pytest.mark.one_in(2)
 @cases
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_beliefs_are_the_nearest_distribution_with_these_marginals(make, seed, size):
@@ -135,6 +136,7 @@ def test_a_certain_belief_is_a_finding():
         assert network.query("b", given).probabilities == pytest.approx([0.2, 0.8], abs=1e-15)
 
 
+@pytest.mark.slow
 def test_beliefs_that_contradict_each_other():
     network = pair([[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(EvidenceError, match="contradict each other") as error:

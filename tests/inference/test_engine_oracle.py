@@ -112,7 +112,7 @@ def test_discrete_network(seed):
     check_best(case.network, case.oracle, case.given, case.evidence, joint=False)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(24)
 @pytest.mark.parametrize("seed", MIXED)
 def test_mixed_network(seed):
     case = brute.random_case(seed, n_discrete=4, n_continuous=4, most_worlds=48)

@@ -123,6 +123,7 @@ def test_derivatives_of_mixtures(name):
     assert found.weights[2] != 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", EVIDENCES)
 @pytest.mark.parametrize("ratio", [None, [0.5, 3.0]])
 def test_derivatives_of_averages(name, ratio):

@@ -157,6 +157,7 @@ POINTS = np.array([0.2, 0.7, 0.9, 3.0])
 WHOLE = np.array([0.0, 1.0, 2.0, 7.0])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", MAKE)
 def test_posteriors_equal_sums_over_the_worlds(name):
     counts = is_count(name)

@@ -83,7 +83,7 @@ def test_the_k_best_of_two_discrete_variables(seed):
             assert totals[repr(list(a.values()))] == pytest.approx(a.log_probability, abs=1e-8)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("seed", range(8))
 def test_draws_have_the_moments_of_the_posterior(seed):
     net, evidence = mixed_case(seed)

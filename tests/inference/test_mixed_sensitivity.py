@@ -46,7 +46,7 @@ def log_mass(oracle, evidence):
 # ---------------------------------------------------------------------------------- conflict
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(24))
 def test_conflict_equals_enumeration(seed):
     net, oracle, evidence, given = random_mixed(seed)
@@ -141,7 +141,7 @@ def fourth_order(values, h):
     return (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(24))
 def test_derivatives_equal_those_of_enumeration(seed):
     """Tables: exact secants of the multilinear mass; Gaussians: differences of fourth order."""

@@ -277,12 +277,14 @@ def test_planning_a_star_takes_linear_work():
     assert calls_made(make_plan, large) < 6 * calls_made(make_plan, small)
 
 
+@pytest.mark.slow
 def test_planning_a_clique_takes_at_most_quadratic_calls():
     small, large = ([[bg.Discrete(i, [0, 1]) for i in range(n)]] for n in (30, 120))
     assert make_plan(small).width == 29
     assert calls_made(make_plan, large) < 24 * calls_made(make_plan, small)
 
 
+@pytest.mark.slow
 def test_the_limit_counts_the_gaussian_components():
     parents = [bg.Discrete(f"p{i}", range(4)) for i in range(22)]
     xs = [bg.Continuous(f"x{i}") for i in range(22)]

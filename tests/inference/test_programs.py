@@ -257,6 +257,7 @@ def large():
     return complete_graph(21, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_a_limit_holds_the_second_time_too(large):
     program = large.compiled.program(())
     workspace, table = 8 * (program.n_work + program.n_result), 8 * program.tree.largest
@@ -281,6 +282,7 @@ def log_table(graph):
     return table
 
 
+@pytest.mark.slow
 def test_a_table_that_is_made_in_tiles_and_halves(large):
     table = log_table(large)
     weights = np.exp(table - table.max())
@@ -306,6 +308,7 @@ def test_questions_to_a_table_that_is_made_in_tiles(n):
     assert [best[i] for i in range(n)] == [int(code) for code in expected]
 
 
+@pytest.mark.slow
 def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
     answers = []
     for count in (1, 2):
@@ -412,6 +415,7 @@ def test_many_variables_of_one_state_in_a_large_clique():
     assert graph.marginals()["one3"].probabilities.tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_sizes_beyond_integers_are_refused_whatever_the_limit():
     variables = [bg.Discrete(i, [0, 1]) for i in range(66)]
     table = np.ones((2, 2))

@@ -185,6 +185,7 @@ def log_forward_backward(start, tables, likelihoods):
     return total, [np.exp(f + b - total) for f, b in zip(forward, backward[::-1], strict=True)]
 
 
+@pytest.mark.slow
 def test_a_chain_of_5000():
     step = np.array([[0.9, 0.1, 0.0], [0.05, 0.9, 0.05], [0.2, 0.0, 0.8]])
     start = np.array([0.2, 0.3, 0.5])
@@ -362,6 +363,7 @@ def grid(n, coupling=0.3):
     return bg.FactorGraph(factors)
 
 
+@pytest.mark.slow
 def test_a_grid_of_32_by_32_is_refused_with_its_size():
     graph = grid(32)
     with pytest.raises(MemoryLimitError, match=r"numbers \(.*B, induced width \d\d\)"):

@@ -255,6 +255,7 @@ def test_work_is_prepared_once_for_a_pattern():
     assert net.work(All(), Pattern(())) is not net.work(Mass(), Pattern(()))
 
 
+@pytest.mark.slow
 def test_thousands_of_patterns_take_bounded_memory():
     net = tables(16)
     names = [f"v{i}" for i in range(14)]

@@ -83,6 +83,7 @@ def test_compressed_headers_of_native_files_are_not_inflated(path: Path) -> None
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_what_repeats_itself_is_read_again(tmp_path: Path) -> None:
     x = [bg.Discrete(f"x{i}", [0, 1]) for i in range(17)]
     graph = bg.FactorGraph([bg.Factor(x, np.ones([2] * 17))])
@@ -101,6 +102,7 @@ def wide_table(n_parents: int, *, zeros: bool) -> bg.BayesianNetwork:
     return bg.BayesianNetwork([*(bg.TableCPD(v, [0.5, 0.5]) for v in parents), child])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize(
     ("name", "n_parents"),
@@ -251,6 +253,7 @@ BLANKS: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shape", BLANKS.values(), ids=BLANKS.keys())
 def test_a_megabyte_takes_no_quadratic_time(shape: Callable[[int], str]) -> None:
     text = shape(1_000_000)

@@ -44,6 +44,7 @@ def _through(network: bg.BayesianNetwork, suffix: str, folder: Path) -> bg.Bayes
     return back
 
 
+@pytest.mark.one_in(3)
 @EVERY
 @pytest.mark.parametrize(
     "path",

@@ -230,7 +230,7 @@ def test_every_truncation_is_seen(path: Path, first: int) -> None:
             bg.load(path)
 
 
-@pytest.mark.one_in(15)
+@pytest.mark.one_in(30)
 @a_tenth
 @pytest.mark.parametrize("mask", [0x01, 0x20, 0xFF])
 def test_every_altered_byte_is_seen(path: Path, first: int, mask: int) -> None:
@@ -544,6 +544,7 @@ def classifier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "clf.bayesgraph"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("label_type", "message"),
     [

@@ -156,6 +156,7 @@ ROWS: dict[str, Callable[[list[str]], list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("suffix", [".bif", ".dsc"])
 @pytest.mark.parametrize("change", ROWS)
 def test_long_lists_of_rows_are_what_short_ones_are(

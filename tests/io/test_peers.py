@@ -337,6 +337,7 @@ def _tolerance(peer: str, suffix: str, what: str) -> float:
     return TOLERANCE.get((peer, suffix, what), 1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("peer", "suffix", "path"), list(_cases("reads")))
 def test_peers_read_what_we_write(peer: str, suffix: str, path: Path, tmp_path: Path) -> None:
     network = _normalised(path)
@@ -385,6 +386,7 @@ def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: 
     _expect(peer, suffix, "writes", run, odd=_is_odd(labels))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("peer", "suffix"),
     [

@@ -72,6 +72,7 @@ def test_the_numbers_are_those_in_memory(classifier, features, folder, tmp_path)
         assert found[name].to_pylist() == expected[:, j].tolist()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("what", "names"),
     [("predict", ["class"]), ("predict_proba", ["P(class=no)", "P(class=yes)"])],
@@ -85,6 +86,7 @@ def test_what_is_written_and_kept(classifier, table, folder, tmp_path, what, nam
         assert found.select(["note", "id"]).equals(table.select(["note", "id"]))
 
 
+@pytest.mark.one_in(3)
 def test_a_folder_of_parts_in_order(classifier, table, folder, tmp_path):
     for target in (f"{tmp_path}/new/", tmp_path / "other"):
         classifier.predict_dataset(folder, target, keep=["id"])
@@ -110,6 +112,7 @@ def test_codes_in_csv_files_stay_text_and_lazy_frames_are_read(table, features, 
         )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", ["found.parquet", "found.csv", "found"])
 def test_nothing_is_left_of_what_failed(classifier, table, tmp_path, target):
     """The last file has a size that is no number."""

@@ -368,6 +368,7 @@ def _hostile(name: str) -> bytes:
     return r_files.rds(fit)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -403,6 +404,7 @@ def test_rdata_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 # ------------------------------------------------------------------------------------- peers
 
 
+@pytest.mark.slow
 def test_the_files_of_the_tests_are_those_of_rdata(tmp_path: Path) -> None:
     """rdata's own reader takes the files that the tests write for what they are meant to be."""
     import rdata
@@ -440,6 +442,7 @@ def test_networks_of_the_repository_are_read_to_the_bit(path: Path, tmp_path: Pa
     assert bg.load(file) == net
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("path", _example_models("*.json"), ids=lambda path: path.name)
 def test_gaussian_networks_of_the_repository(path: Path, tmp_path: Path) -> None:
     content = json.loads(path.read_text())

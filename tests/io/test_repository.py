@@ -46,6 +46,7 @@ def network(path: Path) -> bg.BayesianNetwork:
     return bg.load(path)  # warnings are errors: no row needed to be normalised
 
 
+@pytest.mark.one_in(4)
 @every
 def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
     text = gzip.decompress(path.read_bytes()).decode()
@@ -63,6 +64,7 @@ def test_it_loads_and_goes_round(path: Path, tmp_path: Path) -> None:
         assert back.names == net.names
 
 
+@pytest.mark.one_in(4)
 @every
 def test_numbers_are_those_of_the_file(path: Path) -> None:
     """An independent reading: every row of the file, by its states."""

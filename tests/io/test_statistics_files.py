@@ -144,7 +144,7 @@ def replaced(item, trail, value):
     item[trail[-1]] = value
 
 
-@pytest.mark.one_in(14)
+@pytest.mark.one_in(28)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", MODELS)
 def test_forged_statistics_do_no_harm(name, part, tmp_path):

@@ -328,6 +328,7 @@ def originals(tmp_path_factory):
     return {s: saved(s, tmp_path_factory.mktemp(s)).read_bytes() for s in STATES}
 
 
+@pytest.mark.slow
 def test_forged_arrays_are_refused(originals, tmp_path):
     path = tmp_path / "model.bayesgraph"
     for summary, name, change in forgeries():

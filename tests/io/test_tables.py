@@ -355,6 +355,7 @@ def mutated(data, draws):
     return bytes(changed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
 def test_damaged_files_are_read_or_refused(tmp_path, kind, seed):

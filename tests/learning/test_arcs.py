@@ -37,7 +37,7 @@ LEARNERS = {
 }
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_forbidden_arcs_are_absent(learner, seed):
@@ -51,7 +51,7 @@ def test_forbidden_arcs_are_absent(learner, seed):
         assert nx.is_directed_acyclic_graph(nx.DiGraph(list(found)))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_required_arcs_are_there(learner, seed):

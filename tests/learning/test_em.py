@@ -157,6 +157,7 @@ def test_complete_rows_are_counted():
             np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_tiny_network_against_direct_maximisation(alpha):
     # Two binary variables, each missing now and then: three free parameters.
@@ -263,6 +264,7 @@ def test_latent_classes_are_found():
     assert again.history.log_likelihood == pytest.approx(found.history.log_likelihood, rel=1e-4)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("covariance", ["diag", "full"])
 def test_gaussian_mixtures_equal_scikit_learn(covariance):
     frame = make_mixture()
@@ -286,6 +288,7 @@ def test_gaussian_mixtures_equal_scikit_learn(covariance):
     np.testing.assert_allclose(network["x"].mean[turn], peer.means_[there, 0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_mixtures_of_everything_with_gaps():
     frame = pd.concat([make_frame(120), make_mixture(120)], axis=1)
     holes = np.random.default_rng(5).random((120, 3)) < 0.2
@@ -312,6 +315,7 @@ def test_weights_are_repetitions():
         np.testing.assert_allclose(a.values, b.values, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_starts():
     frame = make_frame()
     arcs, hidden = STRUCTURES["two hidden"]

@@ -162,6 +162,7 @@ def test_tabu_search_ends_where_nothing_depends():
     assert not bg.tabu(bg.count_source(frame, categorical="all"), patience=50).arcs
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(
     st.integers(0, 2**16),

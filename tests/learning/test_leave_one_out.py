@@ -168,7 +168,7 @@ def left_out_losses(source, structure, smoothing):
     }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [(4, 0), (1, 2)])
 def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
     source = bg.count_source(make_frame(6, *kinds, n=40), "y")
@@ -200,7 +200,7 @@ def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
         assert {v.name for v in structure.variables} == {"y", *(v.name for v in features)}
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["log", "rmse", "0-1"])
 def test_forward_selection_takes_the_best_feature_each_time(loss):
     source = bg.count_source(make_frame(8, 2, 2, n=40), "y")

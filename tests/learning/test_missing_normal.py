@@ -64,7 +64,7 @@ def log_likelihood(values, group, mean, covariance):
     return total
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_equals_an_implementation_by_rows(shared, weighted):

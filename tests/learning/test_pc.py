@@ -50,6 +50,7 @@ def test_d_separation_leads_to_the_class_of_the_graph(seed, share):
     assert set(zip(*np.nonzero(known), strict=True)) <= set(arcs)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kinds", [(5, 0), (0, 5), (3, 2)])
 @pytest.mark.parametrize("missing", [False, True])
 def test_tests_are_those_of_single_pairs(kinds, missing):
@@ -84,6 +85,7 @@ def test_tests_are_those_of_single_pairs(kinds, missing):
             )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kinds", [(5, 0), (0, 5), (3, 3)])
 def test_strong_arcs_are_found_whatever_the_order_of_the_columns(kinds):
     frame = make_frame(3, *kinds, n=1500, strength=1.0)

@@ -51,7 +51,7 @@ def places(gains, variables):
     return tuple(gains.columns.index(v) for v in variables)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("score", ["bdeu", "bic", "aic", "likelihood"])
 def test_gains_are_differences_of_local_scores_of_pgmpy(score, seed):

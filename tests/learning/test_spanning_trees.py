@@ -60,7 +60,7 @@ def test_equal_weights_count_the_trees(n, count):
     np.testing.assert_allclose(trees.edge_probabilities(), expected, atol=1e-13)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 1.5])
 def test_draws_follow_the_distribution(scale):
     random = np.random.default_rng(7)

@@ -69,6 +69,7 @@ def test_discrete_trees_have_the_same_bits(learner, monkeypatch):
     assert dict(found.scores) == dict(whole.scores)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("n_discrete", [0, 5])
 def test_trees_of_numbers_agree_to_rounding(learner, n_discrete, monkeypatch):

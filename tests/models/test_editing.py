@@ -293,6 +293,7 @@ def test_with_cpd_and_with_arc():
     assert both.query("wet")["yes"] == pytest.approx(0.05 + 0.15 + 0.2)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_new_arcs_change_nothing(seed):
     network = canonical_network(seed, n_roots=4, numbers=True)
@@ -393,6 +394,7 @@ def test_other_names_and_states_say_the_same(seed):
             compare(other, joint.table(network.names, {}))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_states_of_canonical_networks(seed):
     network = canonical_network(seed, n_roots=4, numbers=True)

@@ -78,7 +78,7 @@ def compare(model, oracle, targets, evidence, **options):
             assert found.variance == pytest.approx(covariance[0, 0], rel=1e-9)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(24)
 @pytest.mark.parametrize("n_continuous", [0, 3])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_interventions_equal_the_truncated_factorisation(seed, n_continuous):

@@ -75,7 +75,7 @@ def test_more_classes_make_a_curve_each():
     assert calibration.get_xlabel() == "probability of the predicted class"
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", MAGIC)
 def test_saved_twice_the_same_and_dollars_are_not_formulas(suffix, tmp_path):
     contents = set()
@@ -99,6 +99,7 @@ def test_without_matplotlib(monkeypatch):
         evaluation_figure([made_up(2)])
 
 
+@pytest.mark.slow
 def test_no_display_is_needed(tmp_path):
     script = (
         "import sys, bayesgraph as bg\n"

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 
 import bayesgraph as bg
 
@@ -14,6 +15,7 @@ def overlap(a, b):
     return width > 0.01 and height > 0.01
 
 
+@pytest.mark.slow
 def test_labels_of_a_crowded_map_are_apart():
     random = np.random.default_rng(0)
     rows = {

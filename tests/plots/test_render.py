@@ -46,6 +46,7 @@ def test_the_suffix_tells_the_format(net, tmp_path, suffix):
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("suffix", MAGIC)
 def test_the_same_bytes_every_time(net, tmp_path, suffix):
     contents = set()
@@ -56,12 +57,14 @@ def test_the_same_bytes_every_time(net, tmp_path, suffix):
     assert len(contents) == 1
 
 
+@pytest.mark.slow
 def test_pygraphviz_alone_suffices(net, tmp_path, no_dot):
     for suffix, magic in MAGIC.items():
         render_function(net, tmp_path / f"net.{suffix}")
         assert (tmp_path / f"net.{suffix}").read_bytes().startswith(magic)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("character", ["n", "\\", '"', "&", "é", "\x07"])
 def test_names_of_any_length_are_drawn(tmp_path, character):
     names = [character * 20_000 + end for end in "xy"]

@@ -157,6 +157,7 @@ def test_what_does_not_fit_is_refused(ask, message):
         ask()
 
 
+@pytest.mark.slow
 def test_maps(tmp_path):
     found = bg.discriminant_axes({**ROWS, "kind": KINDS}, "kind", NAMES)
     figure = axes_figure(found, ROWS, labels=KINDS, title="Iris")

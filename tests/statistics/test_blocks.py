@@ -94,7 +94,7 @@ def bits(value):
     return repr(value)
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(15)
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
 @pytest.mark.parametrize("run", [1, 2, 8])

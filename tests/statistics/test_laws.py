@@ -78,6 +78,7 @@ def test_weights_of_one_change_nothing(sample):
     check(ones, collect(sample), sample)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("offset", [0.0, 1e9])
 def test_many_chunks(missing, offset):

@@ -35,6 +35,7 @@ def test_structure_and_parameters_take_one_pass(learner):
     assert type(request) is (Singles if learner is bg.star else Pairs)
 
 
+@pytest.mark.slow
 def test_a_star_over_five_thousand_columns_collects_no_pairs():
     n, d, r = 40, 5000, 5
     random = np.random.default_rng(0)

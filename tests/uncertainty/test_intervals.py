@@ -207,6 +207,7 @@ def test_draws_of_a_regression_have_its_covariance():
         assert np.mean(1 / variance[:, code]) == pytest.approx(1 / cpd.variance[code], rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_regression_on_numbers_far_from_zero_has_intervals():
     random = np.random.default_rng(0)
     u = random.normal(size=50)
@@ -385,6 +386,7 @@ def test_each_draw_of_a_mixed_network_is_the_answer_of_its_network(targets, evid
         np.testing.assert_allclose(found[i], draws.numbers_of(answer), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_blocks_of_draws_are_joined(monkeypatch):
     monkeypatch.setattr(draws, "_OF_TABLES", 20)
     monkeypatch.setattr(draws, "_OF_NETWORKS", 40)

@@ -83,6 +83,7 @@ def test_a_flip_changes_other_findings():
         net.flip("a", evidence, among=["g"])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["network", "mixture", "average"])
 def test_derivatives_of_an_interval_are_those_of_its_gaussian(kind):
     model = KINDS[kind]()

@@ -149,6 +149,7 @@ def test_the_figure_has_a_bar_for_each_parameter():
 LONG = "number of cigarettes per day in the last twelve months"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["parameters", "findings"])
 def test_long_names_leave_the_figure_its_width(by):
     pytest.importorskip("matplotlib")

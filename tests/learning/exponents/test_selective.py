@@ -36,6 +36,7 @@ def literal_models(evaluations):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**16), st.integers(2, 3), st.booleans())
 def test_averages_over_the_models_met(seed, k, weighted):

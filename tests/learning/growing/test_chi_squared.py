@@ -58,6 +58,7 @@ def merged_by_search(counts, ordered, floating, alpha):
     return [first[i] for i in range(len(counts))]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("floats", [False, True])
 @pytest.mark.parametrize("seed", range(8))

@@ -63,6 +63,7 @@ def definition(data, y, weights, min_rows):
     return max((f for f in found if f[2] >= average - 1e-12), default=None)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_first_split_of_c45_is_the_definition(seed):
     random = np.random.default_rng(seed)

@@ -113,12 +113,14 @@ def test_training_stops_at_the_best_parameters_so_far(counted):
 # ------------------------------------------------------------------------------------ classifiers
 
 
+@pytest.mark.slow
 def test_bounds_that_are_not_reached_change_nothing():
     X, y = triples()
     given = fitted(X, y)
     same(fitted(X, y, max_steps=10**9, max_seconds=1e9), given, X)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("max_steps", [1, 40, 300])
 def test_few_steps_are_kept_and_repeated(max_steps, counted):
     X, y = triples()
@@ -128,6 +130,7 @@ def test_few_steps_are_kept_and_repeated(max_steps, counted):
     np.testing.assert_allclose(one.predict_proba(X).sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_more_steps_predict_better():
     X, y = triples()
     own = np.arange(len(y)), y.astype(int)
@@ -177,7 +180,7 @@ def test_progress_goes_from_nothing_to_the_last_phase():
     assert not [name for name in vars(classifier) if "progress" in name]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["single features", "random trees", "random trees of all rows"])
 def test_an_interrupted_fit_leaves_no_trace(phase):
     X, y = triples()

@@ -28,6 +28,7 @@ def test_features_that_act_in_pairs_get_a_tree():
     assert classifier.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_features_that_act_alone_stay_a_star():
     random = np.random.default_rng(1)
     y = random.integers(2, size=400)
@@ -40,6 +41,7 @@ def test_features_that_act_alone_stay_a_star():
     assert classifier.score(X, y) > 0.7
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("structure", ["auto", "tan"])
 def test_the_factor_graph_answers_as_the_network(structure):
     X, y = load_iris(return_X_y=True)
@@ -53,6 +55,7 @@ def test_the_factor_graph_answers_as_the_network(structure):
         )
 
 
+@pytest.mark.slow
 def test_exponents_between_a_network_and_itself_are_one():
     X, y = load_iris(return_X_y=True)
     network = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y).network_
@@ -125,6 +128,7 @@ def triples(n, seed=0):
     return X, X[:, 0] ^ X[:, 2] ^ X[:, 4] ^ (random.random(n) < 0.05)
 
 
+@pytest.mark.slow
 def test_what_no_pair_shows_is_left_to_random_trees():
     X, y = triples(400)
     average, single = fitted(X, y), fitted(X, y, n_trees=0)
@@ -137,6 +141,7 @@ def test_what_no_pair_shows_is_left_to_random_trees():
     assert average.score(new, truth) > 0.9 > single.score(new, truth) + 0.2
 
 
+@pytest.mark.slow
 def test_trees_of_no_use_are_left_out(monkeypatch):
     monkeypatch.setattr(cross_validation, "_MIN_TREE_SHARE", 0.999)
     X, y = triples(200)
@@ -185,12 +190,14 @@ def test_the_number_of_trees_is_checked(n_trees):
         fitted(X, y, n_trees=n_trees)
 
 
+@pytest.mark.slow
 def test_an_average_is_no_factor_graph():
     X, y = triples(300)
     with pytest.raises(UnsupportedModelError, match="n_trees=0"):
         fitted(X, y).to_factor_graph()
 
 
+@pytest.mark.slow
 def test_neither_the_names_of_states_nor_the_order_of_rows_matters():
     X, y = triples(300)
     order = np.random.default_rng(0).permutation(300)
@@ -201,6 +208,7 @@ def test_neither_the_names_of_states_nor_the_order_of_rows_matters():
     np.testing.assert_array_equal(found.predict_proba(renamed), given[:, ::-1])
 
 
+@pytest.mark.slow
 def test_a_row_of_weight_two_is_two_rows():
     X, y = triples(300)
     weights = np.random.default_rng(0).integers(1, 4, size=300)
@@ -210,6 +218,7 @@ def test_a_row_of_weight_two_is_two_rows():
     np.testing.assert_array_equal(once.predict_proba(X), twice.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_priors_shift_the_average():
     X, y = triples(400)
     given, shifted = fitted(X, y), fitted(X, y, priors=[0.9, 0.1])
@@ -219,6 +228,7 @@ def test_priors_shift_the_average():
     np.testing.assert_allclose(shifted.predict_proba(X), expected, rtol=1e-9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_tiny_tables(n):
     X, y = np.arange(2 * n).reshape(n, 2) % 3, np.arange(n) % 2

@@ -29,6 +29,7 @@ def partitions(n):
             yield np.searchsorted(begins, np.arange(n), side="right")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("price", [0.0, 0.003, 0.03, 1.0])
 def test_the_partition_is_the_best_of_all(price, monkeypatch):
     """The loss is computed here for each partition, from the rows and the expanded tables."""
@@ -113,6 +114,7 @@ def steps(n=1500, seed=0):
     return X, (random.random(n) < p).astype(int)
 
 
+@pytest.mark.slow
 def test_the_network_has_few_intervals_at_round_numbers():
     X, y = steps()
     clf = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
@@ -130,6 +132,7 @@ def test_the_network_has_few_intervals_at_round_numbers():
     assert clf.score(new, truth) > fine.score(new, truth) - 0.01
 
 
+@pytest.mark.slow
 def test_random_trees_keep_their_intervals():
     random = np.random.default_rng(0)
     X = random.random((600, 3))

@@ -44,7 +44,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
 def test_batches_do_not_matter(model, options):
@@ -105,6 +105,7 @@ def test_schedules_and_alarms_count_rows_not_weights(options):
     assert len(found[0][1])
 
 
+@pytest.mark.slow
 def test_a_model_saved_at_an_alarm_is_read_again(tmp_path):
     random = np.random.default_rng(85)
     X = random.normal(size=(200, 2))
@@ -139,7 +140,7 @@ def test_a_restored_star_goes_on(options):
         np.testing.assert_array_equal(again.arrays()[name], array, err_msg=name)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("rows", [699, 853])
 def test_a_saved_model_goes_on(options, rows, tmp_path):
@@ -199,6 +200,7 @@ def test_a_window_forgets_what_left_it():
     assert weights[-800:].sum() * 7 / 8 <= held <= weights[-800:].sum()
 
 
+@pytest.mark.slow
 def test_a_column_of_ever_new_values_fades_in_a_window():
     random = np.random.default_rng(0)
     y = random.integers(0, 2, 4000)

@@ -198,6 +198,7 @@ def smoothed(cells):
     return held, begins
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_smooth_weights_equal_plain_ones(n_classes):
     rng = np.random.default_rng(3)
@@ -243,6 +244,7 @@ def test_smooth_takes_steps_where_there_are_steps():
     np.testing.assert_allclose(smooth.logs, steps.logs, rtol=0.01)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("method", ["smooth", "modl", "mdlp"])
 @pytest.mark.parametrize(
     "summary", [GKSummary(100, 2), PiDSummary(100, 2)], ids=lambda s: type(s).__name__
@@ -258,6 +260,7 @@ def test_what_tells_nothing_is_one_interval(summary, method):
     assert share @ ratio**2 / 100 < 2e-3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("strength", "least", "most"), [(0.0, 0.0, 0.05), (0.5, 0.15, 0.4), (2.0, 0.25, 0.67)]
 )

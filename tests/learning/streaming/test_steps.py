@@ -110,7 +110,7 @@ def reference(
     return s, np.array(out)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("adaptive", [True, False], ids=["adaptive", "fixed"])
 @pytest.mark.parametrize("least", [-np.inf, 0.0], ids=["free", "nonnegative"])
@@ -138,6 +138,7 @@ def loss(state, data):
 MOVED = {"variable": ["shared", "bias"], "class": ["own", "bias"], "mixed": ["shared", "own"]}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_fixed_step_is_that_of_the_gradient(mode, seed):
