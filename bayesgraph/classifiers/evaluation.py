@@ -304,7 +304,9 @@ def _evaluate(
     fold_of_row = np.zeros(len(labels), dtype=np.intp)
     accuracy, seconds = [], []
     # Of the columns of each fold, such as those that are constant in it, nobody wants to read.
-    unchecked = {n: False for n in model.get_params() if n.rpartition("__")[2] == "check_columns"}
+    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
+    unchecked = {name: False for name, last, _ in given if last == "check_columns"}
+    unchecked |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
     fitted = model
     for fold, (train, test) in enumerate(folds):
         fitted = clone(model).set_params(**unchecked)

@@ -46,6 +46,7 @@ from bayesgraph.cli.output import FIGURES, Output, output_to, put_rows, rows_to,
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.cli.registering import Commands
 from bayesgraph.cli.streams import check_once, is_stream
+from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import BayesGraphError, DataError
 from bayesgraph.io import tables
 from bayesgraph.variables import has_text_states
@@ -75,6 +76,13 @@ def predict(
             help="Column to write too, such as a number of the row; may be repeated; 'all' for all."
         ),
     ] = None,
+    unseen: Annotated[
+        str | None,
+        typer.Option(
+            help="Treatment of values that the classifier never saw: 'warn' or 'missing' take them "
+            "as missing, 'error' refuses them; what the classifier says by default."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         output_option(
@@ -83,10 +91,13 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the class of each row, with the probability of every class, or a number."""
+    if unseen is not None:
+        check_unseen(unseen)
     if is_many(data):
         if target is not None:
             raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
-        _predict_dataset(load_classifier(model), data, reading, keep or (), output)
+        estimator = _treating(load_classifier(model), unseen)
+        _predict_dataset(estimator, data, reading, keep or (), output)
         return
     written = rows_to(output)
     check_once(model, data)
@@ -97,17 +108,27 @@ def predict(
     # Other models have no target of their own, and say so.
     asked = target or str(targets_of(loaded, model, None)[0])
     if is_classifier(loaded) and asked == str(loaded.target_.name):
-        estimator = checked_classifier(loaded, model)
+        estimator = _treating(checked_classifier(loaded, model), unseen)
         table = read_known(estimator, data, reading)
         kept = all_or_kept(keep or (), table, data)
         columns = late_methods.predicted_columns(estimator, known_columns(estimator, table, data))
     else:
+        if unseen is not None:
+            raise DataError(
+                f"--unseen goes with the class of a classifier; {asked!r} is predicted by a "
+                "network, which refuses values that are not its states."
+            )
         network = network_of(loaded)
         table = table_for(network.variables, data, reading)
         kept = all_or_kept(keep or (), table, data)
         columns = _posterior_columns(network, named(network, asked), table)
     columns = _beside(kept, columns)
     put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
+
+
+def _treating(estimator: Any, unseen: str | None) -> Any:
+    """Return a classifier with the given policy for unseen values, if one is given."""
+    return estimator if unseen is None else late_methods.with_policy(estimator, unseen)
 
 
 def _posterior_columns(network: Any, target: Any, table: Any) -> dict[str, Any]:
