@@ -59,3 +59,42 @@ class TestUnseenValues:
         assert (code, "one of 'warn', 'missing', 'error'; got 'drop'" in err) == (2, True)
         code, _, err = run("predict", model, new, "--unseen", "missing", "--target", "a")
         assert (code, "a network" in err) == (2, True)
+
+
+class TestEvaluate:
+    @pytest.fixture
+    def evaluate(self, run, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text(ROWS)
+        fixed = ("evaluate", path, "--target", "y", "--model", "nb", "--cv", "2")
+        return lambda *given: run(*fixed, *given)
+
+    def test_the_default_measures_fit_a_terminal(self, evaluate):
+        _, out, _ = evaluate("--model", "nb:discretizer=mdlp,smoothing=m,alpha=0.5")
+        heads = " ".join(out.splitlines()[2].replace("┃", " ").split())
+        assert heads == "model accuracy AUC log loss Brier ECE fit s parameters"
+        assert max(map(len, out.splitlines())) <= 80
+
+    def test_scoring_chooses(self, evaluate):
+        _, out, _ = evaluate("--scoring", "auc,f1", "--scoring", "balanced-accuracy")
+        assert out.splitlines()[2].replace("┃", " ").split() == ["model", "AUC", "F1", "balanced"]
+        assert "1.0000" in out.splitlines()[4]  # a tells y
+        code, _, err = evaluate("--scoring", "acuracy")
+        assert (code, "Did you mean 'accuracy'?" in err) == (2, True)
+
+    def test_repeats(self, evaluate):
+        code, out, _ = evaluate("--repeats", "3", "--scoring", "accuracy")
+        assert code == 0
+        assert out.startswith("Cross-validation, 2 folds x 3\n")
+        assert "│ s │  0 │ 120 │" in out  # each of 40 rows three times
+        code, _, err = evaluate("--repeats", "2", "--as-saved")
+        assert (code, "--repeats goes with folds" in err) == (2, True)
+
+    @pytest.mark.filterwarnings("always:The target looks wrong")
+    def test_a_target_of_many_numbers_is_told_once(self, run, tmp_path):
+        rows = "".join(f"{i % 5},{i % 30 * 3}\n" for i in range(90))
+        (tmp_path / "numbers.csv").write_text(f"a,y\n{rows}")
+        models = ("--model", "nb", "--model", "tan", "--cv", "2")
+        code, _, err = run("evaluate", tmp_path / "numbers.csv", "--target", "y", *models)
+        assert code == 0
+        assert err.count("30 different numbers") == 1

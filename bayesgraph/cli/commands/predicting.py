@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -182,7 +183,14 @@ def evaluate(
             "options. All estimators by default. {models}"
         ),
     ] = None,
+    scoring: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME,NAME,... of what to show; may be repeated. {measures}"),
+    ] = None,
     cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often to cross-validate, with other folds each time.")
+    ] = 1,
     seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
     as_saved: Annotated[
         bool,
@@ -206,6 +214,8 @@ def evaluate(
 ) -> None:
     """Evaluate models by stratified cross-validation on the same folds."""
     drawn = None if plot is None else output_to(plot, FIGURES)
+    named_measures = [name for text in scoring or () for name in text.split(",")]
+    measures = [models.chosen("scoring", name, "measures") for name in named_measures]
     options = {
         "discretizer": discretizer,
         "smoothing": smoothing,
@@ -214,10 +224,15 @@ def evaluate(
         "categorical": models.all_or_named(categorical),
     }
     if as_saved:
+        if repeats > 1:
+            raise DataError("--repeats goes with folds; --as-saved fits nothing.")
         results = _as_saved(model or [], data, reading, target)
     else:
-        results = _cross_validated(model or [], data, reading, target, drop, options, cv, seed)
-    cli.printing.show(cli.printing.measures_table(results, cv=None if as_saved else cv))
+        table = features_and_labels(reading.table(data), target, drop, data)
+        folds = {"cv": cv, "repeats": repeats, "random_state": seed}
+        results = _cross_validated(_compared(model or [], options), table, folds)
+    folds_shown = None if as_saved else cv
+    cli.printing.show(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
     if len(results) > 1 and not as_saved:
         cli.printing.show(cli.printing.tests_table(results))
     for result in results:
@@ -230,17 +245,16 @@ def evaluate(
         drawn.done("Drawn to {}")
 
 
-def _cross_validated(
-    names: Sequence[str],
-    data: Path,
-    reading: Reading,
-    target: str,
-    drop: Sequence[str] | None,
-    options: dict[str, Any],
-    cv: int,
-    seed: int,
-) -> list[Evaluation]:
-    """Return the results of models; of all estimators those that take the table, without names."""
+@dataclass(frozen=True)
+class _Compared:
+    """Estimators by the titles of their models, and whether somebody has named these."""
+
+    estimators: dict[str, Any]
+    by_name: bool
+
+
+def _compared(names: Sequence[str], options: dict[str, Any]) -> _Compared:
+    """Return the classifiers of models; without names all that there are."""
     wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
     models.check_taken(wanted, options)
     made = {one.title: one.estimator(options) for one in wanted}
@@ -249,17 +263,22 @@ def _cross_validated(
     numeric = [name for name, found in made.items() if not hasattr(found, "predict_proba")]
     if names and numeric:
         raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
-    X, y = features_and_labels(reading.table(data), target, drop, data)
+    return _Compared({n: found for n, found in made.items() if n not in numeric}, bool(names))
+
+
+def _cross_validated(
+    compared: _Compared, table: tuple[Any, Any], folds: dict[str, int]
+) -> list[Evaluation]:
+    """Return the results of models; those that nobody named may refuse the table."""
     results: list[Evaluation] = []
     refused: dict[str, BayesGraphError] = {}
-    with progress.steps_done("cross-validating", cv * (len(made) - len(numeric))) as done:
-        for name, found in made.items():
-            if name in numeric:
-                continue
+    n_steps = folds["cv"] * folds["repeats"] * len(compared.estimators)
+    with progress.steps_done("cross-validating", n_steps) as done:
+        for name, found in compared.estimators.items():
             try:
-                results += bg.evaluate({name: found}, X, y, cv=cv, random_state=seed, progress=done)
+                results += bg.evaluate({name: found}, *table, **folds, progress=done)
             except BayesGraphError as error:
-                if names:
+                if compared.by_name:
                     raise
                 refused[name] = error
     if not results:
