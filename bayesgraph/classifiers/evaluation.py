@@ -113,9 +113,9 @@ class Evaluation:
     def auc(self) -> float:
         """Area under the ROC curve, averaged over the folds.
 
-        See :func:`bayesgraph.measures.roc_auc` for more than two classes. Probabilities of different
-        folds are not compared, as they are of different models (Forman and Scholz 2010). Folds with
-        rows of one class do not count; NaN if all are such.
+        See :func:`bayesgraph.measures.roc_auc` for more than two classes. Probabilities of
+        different folds are not compared, as they are of different models (Forman and Scholz 2010).
+        Folds with rows of one class do not count; NaN if all are such.
         """
         areas = [
             roc_auc(self.y_true[rows], self.proba[rows], self.classes)
