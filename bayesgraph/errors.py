@@ -140,6 +140,10 @@ class SuspiciousColumnsWarning(BayesGraphWarning):
     """Columns of a training table that look wrong; the message names them and what to do."""
 
 
+class UnseenStatesWarning(BayesGraphWarning):
+    """Rows to predict have values that the model never saw, which are taken as missing."""
+
+
 class LossyExportWarning(BayesGraphWarning):
     """An export is incomplete; the message lists the omissions."""
 

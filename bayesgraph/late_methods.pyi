@@ -26,6 +26,7 @@ from .io.files import write_text as write_text
 from .io.graph_dot import graph_to_dot as graph_to_dot
 from .io.pgmpy import to_pgmpy as to_pgmpy
 from .io.predicted import predicted_columns as predicted_columns
+from .io.predicted import with_policy as with_policy
 from .io.predictions import predict_dataset as predict_dataset
 from .learning.fit import fit_network as fit_network
 from .learning.general import learn_network as learn_network

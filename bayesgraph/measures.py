@@ -1,4 +1,4 @@
-"""The expected calibration error, a measure of probabilities that scikit-learn lacks."""
+"""Measures of predicted probabilities: calibration error and area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import DataError, quoted, suggestion
@@ -50,12 +51,7 @@ def calibration_error(
     0.275
     """
     codes = label_codes(y_true, classes, what="y_true")
-    values = np.asarray(proba, dtype=np.float64)
-    if values.shape != (len(codes), len(classes)):
-        raise DataError(
-            f"proba takes one row for each of the {len(codes)} labels and one column for each of "
-            f"the {len(classes)} classes; got shape {values.shape}."
-        )
+    values = _checked_shape(proba, len(codes), len(classes))
     # Rounding errors may raise a probability slightly above one.
     if not ((values >= 0) & (values < 1 + 1e-9)).all():
         raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
@@ -65,6 +61,63 @@ def calibration_error(
         raise DataError(f"bins= is a number of bins, 1 or more; got {bins!r}.")
     confidence = np.minimum(values.max(axis=1), 1.0)
     return top_label_error(confidence, values.argmax(axis=1) == codes, int(bins))
+
+
+def roc_auc(y_true: ArrayLike, proba: ArrayLike, classes: Classes) -> float:
+    """Return the area under the ROC curve, of more than two classes the mean of one against rest.
+
+    It is the probability that a row of a class gets a higher probability of that class than a row
+    of another one; equal probabilities count half (Hanley and McNeil 1982). Of two classes both
+    have the same area; of more, each class is compared with all others, and the areas are weighted
+    by the numbers of rows (Provost and Domingos 2001).
+
+    Parameters
+    ----------
+    y_true : array_like, shape (n_rows,)
+    proba : array_like, shape (n_rows, n_classes)
+    classes : sequence
+        Classes in the order of the columns of `proba`. Those without rows do not count.
+
+    Returns
+    -------
+    float
+        NaN if all rows are of one class.
+
+    Raises
+    ------
+    DataError
+        For arrays that do not fit, or a label that is not among the classes.
+
+    Examples
+    --------
+    >>> proba = [[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]
+    >>> roc_auc(["a", "a", "b", "b"], proba, ["a", "b"])
+    0.75
+    """
+    codes = label_codes(y_true, classes, what="y_true")
+    values = _checked_shape(proba, len(codes), len(classes))
+    rows = np.bincount(codes, minlength=len(classes))
+    there = np.flatnonzero(rows)
+    if len(there) < 2:
+        return math.nan
+    if len(classes) == 2:
+        there = there[1:]
+    ranks = scipy.stats.rankdata(values[:, there], axis=0)
+    own = np.array([ranks[codes == code, j].sum() for j, code in enumerate(there.tolist())])
+    n = rows[there]
+    areas = (own - n * (n + 1) / 2) / (n * (len(codes) - n))
+    return float(np.average(areas, weights=n))
+
+
+def _checked_shape(proba: ArrayLike, n_rows: int, n_classes: int) -> Floats:
+    """Return probabilities as an array with a row for each label and a column for each class."""
+    values = np.asarray(proba, dtype=np.float64)
+    if values.shape != (n_rows, n_classes):
+        raise DataError(
+            f"proba takes one row for each of the {n_rows} labels and one column for each of "
+            f"the {n_classes} classes; got shape {values.shape}."
+        )
+    return values
 
 
 def top_label_error(confidence: Floats, right: NDArray[np.bool_], bins: int) -> float:

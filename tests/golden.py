@@ -280,6 +280,8 @@ def recorded(model: str) -> Lines:
 def _asked(ask: Any) -> str:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
+        # It is of the cells of the table, and the answer is that of a table without them.
+        warnings.simplefilter("ignore", bg.errors.UnseenStatesWarning)
         try:
             # Some answers are computed when they are looked at.
             outcome = described(ask())

@@ -332,6 +332,10 @@ def test_convert_says_what_it_writes_in_another_form(capfd, tmp_path):
     assert bg.load(tmp_path / "a.bif") == net
     given = ("convert", tmp_path / "a.bif", tmp_path / "b.bayesgraph", "--lossy", "--report")
     assert run(capfd, *given)[1].endswith("Written as the native format.\nNothing is lost.\n")
+    (tmp_path / "a.bif").write_text(
+        "network named { property x; }" + (tmp_path / "a.bif").read_text()
+    )
+    assert "of the network: the name 'named', property" in run(capfd, *given)[1]
 
 
 def test_pages(capfd, tmp_path, monkeypatch, model, bif):

@@ -11,6 +11,7 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.cli import main
 from bayesgraph.cli.learned import OPTIONS
 from bayesgraph.cli.models import Wanted, estimators, lists, models
+from bayesgraph.cli.printing import MEASURES
 from bayesgraph.cli.wording import as_typed
 from bayesgraph.drift.detectors import DETECTORS
 from bayesgraph.families import FAMILIES
@@ -69,6 +70,7 @@ def test_every_registry_is_listed():
         "detectors": {*DETECTORS},
         "methods": {name.replace("_", "-") for name in METHODS},
         "scores": {"bic", "aic", "bdeu", "likelihood"},
+        "measures": {*MEASURES},
     }
 
 

@@ -43,7 +43,7 @@ from bayesgraph.classifiers.validation import (
 from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.suspicious import Examined, Labels
-from bayesgraph.encoding.table import check_unseen
+from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import DataError, MemoryLimitError
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -88,8 +88,9 @@ class _GrownTree(Smoothed):
         minimum.
     categorical : list of column names, or "all", optional
         Numeric columns to treat as discrete.
-    unseen : {"missing", "error"}
-        Treatment of categories that did not occur in fitting.
+    unseen : {"warn", "missing", "error"}
+        Treatment of categories that did not occur in fitting. They are taken as missing, with one
+        warning for the rows of a table (not for a single row) or without; or they are an error.
     random_state : int, default 0
         Seed of the folds and of scikit-learn's random choice between equally good splits.
     check_columns : bool, default True
@@ -117,7 +118,7 @@ class _GrownTree(Smoothed):
     cv: Any = 5
     one_standard_error: bool = False
     categorical: Collection[Name] | str | None = None
-    unseen: str = "missing"
+    unseen: str = "warn"
     random_state: Any = 0
     check_columns: bool = True
 

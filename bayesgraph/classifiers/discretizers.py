@@ -163,7 +163,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self, "variables_")
         found = known_columns(self, X, self.layout_.columns, sparse=False)
-        table = known_table(found, self.layout_, self.variables_, "missing")
+        table = known_table(found, "missing", self.layout_, self.variables_)
         if is_frame(X):
             return _framed(X, table)
         codes = np.empty((table.n_rows, len(self.variables_)))

@@ -16,11 +16,13 @@ from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from bayesgraph.checks import whole_number
 from bayesgraph.classifiers.validation import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
+from bayesgraph.encoding.suspicious import warn_of_target
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.measures import calibration_error, label_codes
+from bayesgraph.measures import calibration_error, label_codes, roc_auc
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -74,6 +76,9 @@ class Evaluation:
     fold_accuracy : ndarray, shape (n_folds,)
     fold_of_row : ndarray of int, shape (n_rows,)
         Index of the fold in which each row was held out.
+    repeats : int
+        How often all rows were held out, each time in other folds: `n_rows` above counts the rows
+        of all repeats, one repeat after the other, in the order of the table.
     fit_seconds, predict_seconds : float
         Medians over the folds; the first is NaN if nothing was fitted.
     n_parameters : int or None
@@ -91,6 +96,7 @@ class Evaluation:
     fit_seconds: float
     predict_seconds: float
     n_parameters: int | None
+    repeats: int = 1
 
     def __repr__(self) -> str:
         return (
@@ -102,6 +108,35 @@ class Evaluation:
     def accuracy(self) -> float:
         """Share of correctly predicted rows, averaged over the folds."""
         return float(self.fold_accuracy.mean())
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve, averaged over the folds.
+
+        See :func:`bayesgraph.measures.roc_auc` for more than two classes. Probabilities of
+        different folds are not compared, as they are of different models (Forman and Scholz 2010).
+        Folds with rows of one class do not count; NaN if all are such.
+        """
+        areas = [
+            roc_auc(self.y_true[rows], self.proba[rows], self.classes)
+            for rows in (self.fold_of_row == fold for fold in range(len(self.fold_accuracy)))
+        ]
+        defined = [area for area in areas if not math.isnan(area)]
+        return float(np.mean(defined)) if defined else math.nan
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the classes of the share of their rows that were predicted correctly."""
+        confusion = self.confusion
+        rows = confusion.sum(axis=1)
+        return float((np.diag(confusion)[rows > 0] / rows[rows > 0]).mean())
+
+    @property
+    def f1(self) -> float:
+        """F1 score of all held-out rows, the mean over the classes (macro average)."""
+        confusion = self.confusion
+        both = confusion.sum(axis=0) + confusion.sum(axis=1)
+        return float((2 * np.diag(confusion)[both > 0] / both[both > 0]).mean())
 
     @property
     def log_loss(self) -> float:
@@ -201,6 +236,7 @@ def evaluate(
     y: Any,
     *,
     cv: Any = 10,
+    repeats: int = 1,
     random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> list[Evaluation]:
@@ -217,6 +253,9 @@ def evaluate(
         or a splitter, or (train, test) pairs of row positions. The test folds must hold every row
         once. None is scikit-learn's default. With "prefit" nothing is fitted: the models are fitted
         classifiers, tested on all rows, none of which they should have seen.
+    repeats : int
+        How often all is done, with rows shuffled into other folds each time, if `cv` is a number:
+        the mean of more folds varies less.
     random_state : int
         Seed of the shuffling if `cv` is a number.
     progress : callable, optional
@@ -231,7 +270,8 @@ def evaluate(
     ------
     DataError
         If there are fewer than two classes or folds, or more folds than rows in the largest class,
-        if `cv` is of another type, or if the test folds do not hold every row once.
+        if `cv` is of another type, if the test folds do not hold every row once, or if there are
+        repeats of folds that are not made here.
 
     Examples
     --------
@@ -248,9 +288,13 @@ def evaluate(
         y = labels
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
+    whole_number("repeats=", "repeats", repeats, 1)
+    if repeats > 1 and not isinstance(cv, (int, np.integer)):
+        raise DataError(f"repeats= goes with a number of folds; got cv={cv!r}.")
     if isinstance(cv, str) and cv == "prefit":
         return [_tested(name, model, X, labels) for name, model in models.items()]
-    folds = folds_of(labels, cv, random_state)
+    warn_of_target(np.unique(labels))
+    folds = [folds_of(labels, cv, random_state + repeat) for repeat in range(repeats)]
     return [
         _evaluate(name, model, X, y, labels, folds, progress or (lambda _: None))
         for name, model in models.items()
@@ -285,7 +329,7 @@ def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
     if not np.array_equal(tested, np.arange(len(labels))):
         raise DataError(
             f"cv={cv!r} does not test every row once, as KFold and its like do. For other splits, "
-            "such as repeated ones or those of time, use cross_validate of scikit-learn."
+            "such as those of time, use cross_validate of scikit-learn; for repeated ones repeats=."
         )
     return folds
 
@@ -296,17 +340,26 @@ def _evaluate(
     X: Any,
     y: Any,
     labels: NDArray[Any],
-    folds: Sequence[Fold],
+    repeats: Sequence[Sequence[Fold]],
     progress: Callable[[str], None],
 ) -> Evaluation:
     classes = np.unique(labels)
-    proba = np.zeros((len(labels), len(classes)))
-    fold_of_row = np.zeros(len(labels), dtype=np.intp)
+    n_rows = len(labels)
+    true = np.tile(labels, len(repeats))
+    proba = np.zeros((len(true), len(classes)))
+    fold_of_row = np.zeros(len(true), dtype=np.intp)
     accuracy, seconds = [], []
     # Of the columns of each fold, such as those that are constant in it, nobody wants to read.
-    unchecked = {n: False for n in model.get_params() if n.rpartition("__")[2] == "check_columns"}
+    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
+    unchecked = {name: False for name, last, _ in given if last == "check_columns"}
+    unchecked |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
     fitted = model
-    for fold, (train, test) in enumerate(folds):
+    folds = [
+        (train, test, repeat * n_rows)
+        for repeat, found in enumerate(repeats)
+        for train, test in found
+    ]
+    for fold, (train, test, first) in enumerate(folds):
         fitted = clone(model).set_params(**unchecked)
         start = time.perf_counter()
         fitted.fit(rows_of(X, train), rows_of(y, train))
@@ -314,15 +367,15 @@ def _evaluate(
         found = fitted.predict_proba(rows_of(X, test))
         seconds.append((middle - start, time.perf_counter() - middle))
         # A class that a training fold lacks keeps probability zero.
-        proba[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = found
-        fold_of_row[test] = fold
+        proba[np.ix_(first + test, np.searchsorted(classes, fitted.classes_))] = found
+        fold_of_row[first + test] = fold
         accuracy.append(np.mean(fitted.classes_[np.argmax(found, axis=1)] == labels[test]))
         progress(name)
     fit_seconds, predict_seconds = np.median(seconds, axis=0).tolist()
     return Evaluation(
         name,
         classes,
-        labels,
+        true,
         classes[np.argmax(proba, axis=1)],
         proba,
         np.array(accuracy),
@@ -330,6 +383,7 @@ def _evaluate(
         fit_seconds,
         predict_seconds,
         _n_parameters(fitted),
+        len(repeats),
     )
 
 

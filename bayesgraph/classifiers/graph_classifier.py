@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed
-from bayesgraph.classifiers.rows import chunks, joined, known_table
+from bayesgraph.classifiers.rows import encoded_chunks, joined, known_table
 from bayesgraph.classifiers.single_row import row_evidence
 from bayesgraph.classifiers.updates import Updated
 from bayesgraph.classifiers.validation import check_fitted, known_columns
@@ -50,7 +51,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
     categorical: Collection[Name] | str | None = None
     discretizer: Discretizer | str | None = None
     items: ArrayLike | None = None
-    unseen: str = "missing"
+    unseen: str = "warn"
 
     @property
     def _takes_sparse(self) -> bool:
@@ -62,8 +63,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """Yield X in chunks: (slice of the rows, total number of rows, evidence of the chunk)."""
         check_fitted(self, "network_")
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        for rows, n_rows, chunk in chunks(found):
-            table = known_table(chunk, self.layout_, self.features_, self.unseen)
+        encode = partial(known_table, layout=self.layout_, variables=self.features_)
+        for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
             yield rows, n_rows, table.evidence()
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:

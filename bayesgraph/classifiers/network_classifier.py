@@ -45,7 +45,7 @@ from bayesgraph.classifiers.weights import parted, weights_by_class
 from bayesgraph.datasets import Dataset, DatasetSource
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding.suspicious import Examined, Labels
-from bayesgraph.encoding.table import check_unseen
+from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
@@ -568,7 +568,7 @@ class NetworkClassifier(GraphClassifier):
         self.classes_, codes = coded_labels(labels, classes, model.classes_)
         target = Discrete(model.target_.name, self.classes_.tolist())
         features = grown_variables(found, self.layout_, model.features_)
-        table = known_table(found, self.layout_, features, "missing").with_column(target, codes)
+        table = known_table(found, "missing", self.layout_, features).with_column(target, codes)
         return self._learned(TableSource(table, target, weights), self._smoothing(), target)
 
     def _set_columns(self, layout: Layout, *, named: bool) -> None:
@@ -750,7 +750,7 @@ class NetworkClassifier(GraphClassifier):
         unseen : {"missing", "error"}
             Treatment of values that are no states of the features.
         """
-        table = known_table(found, self.layout_, features, unseen)
+        table = known_table(found, unseen, self.layout_, features)
         table = table.with_column(target, codes)
         heavy = checked_weights(weights, table.n_rows)
         weight = float(heavy.sum()) if len(heavy) else None
@@ -786,14 +786,15 @@ class ColumnClassifier(NetworkClassifier):
         the intervals that they get in memory; of others, intervals lose at most 0.3 % of their
         information on the class (measured, with up to a hundred intervals).
         {discretizers}
-    unseen : {"missing", "error"}
-        Treatment of categories that did not occur in fitting.
+    unseen : {"warn", "missing", "error"}
+        Treatment of categories that did not occur in fitting. They are taken as missing, with one
+        warning for the rows of a table (not for a single row) or without; or they are an error.
     """
 
     class_weight: Mapping[Any, float] | str | None = None
     categorical: Collection[Name] | str | None = None
     discretizer: Discretizer | str | None = None
-    unseen: str = "missing"
+    unseen: str = "warn"
 
 
 def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:

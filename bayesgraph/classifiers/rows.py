@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,13 @@ from bayesgraph.checks import is_sparse
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.encoding import Table, columns_of, encode_table
 from bayesgraph.encoding.columns import Column, as_counts, sparse_rows
-from bayesgraph.encoding.table import check_unseen, length
+from bayesgraph.encoding.table import length
+from bayesgraph.encoding.unseen import Unseen, check_unseen, of_rows, tell
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import CountVector, Name, Variable
+
+EncodedT = TypeVar("EncodedT")
 
 # Maximum number of rows that are encoded and predicted together, which bounds temporary memory.
 _CHUNK_ROWS = 1 << 15
@@ -118,11 +121,11 @@ def n_rows_of(columns: Mapping[Name, Column]) -> int:
 
 
 def known_table(
-    found: Columns, layout: Layout, variables: tuple[Variable, ...], unseen: str
+    found: Columns, unseen: Unseen, layout: Layout, variables: tuple[Variable, ...]
 ) -> Table:
     """Return Columns as a table encoded with the variables of a fitted model.
 
-    `unseen` ("missing" or "error") says how categories are treated that are no states.
+    `unseen` says how categories are treated that are no states.
     """
     if found.matrix is not None and layout.is_one_vector:
         vector = variables[0]
@@ -151,6 +154,23 @@ def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
     for start in range(0, max(1, n), _CHUNK_ROWS):
         rows = slice(start, min(start + _CHUNK_ROWS, n))
         yield rows, n, found if n <= _CHUNK_ROWS else found.take(rows)
+
+
+def encoded_chunks(
+    found: Columns, unseen: Unseen, encode: Callable[[Columns, Unseen], EncodedT]
+) -> Iterator[tuple[slice, int, EncodedT]]:
+    """Yield chunks of rows, encoded: (slice of the rows, total number of rows, what they became).
+
+    One warning is issued for all of them if there are values that are no states and the policy is
+    "warn".
+    """
+    policy = of_rows(unseen, found.n_rows)
+    for rows, n_rows, chunk in chunks(found):
+        encoded = encode(chunk, policy)
+        # Whoever has the last chunk need not ask for another one.
+        if rows.stop == n_rows:
+            tell(policy, unseen, n_rows)
+        yield rows, n_rows, encoded
 
 
 def joined(

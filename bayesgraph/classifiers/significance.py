@@ -50,7 +50,8 @@ def paired_tests(
 
     The training sets of folds overlap, so that differences of folds vary less than those of new
     data would: their variance is multiplied by ``1/k + n_test/n_train`` instead of ``1/k``, for k
-    folds (Nadeau, Bengio 2003, Machine Learning 52, section 4). p-values are adjusted for several
+    folds (Nadeau, Bengio 2003, Machine Learning 52, section 4), also where these are repeated with
+    other folds (Bouckaert, Frank 2004). p-values are adjusted for several
     comparisons by the step-down procedure of Holm (1979).
 
     Parameters
@@ -113,8 +114,8 @@ def _tested(result: Evaluation, base: Evaluation, measure: str) -> tuple[float, 
         raise DataError("A comparison of folds takes two of them or more; got one.")
     differences = _by_fold(result, measure) - _by_fold(base, measure)
     difference, variance = float(differences.mean()), float(differences.var(ddof=1))
-    # Test folds have n / k rows on average, and training sets the others.
-    spread = math.sqrt((1.0 / k + 1.0 / (k - 1)) * variance)
+    # Test folds have n / (k / repeats) rows on average, and training sets the others.
+    spread = math.sqrt((1.0 / k + 1.0 / (k / base.repeats - 1)) * variance)
     if spread == 0.0:
         # All folds differ by the same, which is nothing, or no chance.
         return difference, math.nan, float(difference == 0.0)

@@ -47,7 +47,7 @@ def row_evidence(estimator: Any, row: Any) -> Evidence:
     found = known_columns(estimator, row, layout.columns, sparse=issparse(row))
     if found.n_rows != 1:
         raise DataError(f"Expected one row, such as X[:1]; got a table of {found.n_rows} rows.")
-    return known_table(found, layout, estimator.features_, estimator.unseen).evidence()
+    return known_table(found, estimator.unseen, layout, estimator.features_).evidence()
 
 
 def _named(estimator: Any, row: Mapping[Any, Any]) -> Evidence:

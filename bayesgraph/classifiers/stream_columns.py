@@ -27,6 +27,7 @@ from bayesgraph.encoding.columns import (
 from bayesgraph.encoding.kernels import are_within
 from bayesgraph.encoding.suspicious import Examined
 from bayesgraph.encoding.table import MAGNITUDES, categorical_names, check_magnitudes
+from bayesgraph.encoding.unseen import Unseen, UnseenValues
 from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar
@@ -35,6 +36,8 @@ from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_mi
 
 # Encoded rows: numbers, shape (n_numbers, n_rows), and state codes, shape (n_states, n_rows).
 Encoded = tuple[Floats, NDArray[np.int64]]
+# What stands for a state that was never learned until the rows that have one are counted.
+_UNSEEN = -2
 
 
 @dataclass
@@ -99,16 +102,22 @@ class StreamColumns:
         return numbers, self._codes(found, lambda j, s: self._learn(j, s, limit))
 
     def known(
-        self, found: Columns | Mapping[Name, Any], star: StreamingStar, unseen: str
+        self, found: Columns | Mapping[Name, Any], unseen: Unseen, star: StreamingStar
     ) -> Encoded:
         """Return rows encoded for prediction; see `_known` for the codes of unknown states.
 
-        `found` is a table or a single row; `unseen` is "missing" or "error".
+        `found` is a table or a single row.
         """
         if not self.states:
             numbers = self._numbers(found)
             return numbers, _no_codes(numbers)
         codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
+        if isinstance(unseen, UnseenValues):
+            for name, column in zip(self.states, codes, strict=True):
+                strange = column == _UNSEEN
+                if strange.any():
+                    unseen.add(name, int(strange.sum()))
+                column[strange] = -1
         return self._numbers(found), codes
 
     def examined(self, encoded: Encoded) -> Examined:
@@ -270,7 +279,7 @@ class StreamColumns:
             vocabulary[key] = key_of(state) if full else len(vocabulary)
         return vocabulary[key]
 
-    def _known(self, j: int, state: Any, star: StreamingStar, unseen: str) -> int:
+    def _known(self, j: int, state: Any, star: StreamingStar, unseen: Unseen) -> int:
         """Return the code of a state of discrete column j for prediction.
 
         An unknown state has as its code a hash key if the model counts only the frequent states of
@@ -281,6 +290,9 @@ class StreamColumns:
             return found
         if star.is_sketched(j):
             return key_of(state)
+        if isinstance(unseen, UnseenValues):
+            unseen.add(self.states[j], 0, [state])
+            return _UNSEEN
         if unseen == "error":
             known = self._known_states(j)
             raise UnknownStateError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.parameters import estimator, training_of
-from bayesgraph.classifiers.rows import Columns, chunks
+from bayesgraph.classifiers.rows import Columns, encoded_chunks
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
@@ -37,7 +38,8 @@ from bayesgraph.classifiers.validation import (
 from bayesgraph.cpds import TableCPD
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.suspicious import Labels
-from bayesgraph.encoding.table import check_unseen, length
+from bayesgraph.encoding.table import length
+from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import (
     ModelError,
     quoted,
@@ -116,8 +118,9 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         on a stationary stream.
     categorical : names, positions or "all", optional
         Numeric columns to treat as discrete. Text and booleans are always discrete.
-    unseen : {"missing", "error"}
-        Treatment of categories that were never learned.
+    unseen : {"missing", "warn", "error"}
+        Treatment of categories that were never learned, which streams have time and again. They are
+        taken as missing, without or with a warning for the rows of a table; or they are an error.
     max_categories : int
         Maximum number of states of a column. A column with more values keeps a list of this length
         of its most frequent values (Misra and Gries), which MODL groups by their class
@@ -586,7 +589,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
         # The kernel of `_scored`, without a plan: that would take longer than the answer.
-        found: Floats = self.star_.log_scores(*self._columns.known(x, self.star_, self.unseen))[0]
+        found: Floats = self.star_.log_scores(*self._columns.known(x, self.unseen, self.star_))[0]
         return found
 
     def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
@@ -604,8 +607,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         The scores come directly from the stream's densities, which is faster than from the network.
         """
         check_fitted(self, "star_")
-        for rows, n_rows, found in chunks(self._table(X)[0]):
-            encoded = self._columns.known(found, self.star_, self.unseen)
+        encode = partial(self._columns.known, star=self.star_)
+        for rows, n_rows, encoded in encoded_chunks(self._table(X)[0], self.unseen, encode):
             yield rows, n_rows, self._scored(encoded), 0
 
     @property

@@ -39,6 +39,7 @@ from bayesgraph.encoding.frames import frame_kind
 from bayesgraph.encoding.states import table_of_integers
 from bayesgraph.encoding.suspicious import Examined, Labels, warn_of_columns
 from bayesgraph.encoding.table import array_names, as_frame, table_of_numbers
+from bayesgraph.encoding.unseen import of_rows, tell
 from bayesgraph.errors import (
     BayesGraphWarning,
     DataError,
@@ -193,7 +194,10 @@ def weighted(
 def known_rows(estimator: Any, X: Any) -> Table:
     """Return X as a table encoded with the variables of a fitted estimator."""
     found = known_columns(estimator, X, estimator.layout_.columns, sparse=False)
-    return known_table(found, estimator.layout_, estimator.features_, estimator.unseen)
+    policy = of_rows(estimator.unseen, found.n_rows)
+    table = known_table(found, policy, estimator.layout_, estimator.features_)
+    tell(policy, estimator.unseen, found.n_rows)
+    return table
 
 
 def training_table(

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A line may be drawn before the options are read.
         quiet = "--quiet" in args
         with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
-            warnings.showwarning = functools.partial(_show_warning, args)
+            warnings.showwarning = functools.partial(_show_warning, args, set())
             # The bare command shows the help, as if it were asked for.
             given = args or ["--help"]
             code = _command().main(given, prog_name="bayesgraph", standalone_mode=False)
@@ -83,8 +83,13 @@ def _message(error: Exception, args: Sequence[str]) -> str:
     return f"{cause(error)}. BAYESGRAPH_TRACEBACK=1 in the environment shows where."
 
 
-def _show_warning(args: Sequence[str], message: Warning | str, *_: Any, **__: Any) -> None:
-    say_aside(f"warning: {as_typed(str(message), _options(args))}")
+def _show_warning(
+    args: Sequence[str], told: set[str], message: Warning | str, *_: Any, **__: Any
+) -> None:
+    text = as_typed(str(message), _options(args))
+    if text not in told:
+        told.add(text)
+        say_aside(f"warning: {text}")
 
 
 def say_aside(message: str) -> None:

@@ -29,6 +29,7 @@ _LISTS = {
     "detectors": "bayesgraph.drift.detectors:DETECTORS",
     "methods": "bayesgraph.learning.general:METHODS",
     "scores": "bayesgraph.learning.scores:GENERAL_SCORES",
+    "measures": "bayesgraph.cli.printing:MEASURES",
 }
 # The list that the value of a parameter is from; exponents also have names for single models.
 _CHOICES = {

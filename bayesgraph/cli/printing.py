@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -20,7 +20,22 @@ if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
 _MAX_STATES = 12
-_MEASURES = "accuracy", "log loss", "Brier", "ECE", "fit s", "test s", "parameters"
+
+# What is measured of models, by name as it is typed: the heading of the column, and its text.
+MEASURES: dict[str, tuple[str, Callable[[Evaluation], str]]] = {
+    "accuracy": ("accuracy", lambda r: f"{r.accuracy:.4f}"),
+    "balanced-accuracy": ("balanced", lambda r: f"{r.balanced_accuracy:.4f}"),
+    "auc": ("AUC", lambda r: f"{r.auc:.4f}"),
+    "f1": ("F1", lambda r: f"{r.f1:.4f}"),
+    "log-loss": ("log loss", lambda r: f"{r.log_loss:.4f}"),
+    "brier": ("Brier", lambda r: f"{r.brier:.4f}"),
+    "rmse": ("RMSE", lambda r: f"{r.rmse:.4f}"),
+    "ece": ("ECE", lambda r: f"{r.calibration_error:.4f}"),
+    "fit-seconds": ("fit s", lambda r: "" if math.isnan(r.fit_seconds) else f"{r.fit_seconds:.2f}"),
+    "test-seconds": ("test s", lambda r: f"{r.predict_seconds:.2f}"),
+    "parameters": ("parameters", lambda r: "" if r.n_parameters is None else f"{r.n_parameters:,}"),
+}
+_SHOWN = ("accuracy", "auc", "log-loss", "brier", "ece")
 
 
 def show(table: RichTable) -> None:
@@ -48,19 +63,24 @@ def _table(
     return table
 
 
-def measures_table(results: Sequence[Evaluation], *, cv: int | None) -> RichTable:
-    """Return a table with a row for each model: accuracy, losses, seconds and parameters.
+def measures_table(
+    results: Sequence[Evaluation], *, cv: int | None, measures: Sequence[str] = ()
+) -> RichTable:
+    """Return a table with a row for each model and a column for each measure.
 
-    `cv` is the number of folds; None if the models were fitted before.
+    `cv` is the number of folds; None if the models were fitted before. Without names of measures,
+    these are accuracy, AUC, losses, seconds and parameters.
     """
-    rows = []
-    for r in results:
-        measures = (r.accuracy, r.log_loss, r.brier, r.calibration_error)
-        fit = "" if math.isnan(r.fit_seconds) else f"{r.fit_seconds:.2f}"
-        found = [*(f"{value:.4f}" for value in measures), fit, f"{r.predict_seconds:.2f}"]
-        rows.append([r.name, *found, "" if r.n_parameters is None else f"{r.n_parameters:,}"])
-    title = "Test of saved models" if cv is None else f"Cross-validation, {cv} folds (median s)"
-    return _table(["model"], _MEASURES, rows, title=title, collapse_padding=True, pad_edge=False)
+    seconds = "test-seconds" if cv is None else "fit-seconds"
+    chosen = [MEASURES[name] for name in measures or (*_SHOWN, seconds, "parameters")]
+    rows = [[r.name, *(text(r) for _, text in chosen)] for r in results]
+    repeats = f" x {results[0].repeats}" if results[0].repeats > 1 else ""
+    timed = " (median s)" if {"fit s", "test s"} & {heading for heading, _ in chosen} else ""
+    title = (
+        "Test of saved models" if cv is None else f"Cross-validation, {cv} folds{repeats}{timed}"
+    )
+    heads = [heading for heading, _ in chosen]
+    return _table(["model"], heads, rows, title=title, collapse_padding=True, pad_edge=False)
 
 
 def tests_table(results: Sequence[Evaluation]) -> RichTable:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.checks import is_sparse
 from bayesgraph.encoding import kernels
+from bayesgraph.encoding.unseen import Unseen, UnseenValues
 from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import (
@@ -523,12 +524,12 @@ def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Va
     return Discrete(name, factorised.states), factorised.codes
 
 
-def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
+def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
     """Encode a column of a known variable: as state codes, numbers or counts.
 
     Parameters
     ----------
-    unseen : {"missing", "error"}
+    unseen : {"warn", "missing", "error"} or UnseenValues
         Whether a value that is not a state becomes missing or an error.
 
     Raises
@@ -559,7 +560,12 @@ def encode_column(variable: Variable, column: Column, *, unseen: str) -> Any:
             f"Column {variable.name!r} has values that are not states: {quoted(unknown)}."
             f"{near} The states are {quoted(variable.states)}."
         )
-    return translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
+    codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
+    if isinstance(unseen, UnseenValues) and None in found:
+        strange = (codes < 0) & (factorised.codes >= 0)
+        if n_rows := int(np.count_nonzero(strange)):
+            unseen.add(variable.name, n_rows, _unknown(variable, factorised))
+    return codes
 
 
 def _unknown(variable: Discrete, factorised: Factorised) -> list[State]:

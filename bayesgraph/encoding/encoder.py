@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding.intervals import Intervals
 from bayesgraph.encoding.states import NumberStates, ObjectStates, WholeStates
 from bayesgraph.encoding.table import Table, table_of_numbers
+from bayesgraph.encoding.unseen import Unseen, UnseenValues, cells_without_state
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, Continuous, Variable
 
@@ -27,7 +28,7 @@ class Encoder:
 
     variables: tuple[Variable, ...]
 
-    def table(self, matrix: NDArray[Any], unseen: str) -> Table | None:
+    def table(self, matrix: NDArray[Any], unseen: Unseen) -> Table | None:
         """Encode all columns of a matrix at once.
 
         The result is None if the columns have to be encoded one by one: if the variables are of
@@ -37,7 +38,7 @@ class Encoder:
         Parameters
         ----------
         matrix : ndarray, shape (n_rows, n_variables)
-        unseen : {"missing", "error"}
+        unseen : {"warn", "missing", "error"} or UnseenValues
             Whether a value that is not a state becomes missing or an error.
         """
         kind = matrix.dtype.kind
@@ -47,7 +48,11 @@ class Encoder:
             return self._intervals.table(floats(matrix))
         found = self._table_of_states(matrix)
         # A code of -1 is a missing value, or a value that is no state.
-        return found if found is None or found.complete or unseen == "missing" else None
+        if found is None or found.complete:
+            return found
+        if isinstance(unseen, UnseenValues):
+            cells_without_state(found, matrix, unseen)
+        return None if unseen == "error" else found
 
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
         kind = matrix.dtype.kind

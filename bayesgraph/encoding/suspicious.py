@@ -264,6 +264,16 @@ def _few_integers(seen: Examined) -> Iterable[Name]:
                 break
 
 
+def warn_of_target(classes: NDArray[Any]) -> None:
+    """Warn if classes, which are given in ascending order, look like a target of many numbers."""
+    if _is_number_target(classes):
+        warn(
+            f"The target looks wrong: {len(classes)} different numbers, each of which is taken as "
+            "a class (take a regressor, or convert codes to text).",
+            SuspiciousColumnsWarning,
+        )
+
+
 def _is_number_target(classes: NDArray[Any]) -> bool:
     """Return whether classes are many numbers that do not count from 0 or 1."""
     if classes.dtype.kind not in "iuf" or len(classes) <= _MAX_CLASSES:

@@ -22,6 +22,7 @@ from bayesgraph.encoding.columns import (
     without_duplicates,
 )
 from bayesgraph.encoding.lazy import check_not_distributed, collected
+from bayesgraph.encoding.unseen import Unseen, check_unseen
 from bayesgraph.errors import (
     DataError,
     DataTypeError,
@@ -32,7 +33,6 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
-UNSEEN = ("missing", "error")
 # Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
 MAGNITUDES = (1e-140, 1e140)
 
@@ -353,17 +353,11 @@ def infer_variables(
     return assembled(variables, encoded, n_rows, fitting=True)
 
 
-def check_unseen(unseen: str) -> None:
-    """Raise a DataError unless `unseen` is a known policy for values that are not states."""
-    if unseen not in UNSEEN:
-        raise DataError(f"unseen= is one of {quoted(UNSEEN)}; got {unseen!r}.")
-
-
 def encode_table(
     columns: Mapping[Name, Column],
     variables: Sequence[Variable],
     *,
-    unseen: str = "missing",
+    unseen: Unseen = "missing",
     order: Literal["C", "F"] = "F",
 ) -> Table:
     """Return the encoded table of columns of known variables.
@@ -372,7 +366,7 @@ def encode_table(
 
     Parameters
     ----------
-    unseen : {"missing", "error"}
+    unseen : {"warn", "missing", "error"} or UnseenValues
         Whether a value that is not a state becomes missing or an error.
     order : {"F", "C"}
         Of the numbers; see `assembled`.

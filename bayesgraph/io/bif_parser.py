@@ -28,6 +28,7 @@ from bayesgraph.io.row_sums import (
     table_of,
 )
 from bayesgraph.io.sidecar import Sidecar, content_of
+from bayesgraph.io.skipped import skip, skip_name
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name
 
@@ -44,6 +45,7 @@ _NOT_NEWLINE = re.compile(r"[^\n]")
 _BLANK = re.compile(r"\s*+")
 _WORD = re.compile(r'"([^"]*+)"|([|])|([^\s,|"]++)')
 _PROPERTY = r'property\b[^;"]*+(?:"[^"]*+"[^;"]*+)*+;'
+_PROPERTIES = re.compile(_PROPERTY)
 _TYPE = re.compile(
     rf"\s*+(?:type\s++(?P<type>\w++)\s*+(?:\[\s*+(?P<count>\d{{1,9}}+)\s*+\]\s*+)?+=?+\s*+"
     rf"\{{(?P<states>{_FLAT})\}}\s*+;|{_PROPERTY})"
@@ -134,6 +136,8 @@ class _Parser:
             )
         if found.startswith("//") and (line := content_of(found[2:])) is not None:
             self._lines.append(line)
+        else:
+            skip("file", "comment")
         return _NOT_NEWLINE.sub(" ", found)
 
     def _after_blanks(self, at: int) -> int:
@@ -146,6 +150,10 @@ class _Parser:
 
     def network(self, *, normalize: Normalize) -> BayesianNetwork:
         blocks = self._blocks()
+        for block in blocks["network"]:
+            skip_name(" ".join(_readings(block.head)[-1]))
+            body = self.text[slice(*block.body)]
+            skip("network", "property", len(_PROPERTIES.findall(body)))
         variables = self._variables(blocks["variable"])
         rounded = RoundedRows(normalize=normalize)
         cpds: dict[str, TableCPD] = {}
@@ -219,6 +227,8 @@ class _Parser:
         while match := _TYPE.match(self.text, at, end):
             if match["states"] is not None:
                 states = self._declared(match, name)
+            else:
+                skip("variables", "property")
             at = match.end()
         if states is None or self._after_blanks(at) < end:
             raise self._error(
@@ -335,6 +345,8 @@ class _Parser:
                     raise self._error(at, f"{child.name!r} has a second 'table'.")
                 size = n * math.prod(parent.cardinality for parent in parents)
                 entries.whole = self._floats(values, size, child, at)
+            else:
+                skip("tables", "property")
             at = match.end()
         if self._after_blanks(at) < end:
             raise self._error(

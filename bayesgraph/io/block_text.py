@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from bayesgraph.errors import FileFormatError
 from bayesgraph.io.budget import Budget
 from bayesgraph.io.files import PathLike, path_text, read_unzipped
 from bayesgraph.io.sidecar import content_of
+from bayesgraph.io.skipped import skip
 
 # A quoted text; one that does not end reaches to the end of the file.
 STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?+\Z)'
+# The first line of Netica's files, and the line before their content.
+_SIGNATURE = re.compile(r"//\s*+~->\[")
 _BLANK = re.compile(r"\s*+")
 _BRACES = re.compile(rf"{STRING}|[{{}}]", re.DOTALL)
 _FIELD = re.compile(
@@ -151,9 +154,12 @@ class BlockText:
                         f"{self.source}, line {line}: expected '*/' at the end of the comment; it "
                         "does not end."
                     )
+                skip("file", "comment")
                 yield "\n" * found.count("\n") or " "
             elif (content := content_of(found.removeprefix(comments.line))) is not None:
                 self.sidecar.append(content)
+            elif not _SIGNATURE.match(found):
+                skip("file", "comment")
         yield text[begun:]
 
     def error(self, at: int, message: str) -> FileFormatError:
@@ -269,6 +275,13 @@ class BlockText:
                     at, f"expected 'name = value;' or '}}' at the end; got {self.seen(at)}."
                 )
         return Block(fields, blocks, end)
+
+
+def skip_fields(of: str, fields: Iterable[str], known: Collection[str]) -> None:
+    """Say which fields of a block are left out; see `skip`."""
+    for name in fields:
+        if name not in known:
+            skip(of, name)
 
 
 def words_of(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import DETECTORS
-from bayesgraph.encoding.table import check_unseen
+from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
 from bayesgraph.io.json_values import decode_value, encode_value

@@ -20,17 +20,23 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.block_tables import parents_of, table_of, titles_of
-from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, words_of
+from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, skip_fields, words_of
 from bayesgraph.io.budget import BYTES_OF_CELL, BYTES_OF_STATE, Budget
 from bayesgraph.io.dne_tables import States, probabilities
 from bayesgraph.io.nested_numbers import TableError, nested_numbers
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of
 from bayesgraph.io.sidecar import Sidecar
+from bayesgraph.io.skipped import skip, skip_name
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, State
 
 COMMENTS = Comments("//", block=True)
+# Fields that are read, or told of by a warning.
+_OF_NODES = (
+    *("kind", "discrete", "chance", "states", "numstates", "parents", "probs", "functable"),
+    *("title", "comment", "delays", "evidence"),
+)
 _OTHERS = {
     "DECISION": "make each a nature node with the probabilities of its options, or remove it",
     "UTILITY": "remove them",
@@ -98,6 +104,7 @@ class _Parser:
                 self._cpd(node, variables[name], variables, rounded) for name, node in nodes.items()
             ]
         sidecar = Sidecar.of(self._text.sidecar, self._text.source)
+        self._skip(nodes, sidecar)
         annotations = self._annotations(nodes, sidecar)
         network = network_of(cpds, rounded, self._text.source, annotations)
         self._warn(variables)
@@ -111,6 +118,7 @@ class _Parser:
             raise self._text.error(
                 0, f"expected 'bnet name {{' at the start; got {self._text.seen(0)}."
             )
+        skip_name(" ".join(words_of(head)[1:]))
         while (end := self._text.close(at)) is None:
             at = self._member(at)
         if not self._text.is_done(end):
@@ -136,6 +144,8 @@ class _Parser:
             return self._node(at, head[0], head[1])
         if words[:1] == ["define"]:
             raise self._inherits(at)
+        if words[:1] != ["visual"]:
+            skip("network", head[0])
         return self._text.after_end(self._text.after_braces(head[1] - 1))
 
     def _node(self, at: int, head: str, body: int) -> int:
@@ -149,6 +159,8 @@ class _Parser:
             raise self._text.error(at, f"the node {name!r} is declared a second time.")
         block = self._text.block(body)
         pictures = [place for title, place in block.blocks if title.split()[:1] == ["visual"]]
+        inner = [title for title, place in block.blocks if place not in pictures]
+        skip_fields("variables", inner, ())
         visual = self._text.block(pictures[0]).fields if pictures else {}
         self._nodes[name] = _Node(at, block.fields, visual)
         return block.end
@@ -303,6 +315,17 @@ class _Parser:
         return np.where(never, 1.0 / child.cardinality, values)
 
     # --------------------------------------------------------------------- annotations, warnings
+
+    def _skip(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> None:
+        """Say which fields are left out."""
+        skip_fields("network", self._net, ("comment",))
+        for name, node in nodes.items():
+            words = self._text.items(node.fields.get("states"))
+            # What the titles of states say has been restored.
+            own = ("statetitles",) if name in sidecar.variables or not words else ()
+            levels = () if words and not node.is_continuous else ("levels",)
+            skip_fields("variables", node.fields, (*_OF_NODES, *own, *levels))
+            skip_fields("variables", node.visual, ("center",))
 
     def _annotations(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> Annotations:
         positions: dict[Name, tuple[float, float]] = {}

@@ -19,6 +19,7 @@ from bayesgraph.io.block_text import (
     BlockText,
     Comments,
     position_of,
+    skip_fields,
     unquoted,
     words_of,
 )
@@ -26,6 +27,7 @@ from bayesgraph.io.budget import BYTES_OF_CELL, Budget
 from bayesgraph.io.row_lists import table_of_rows
 from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of, table_of
 from bayesgraph.io.sidecar import Sidecar
+from bayesgraph.io.skipped import skip, skip_name
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name
@@ -33,7 +35,7 @@ from bayesgraph.variables import Discrete, Name
 COMMENTS = Comments("//", block=True)
 _IS = r"\s*+(?:is\b|[:=])\s*+"
 _NETWORK = re.compile(
-    rf"\s*+belief\s++network\b\s*+(?:{STRING}|[^\s\"{{}};]++)?+\s*+;?+", re.DOTALL
+    rf"\s*+belief\s++network\b\s*+(?P<name>{STRING}|[^\s\"{{}};]++)?+\s*+;?+", re.DOTALL
 )
 _TYPE = re.compile(
     rf"\s*+type{_IS}(?P<type>\w++)\s*+(?:\[\s*+(?P<count>\d{{1,9}}+)\s*+\]\s*+)?+=?+\s*+"
@@ -121,7 +123,10 @@ class _Parser:
 
     def _read(self, rounded: RoundedRows) -> None:
         match = _NETWORK.match(self._text.text)
-        at = self._after_body(match.end()) if match else 0
+        at = 0
+        if match:
+            skip_name(unquoted(match["name"] or ""))
+            at = self._after_body(match.end())
         while not self._text.is_done(at):
             head, body = self._text.head(at) or ("", at)
             kind = head.split("(")[0].split()[:1]
@@ -130,6 +135,7 @@ class _Parser:
             elif kind == ["probability"]:
                 at = self._probability(at, head, body, rounded)
             elif kind in (["network"], ["properties"]):
+                skip("network", kind[0])
                 at = self._text.after_end(self._text.after_braces(body - 1))
             else:
                 raise self._text.error(
@@ -141,7 +147,11 @@ class _Parser:
     def _after_body(self, at: int) -> int:
         """Return the position after the braces that may follow."""
         after = self._text.after_blanks(at)
-        return self._text.after_braces(after) if self._text.text.startswith("{", after) else at
+        if not self._text.text.startswith("{", after):
+            return at
+        end = self._text.after_braces(after)
+        skip("network", "properties", bool(self._text.text[after + 1 : end - 1].strip()))
+        return end
 
     def _node(self, at: int, head: str, body: int) -> int:
         names = words_of(head[len("node") :])
@@ -171,6 +181,7 @@ class _Parser:
             self._variables[name] = Discrete(name, states)
         except BayesGraphError as error:
             raise self._text.error(at, str(error)) from error
+        skip_fields("variables", values, ("name", "position"))
         self._titles[name] = unquoted(values.get("name", ""))
         if (position := position_of(values.get("position", ""))) is not None:
             self._positions[name] = position

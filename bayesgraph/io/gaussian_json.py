@@ -18,6 +18,7 @@ from bayesgraph.errors import BayesGraphError, FileFormatError, quoted
 from bayesgraph.io import FileFormat
 from bayesgraph.io.budget import reading
 from bayesgraph.io.files import PathLike, path_text, read_unzipped
+from bayesgraph.io.skipped import skip
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Continuous
 
@@ -64,6 +65,8 @@ def read_gaussian_json(path: PathLike, *, limit: int | None = None) -> BayesianN
             found = [_cpd(variables, name, cpds.get(name)) for name in nodes]
             network = BayesianNetwork(found)
             _check_arcs(network, content.get("arcs", []))
+            for key in content.keys() - {"nodes", "cpds", "arcs"}:
+                skip("network", repr(key))
         except BayesGraphError as error:
             raise FileFormatError(f"{source}: {error}") from error
     return network

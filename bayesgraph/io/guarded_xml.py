@@ -16,6 +16,7 @@ from xml.parsers import expat
 from bayesgraph.errors import FileFormatError
 from bayesgraph.io.budget import Budget
 from bayesgraph.io.sidecar import Sidecar, content_of
+from bayesgraph.io.skipped import skip
 
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 100
@@ -245,6 +246,8 @@ class _Reader:
     def _comment(self, text: str) -> None:
         if (content := content_of(text)) is not None:
             self._comments.append(content)
+        else:
+            skip("file", "comment")
 
     def _entity(self, name: str, *_: object) -> None:
         raise self._error(

@@ -18,6 +18,9 @@ class LossReport:
         table from which bayesgraph restores it exactly.
     lost : tuple of str
         What the file does not have, or has in another form for good.
+    skipped : tuple of str
+        What was not read from the file that the model is from, if somebody listened to its reader:
+        see :func:`bayesgraph.io.skipped.skipped_in_reading`.
 
     Examples
     --------
@@ -31,10 +34,11 @@ class LossReport:
     format: str
     restored: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Tell whether there is anything to report."""
-        return bool(self.restored or self.lost)
+        return bool(self.restored or self.lost or self.skipped)
 
     def __str__(self) -> str:
         lines = [f"Written as {self.format}."]
@@ -43,7 +47,9 @@ class LossReport:
                 "Other programs read what follows in another form; bayesgraph restores it exactly:",
                 *(f"  {item}" for item in self.restored),
             ]
-        lines += ["Lost:", *(f"  {item}" for item in self.lost)] if self.lost else []
-        return "\n".join([*lines, *([] if self.lost else ["Nothing is lost."])])
+        lost = {"Not read, and therefore lost:": self.skipped, "Lost:": self.lost}
+        for title, items in lost.items():
+            lines += [title, *(f"  {item}" for item in items)] if items else []
+        return "\n".join([*lines, *([] if any(lost.values()) else ["Nothing is lost."])])
 
     __repr__ = __str__

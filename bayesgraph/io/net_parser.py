@@ -14,7 +14,7 @@ from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.block_tables import parents_of, table_of, titles_of
-from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, words_of
+from bayesgraph.io.block_text import BlockText, Comments, Field, position_of, skip_fields, words_of
 from bayesgraph.io.budget import BYTES_OF_CELL, Budget
 from bayesgraph.io.nested_numbers import TableError, nested_numbers
 from bayesgraph.io.net_expressions import modelled, normals
@@ -29,6 +29,9 @@ COMMENTS = Comments("%")
 POSITION = "bayesgraph_position"
 _KIND = re.compile(r"(?:discrete\s++|continuous\s++)?+(node|decision|utility|function)\b")
 _FAMILY = re.compile(r"potential\s*+\(([^()|]*+)(?:\|([^()|]*+))?+\)")
+# Fields that are read.
+_OF_NODES = ("states", "subtype", "label", "position", POSITION, "HR_Desc")
+_OF_TABLES = ("data", "model_data", "model_nodes")
 _BLOCKS = ("net", "class", "node", "continuous node", "potential")
 _FIRST = re.compile(r"[A-Za-z]++")
 _PARTS = ("instance", "temporal")
@@ -100,6 +103,7 @@ class _Parser:
             raise self._text.error(
                 self._potentials[stray[0]].at, f"the node {stray[0]!r} is not declared.{near}"
             )
+        self._skip()
         sidecar = Sidecar.of(self._text.sidecar, self._text.source)
         network = network_of(cpds, rounded, self._text.source, self._annotations(sidecar))
         return sidecar.restore(network)
@@ -309,6 +313,15 @@ class _Parser:
         )
 
     # ------------------------------------------------------------------------------- annotations
+
+    def _skip(self) -> None:
+        """Say which fields are left out."""
+        skip_fields("network", self._net, ("HR_Desc",))
+        for node in self._nodes.values():
+            values = () if "states" in node.fields else ("state_values",)
+            skip_fields("variables", node.fields, (*_OF_NODES, *values))
+        for potential in self._potentials.values():
+            skip_fields("tables", potential.fields, _OF_TABLES)
 
     def _annotations(self, sidecar: Sidecar) -> Annotations:
         positions: dict[Name, tuple[float, float]] = {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
+from bayesgraph.encoding.unseen import Unseen
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.normalise import largest, normalised
 from bayesgraph.models.model import warn_of_impossible
@@ -22,6 +24,13 @@ def predicted_columns(estimator: Any, table: Any) -> dict[str, Any]:
     columns, impossible = counted(estimator, table, "both")
     warn_of_impossible(impossible, table.num_rows, estimator.target_)
     return columns
+
+
+def with_policy(estimator: Any, unseen: Unseen) -> Any:
+    """Return a fitted estimator that treats values which are no states in another way."""
+    found = copy.copy(estimator)
+    vars(found)["unseen"] = unseen  # a saved classifier is frozen
+    return found
 
 
 def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]:

@@ -14,9 +14,10 @@ from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.datasets import Dataset, open_dataset
 from bayesgraph.datasets.dataset import arrow
 from bayesgraph.datasets.executors import in_order
+from bayesgraph.encoding.unseen import Unseen, UnseenValues
 from bayesgraph.errors import DataError, DataTypeError, FileFormatError, quoted
 from bayesgraph.io.files import PathLike, path_text, replacing
-from bayesgraph.io.predicted import counted
+from bayesgraph.io.predicted import counted, with_policy
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.parallel import one_blas_thread
 from bayesgraph.variables import has_text_states
@@ -57,21 +58,27 @@ def predict_dataset(
             "executor=, or predict a frame of Dask, which gives a frame."
         )
 
-    def predicted(run: Any) -> tuple[Any, int]:
-        columns, impossible = counted(estimator, run.select(names), what)
-        return _table(run.select(list(keep)), columns), impossible
+    def predicted(run: Any) -> tuple[Any, int, Unseen]:
+        unseen = UnseenValues() if estimator.unseen == "warn" else estimator.unseen
+        asked = with_policy(estimator, unseen)
+        columns, impossible = counted(asked, run.select(names), what)
+        return _table(run.select(list(keep)), columns), impossible, unseen
 
     n_rows = impossible = 0
+    met = UnseenValues()
     runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
     # The limit holds for the process, so that it is set once for all threads.
     with opened as write, one_blas_thread():
-        for table, count in in_order(predicted, runs):
+        for table, count, unseen in in_order(predicted, runs):
             write(table)
             n_rows += len(table)
             impossible += count
+            if isinstance(unseen, UnseenValues):
+                met.unite(unseen)
         if not n_rows:
             raise DataError(f"{dataset.source} has no rows.")
     warn_of_impossible(impossible, n_rows, estimator.target_)
+    met.warn(n_rows)
     return n_rows
 
 

@@ -33,11 +33,14 @@ from bayesgraph.io.budget import MAX_AXES, reading
 from bayesgraph.io.files import PathLike, path_text
 from bayesgraph.io.r_objects import RObject, numbers, read_objects, texts, whole
 from bayesgraph.io.row_sums import Normalize, RoundedRows
+from bayesgraph.io.skipped import skip
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Continuous, Discrete, Variable
 
 _DISCRETE = ("bn.fit.dnode", "bn.fit.onode")
 _GAUSSIAN, _CONDITIONAL = "bn.fit.gnode", "bn.fit.cgnode"
+# Fields of a node that are read, or follow from those of others.
+_READ = ("node", "parents", "children", "prob", "coefficients", "sd", "dlevels")
 _INTERCEPT = "(Intercept)"
 
 
@@ -150,6 +153,10 @@ class _Fit:
         rounded = RoundedRows(normalize=normalize)
         network = BayesianNetwork([self._cpd(name, rounded) for name in self._nodes])
         rounded.warn(self._source)
+        for node in self._nodes.values():
+            for name in node.fields():
+                if name not in _READ:
+                    skip("variables", name)
         if self._replaced:
             warn(
                 f"{self._source}: the data did not determine all distributions of "

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers.feature_layout import Layout
-from bayesgraph.classifiers.rows import Columns, chunks, joined, known_table, n_rows_of
+from bayesgraph.classifiers.rows import (
+    Columns,
+    encoded_chunks,
+    joined,
+    known_table,
+    n_rows_of,
+)
 from bayesgraph.encoding.table import columns_of
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.archive import ArrayReader, without_repeats
@@ -73,8 +80,8 @@ class SavedClassifier:
         assert isinstance(self.target_, Discrete)
         columns = columns_of(plain_columns(X))
         found = Columns(tuple(columns), n_rows_of(columns), columns, None)
-        for rows, n_rows, chunk in chunks(found):
-            table = known_table(chunk, self.layout_, self.features_, self.unseen)
+        encode = partial(known_table, layout=self.layout_, variables=self.features_)
+        for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
             yield rows, n_rows, *self.network_.rows_with_prior(self.target_, table.evidence())
 
 

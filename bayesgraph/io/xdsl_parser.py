@@ -32,6 +32,7 @@ from bayesgraph.io.guarded_xml import Element, read_xml
 from bayesgraph.io.number_text import floats_of
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, table_of
 from bayesgraph.io.sidecar import Sidecar
+from bayesgraph.io.skipped import skip, skip_name
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
@@ -39,6 +40,11 @@ from bayesgraph.variables import Discrete
 TABLE, NOISY, DETERMINISTIC = "cpt", "noisymax", "deterministic"
 # The property of a noisy maximum of two states that is no NoisyOrCPD.
 CLASS_PROPERTY = "bayesgraph"
+# Elements that are read.
+_PARTS = ("nodes", "extensions", "genie")
+_OF_NODES = ("state", "parents", "probabilities", "parameters", "strengths", "resultingstates")
+_OF_PICTURES = ("name", "comment", "position")
+_OF_SUBMODELS = ("submodel", "name", "comment", "position")
 _UTILITIES = "Remove decisions and utilities in GeNIe, or make a decision a chance node"
 _ADVICE = {
     "decision": _UTILITIES,
@@ -85,6 +91,11 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
         if layout.app.startswith(_FIRST_FASTEST):
             reader.take_first_parent_as_fastest(layout.app)
         network = reader.network(RoundedRows(normalize=normalize))
+    skip_name(root.attributes.get("id", ""))
+    for element in (*root.children, *(e for e in root.all("extensions") for e in e.children)):
+        if element.kind not in _PARTS:
+            skip("network", f"<{element.tag}>")
+    layout.skip()
     names = {str(variable.name) for variable in network.variables}
     return sidecar.restore(network.annotated(layout.annotations(sidecar, names)))
 
@@ -148,6 +159,13 @@ class _Nodes:
         states = [state.attributes.get("id", "") for state in element.all("state")]
         if not states or "" in states:
             raise self._error(element.line, f"expected states of {name!r}, each with an id.")
+        for child in element.children:
+            is_own = child.kind == "property" and child.attributes.get("id") == CLASS_PROPERTY
+            if child.kind not in _OF_NODES and not is_own:
+                skip("variables", f"<{child.tag}>")
+        for key in (key for state in element.all("state") for key in state.attributes):
+            if key != "id":
+                skip("variables", f"{key} of states")
         own = [p.text for p in element.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
         self._nodes[name] = _Node(
             tag,
@@ -344,6 +362,8 @@ class _Layout:
     app : str
         The program that wrote the file.
     nodes : list of Element
+    others : list of Element
+        What is neither a node nor a submodel, such as a text box.
     submodels : list of str
         A text for each submodel, with its nodes.
     """
@@ -351,6 +371,7 @@ class _Layout:
     note: str = ""
     app: str = ""
     nodes: list[Element] = field(default_factory=list)
+    others: list[Element] = field(default_factory=list)
     submodels: list[str] = field(default_factory=list)
 
     def take(self, element: Element) -> None:
@@ -361,11 +382,21 @@ class _Layout:
 
     def _collect(self, element: Element) -> None:
         self.nodes += element.all("node")
+        self.others += [e for e in element.children if e.kind not in ("node", *_OF_SUBMODELS)]
         for inner in element.all("submodel"):
             name = (inner.texts("name") or [inner.attributes.get("id", "")])[0]
             ids = [node.attributes.get("id", "") for node in inner.all("node")]
             self.submodels.append(f"{_unescaped(name)!r} ({', '.join(ids)})")
             self._collect(inner)
+
+    def skip(self) -> None:
+        """Say what is left out, unless it is what bayesgraph itself gives the nodes."""
+        if self.app != "bayesgraph":
+            for element in (child for node in self.nodes for child in node.children):
+                if element.kind not in _OF_PICTURES:
+                    skip("variables", f"<{element.tag}>")
+            for element in self.others:
+                skip("network", f"<{element.tag}>")
 
     def annotations(self, sidecar: Sidecar, names: Iterable[str]) -> Annotations:
         """Return what there is of some variables.

@@ -32,6 +32,7 @@ from bayesgraph.io.guarded_xml import Element, comment, escaped, read_xml
 from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.number_text import floats_of
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, sum_to_one, table_of
+from bayesgraph.io.skipped import skip, skip_name
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable
@@ -223,6 +224,9 @@ class _Reader:
                 f"expected <BIF> with the variables of a network; got <{root.tag:.40}> with "
                 f"{len(self._variables)} of them.",
             )
+        for whole in root.all("network"):
+            skip_name(" ".join(whole.texts("name")))
+            skip("network", "property", len(whole.all("property")))
         without = [name for name in self._variables if name not in self._definitions]
         if without:
             raise self._error(root.line, f"expected a <DEFINITION> of each of {quoted(without)}.")
@@ -261,6 +265,8 @@ class _Reader:
         for text in element.texts("property"):
             if found := _POSITION.fullmatch(text):
                 self._positions[name] = self._position(element, found)
+            else:
+                skip("variables", "property")
 
     def _position(self, element: Element, found: re.Match[str]) -> tuple[float, float]:
         try:
@@ -279,6 +285,7 @@ class _Reader:
                 "expected one <FOR> and one <TABLE> in a <DEFINITION>; got "
                 f"{len(children)} and {len(tables)}.",
             )
+        skip("tables", "property", len(element.all("property")))
         (child,) = children
         if child in self._definitions:
             raise self._error(element.line, f"{child!r} has a second <DEFINITION>.")

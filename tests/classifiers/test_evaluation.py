@@ -54,6 +54,40 @@ class TestEvaluation:
         error = bg.measures.calibration_error(result.y_true, result.proba, result.classes)
         assert result.calibration_error == error
 
+    def test_the_area_under_the_curve_is_the_mean_of_folds(self, result):
+        second = result.y_true == result.classes[1]
+        folds = [result.fold_of_row == fold for fold in range(5)]
+        areas = [metrics.roc_auc_score(second[f], result.proba[f, 1]) for f in folds]
+        assert result.auc == pytest.approx(np.mean(areas))
+
+    def test_measures_of_decisions_are_scikit_learns(self, result):
+        truth, found = result.y_true, result.y_pred
+        expected = metrics.balanced_accuracy_score(truth, found)
+        assert result.balanced_accuracy == pytest.approx(expected)
+        assert result.f1 == pytest.approx(metrics.f1_score(truth, found, average="macro"))
+
+    def test_repeats_are_evaluations_on_other_folds(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        model = bg.NaiveBayesClassifier()
+        (both,) = bg.evaluate(model, X[:, :4], y, cv=3, repeats=2, random_state=5)
+        (one,) = bg.evaluate(model, X[:, :4], y, cv=3, random_state=5)
+        (two,) = bg.evaluate(model, X[:, :4], y, cv=3, random_state=6)
+        np.testing.assert_array_equal(both.proba, np.concatenate([one.proba, two.proba]))
+        np.testing.assert_array_equal(both.y_true, np.tile(y, 2))
+        assert both.fold_of_row.tolist() == [*one.fold_of_row, *two.fold_of_row + 3]
+        assert both.accuracy == pytest.approx((one.accuracy + two.accuracy) / 2)
+        assert both.confusion.sum() == 2 * len(y)
+        assert (both.repeats, one.repeats) == (2, 1)
+        for cv in (StratifiedKFold(3), "prefit"):
+            with pytest.raises(bg.errors.DataError, match="repeats= goes with a number of folds"):
+                bg.evaluate(model, X, y, cv=cv, repeats=2)
+
+    @pytest.mark.filterwarnings("always:The target looks wrong")
+    def test_a_target_of_many_numbers_is_warned_of(self):
+        y = np.repeat(np.arange(25) * 3, 2)
+        with pytest.warns(bg.errors.SuspiciousColumnsWarning, match="25 different numbers"):
+            bg.evaluate(bg.NaiveBayesClassifier(), np.arange(50.0)[:, None], y, cv=2)
+
     def test_a_splitter_of_scikit_learn(self):
         X, y = load_breast_cancer(return_X_y=True)
         model = bg.NaiveBayesClassifier()

@@ -106,3 +106,12 @@ def test_evaluations_of_fitted_classifiers():
     few = {name: column[[0, 5, 4, 1]] for name, column in X.items()}
     (found,) = bg.evaluate(bg.NaiveBayesClassifier(), few, y[[0, 5, 4, 1]], cv=folds)
     assert found.fold_of_row.tolist() == [0, 0, 1, 1]
+
+
+def test_repeated_folds_have_training_sets_of_their_size():
+    results = [dataclasses.replace(made_up(name, i), repeats=2) for i, name in enumerate("pq")]
+    (test,) = bg.paired_tests(results)
+    differences = by_fold(results[1], "log_loss") - by_fold(results[0], "log_loss")
+    # Two times three folds: training sets have twice the rows of test folds (Bouckaert, Frank).
+    t = differences.mean() / np.sqrt((1 / 6 + 1 / 2) * differences.var(ddof=1))
+    assert test.statistic == pytest.approx(t)

@@ -163,7 +163,7 @@ def test_columns_without_a_variable_are_ignored_and_variables_without_a_column_l
     variables = [bg.Continuous("p"), bg.Continuous("q")]
     table = encode_table({"q": np.array([1.0]), "r": np.array(["?"])}, variables)
     assert table.variables == (bg.Continuous("q"),)
-    with pytest.raises(DataError, match=r"unseen= is one of 'missing', 'error'; got 'drop'"):
+    with pytest.raises(DataError, match=r"one of 'warn', 'missing', 'error'; got 'drop'"):
         encode_table({"q": np.array([1.0])}, variables, unseen="drop")
 
 

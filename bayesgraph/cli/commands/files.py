@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from bayesgraph.cli.loaded import is_classifier, load_answering, load_whole, mod
 from bayesgraph.cli.options import Evidence, Lossy, ModelFile, output_option
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
 from bayesgraph.cli.registering import Commands
+from bayesgraph.io.skipped import skipped_in_reading
 
 app = Commands()
 
@@ -108,7 +110,8 @@ def convert(
 ) -> None:
     """Convert a model from one format to another, or to a picture, named by the suffixes."""
     output = model_to(destination, PICTURES)
-    loaded = load_whole(source)
+    with skipped_in_reading() as skipped:
+        loaded = load_whole(source)
     if output.suffix in PICTURES:
         with output.file() as file:
             network_of(loaded).render(file)
@@ -117,7 +120,7 @@ def convert(
         told = output.save(loaded, lossy=lossy)
     output.done(f"{source} written to {{}}")
     if report and told is not None:
-        output.done(str(told))
+        output.done(str(replace(told, skipped=skipped.lines())))
 
 
 @app.command(name="warm-up", epilog="Example: bayesgraph warm-up")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +47,7 @@ from bayesgraph.cli.output import FIGURES, Output, output_to, put_rows, rows_to,
 from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.cli.registering import Commands
 from bayesgraph.cli.streams import check_once, is_stream
+from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import BayesGraphError, DataError
 from bayesgraph.io import tables
 from bayesgraph.variables import has_text_states
@@ -75,6 +77,13 @@ def predict(
             help="Column to write too, such as a number of the row; may be repeated; 'all' for all."
         ),
     ] = None,
+    unseen: Annotated[
+        str | None,
+        typer.Option(
+            help="Treatment of values that the classifier never saw: 'warn' or 'missing' take them "
+            "as missing, 'error' refuses them; what the classifier says by default."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         output_option(
@@ -83,10 +92,13 @@ def predict(
     ] = None,
 ) -> None:
     """Predict the class of each row, with the probability of every class, or a number."""
+    if unseen is not None:
+        check_unseen(unseen)
     if is_many(data):
         if target is not None:
             raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
-        _predict_dataset(load_classifier(model), data, reading, keep or (), output)
+        estimator = _treating(load_classifier(model), unseen)
+        _predict_dataset(estimator, data, reading, keep or (), output)
         return
     written = rows_to(output)
     check_once(model, data)
@@ -97,17 +109,27 @@ def predict(
     # Other models have no target of their own, and say so.
     asked = target or str(targets_of(loaded, model, None)[0])
     if is_classifier(loaded) and asked == str(loaded.target_.name):
-        estimator = checked_classifier(loaded, model)
+        estimator = _treating(checked_classifier(loaded, model), unseen)
         table = read_known(estimator, data, reading)
         kept = all_or_kept(keep or (), table, data)
         columns = late_methods.predicted_columns(estimator, known_columns(estimator, table, data))
     else:
+        if unseen is not None:
+            raise DataError(
+                f"--unseen goes with the class of a classifier; {asked!r} is predicted by a "
+                "network, which refuses values that are not its states."
+            )
         network = network_of(loaded)
         table = table_for(network.variables, data, reading)
         kept = all_or_kept(keep or (), table, data)
         columns = _posterior_columns(network, named(network, asked), table)
     columns = _beside(kept, columns)
     put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
+
+
+def _treating(estimator: Any, unseen: str | None) -> Any:
+    """Return a classifier with the given policy for unseen values, if one is given."""
+    return estimator if unseen is None else late_methods.with_policy(estimator, unseen)
 
 
 def _posterior_columns(network: Any, target: Any, table: Any) -> dict[str, Any]:
@@ -161,7 +183,14 @@ def evaluate(
             "options. All estimators by default. {models}"
         ),
     ] = None,
+    scoring: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME,NAME,... of what to show; may be repeated. {measures}"),
+    ] = None,
     cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often to cross-validate, with other folds each time.")
+    ] = 1,
     seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
     as_saved: Annotated[
         bool,
@@ -185,6 +214,8 @@ def evaluate(
 ) -> None:
     """Evaluate models by stratified cross-validation on the same folds."""
     drawn = None if plot is None else output_to(plot, FIGURES)
+    named_measures = [name for text in scoring or () for name in text.split(",")]
+    measures = [models.chosen("scoring", name, "measures") for name in named_measures]
     options = {
         "discretizer": discretizer,
         "smoothing": smoothing,
@@ -193,10 +224,15 @@ def evaluate(
         "categorical": models.all_or_named(categorical),
     }
     if as_saved:
+        if repeats > 1:
+            raise DataError("--repeats goes with folds; --as-saved fits nothing.")
         results = _as_saved(model or [], data, reading, target)
     else:
-        results = _cross_validated(model or [], data, reading, target, drop, options, cv, seed)
-    cli.printing.show(cli.printing.measures_table(results, cv=None if as_saved else cv))
+        table = features_and_labels(reading.table(data), target, drop, data)
+        folds = {"cv": cv, "repeats": repeats, "random_state": seed}
+        results = _cross_validated(_compared(model or [], options), table, folds)
+    folds_shown = None if as_saved else cv
+    cli.printing.show(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
     if len(results) > 1 and not as_saved:
         cli.printing.show(cli.printing.tests_table(results))
     for result in results:
@@ -209,17 +245,16 @@ def evaluate(
         drawn.done("Drawn to {}")
 
 
-def _cross_validated(
-    names: Sequence[str],
-    data: Path,
-    reading: Reading,
-    target: str,
-    drop: Sequence[str] | None,
-    options: dict[str, Any],
-    cv: int,
-    seed: int,
-) -> list[Evaluation]:
-    """Return the results of models; of all estimators those that take the table, without names."""
+@dataclass(frozen=True)
+class _Compared:
+    """Estimators by the titles of their models, and whether somebody has named these."""
+
+    estimators: dict[str, Any]
+    by_name: bool
+
+
+def _compared(names: Sequence[str], options: dict[str, Any]) -> _Compared:
+    """Return the classifiers of models; without names all that there are."""
     wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
     models.check_taken(wanted, options)
     made = {one.title: one.estimator(options) for one in wanted}
@@ -228,17 +263,22 @@ def _cross_validated(
     numeric = [name for name, found in made.items() if not hasattr(found, "predict_proba")]
     if names and numeric:
         raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
-    X, y = features_and_labels(reading.table(data), target, drop, data)
+    return _Compared({n: found for n, found in made.items() if n not in numeric}, bool(names))
+
+
+def _cross_validated(
+    compared: _Compared, table: tuple[Any, Any], folds: dict[str, int]
+) -> list[Evaluation]:
+    """Return the results of models; those that nobody named may refuse the table."""
     results: list[Evaluation] = []
     refused: dict[str, BayesGraphError] = {}
-    with progress.steps_done("cross-validating", cv * (len(made) - len(numeric))) as done:
-        for name, found in made.items():
-            if name in numeric:
-                continue
+    n_steps = folds["cv"] * folds["repeats"] * len(compared.estimators)
+    with progress.steps_done("cross-validating", n_steps) as done:
+        for name, found in compared.estimators.items():
             try:
-                results += bg.evaluate({name: found}, X, y, cv=cv, random_state=seed, progress=done)
+                results += bg.evaluate({name: found}, *table, **folds, progress=done)
             except BayesGraphError as error:
-                if names:
+                if compared.by_name:
                     raise
                 refused[name] = error
     if not results:
