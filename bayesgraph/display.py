@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bayesgraph.palette import BLUE, ORANGE
 
@@ -117,6 +117,36 @@ class DisplayTable:
             body.append(f"  {'  '.join(cells)}".rstrip() + below[i])
         note = [indented(_lines(self.note))] if self.note else []
         return "\n".join([_lines(self.title), *body, *note])
+
+    def folded(self, keys: int) -> str:
+        """Return the table as text whose columns continue below where a line would be too long.
+
+        Parameters
+        ----------
+        keys : int
+            Number of the first columns, which are repeated in each part; if they take more than
+            half a line, nothing is folded.
+        """
+        body = self._body()
+        widths = [max(map(len, map(printable, column))) + 2 for column in zip(*body, strict=True)]
+        parts: list[list[int]] = []
+        room = 0
+        for column, width in enumerate(widths[keys:], keys):
+            if not parts or width > room:
+                parts.append([])
+                room = _LINE - sum(widths[:keys])
+            parts[-1].append(column)
+            room -= width
+        if len(parts) < 2 or 2 * sum(widths[:keys]) > _LINE:
+            return self.text()
+        texts = []
+        for part in parts:
+            shown = [*range(keys), *part]
+            header = [self.header[j] for j in shown] if self.header else []
+            rows = [[row[j] for j in shown] for row in self.rows]
+            texts.append(replace(self, title="", rows=rows, header=header, note="").text())
+        note = [indented(_lines(self.note))] if self.note else []
+        return "\n".join([_lines(self.title), "\n".join(texts).lstrip("\n"), *note])
 
     def _body(self) -> list[Sequence[str]]:
         return [*([self.header] if self.header else []), *self.rows]

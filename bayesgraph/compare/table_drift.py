@@ -5,15 +5,17 @@ that is, if child and table are dependent given the parents. The test is the lik
 `bayesgraph.independence_test`, whose statistic divided by twice the number of rows is an estimate
 of the conditional mutual information of child and table. P-values are adjusted for the number of
 families (Holm 1979), so that the probability of naming any family that did not move is at most
-alpha.
+alpha. A parent without a column, such as the class of rows not yet known, is summed out: the test
+is that of the child given the other parents.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,13 @@ from bayesgraph.cpds import CPD
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.encoding.model_rows import table_for
-from bayesgraph.errors import BayesGraphError, DataError, DataTypeError, UnsupportedModelError
+from bayesgraph.errors import (
+    BayesGraphError,
+    DataError,
+    DataTypeError,
+    UnsupportedModelError,
+    quoted,
+)
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.independence import independence_test
 from bayesgraph.late_binding import late_method
@@ -44,6 +52,10 @@ class FamilyDrift:
     ----------
     name : name of the child
     parents : tuple of names
+        Those given which the child is compared.
+    latent : tuple of names
+        Parents without a column in both tables, which are summed out. If the child moved, its
+        distribution given them may have, or their own.
     information : float
         Estimate of the mutual information of child and table given the parents, in nats per row;
         NaN if there is no test.
@@ -55,7 +67,8 @@ class FamilyDrift:
     moved : bool
         Whether the adjusted p-value is at most alpha.
     log_likelihood_before, log_likelihood_after : float
-        Mean log likelihood of the child given its parents under the model, in nats per row.
+        Mean log likelihood of the child given `parents` under the model, in nats per row; NaN if
+        the model does not tell.
     n_rows : int
         Number of rows that were compared.
     remark : str
@@ -64,6 +77,7 @@ class FamilyDrift:
 
     name: Name
     parents: tuple[Name, ...]
+    latent: tuple[Name, ...]
     information: float
     statistic: float
     degrees_of_freedom: int
@@ -114,7 +128,7 @@ class TableDrift(Displayed):
                 f"{'● ' if f.moved else '  '}{f.title}",
                 "–" if math.isnan(f.information) else f"{f.information:.4g}",
                 "–" if math.isnan(f.adjusted) else f"{f.adjusted:.3g}",
-                f"{f.log_likelihood_before:.4g} → {f.log_likelihood_after:.4g}",
+                _change(f.log_likelihood_before, f.log_likelihood_after),
             )
             for f in shown
         ]
@@ -132,10 +146,30 @@ class TableDrift(Displayed):
                         f"● moved, at a family-wise error of {self.alpha:g} (Holm)",
                         more(len(self.families), len(shown), "families"),
                         *dict.fromkeys(f"{f.name}: {f.remark}" for f in shown if f.remark),
+                        _unknown(self.families),
                     ],
                 )
             ),
         )
+
+
+def _change(before: float, after: float) -> str:
+    if math.isnan(before) or math.isnan(after):
+        return "–"
+    return f"{before:.4g} → {after:.4g}"
+
+
+def _unknown(families: Sequence[FamilyDrift]) -> str:
+    """Return what cannot be told because parents have no column; empty if all have one."""
+    names = dict.fromkeys(name for family in families for name in family.latent)
+    if not names:
+        return ""
+    them, their = ("them", "their") if len(names) > 1 else ("it", "its")
+    text = (
+        f"compared without {quoted(names)}, which not both tables have: a family that moved may "
+        f"have moved given {them}, or {their} own distribution did"
+    )
+    return "\n".join(textwrap.wrap(text, 78))
 
 
 def table_drift(
@@ -151,6 +185,8 @@ def table_drift(
     before, after : pandas, polars or pyarrow table, or mapping from name to column
         Rows in which a variable of a family is missing do not count for this family; unknown
         categories are missing. Numbers are compared as linear Gaussians given their parents.
+        Variables that are not columns of both, such as the class of rows not yet known, are summed
+        out: their children are compared given the other parents.
     alpha : float, default 0.05
         Probability of naming any family if none moved.
 
@@ -189,7 +225,7 @@ def table_drift(
     tables = [table_for(asked, columns_of(t), None, unseen="missing") for t in (before, after)]
     if not all(table.n_rows for table in tables):
         raise DataError("Drift is between two tables that have rows; one of them has none.")
-    found = [_family(asked, cpds, tables) for cpds in _families(asked)]
+    found = [_family(asked, family, tables) for family in _families(asked, tables)]
     adjusted = _holm(np.array([family.p_value for family in found]))
     families = [
         _with(family, float(p), moved=bool(p <= alpha))
@@ -199,51 +235,79 @@ def table_drift(
     return TableDrift(tuple(families), alpha, tables[0].n_rows, tables[1].n_rows)
 
 
-def _families(model: Model) -> list[list[CPD]]:
-    """Return the distributions of each family, a child and its parents; members may share one."""
-    found: dict[tuple[Name, frozenset[Name]], list[CPD]] = {}
-    for cpd in _cpds(model):
-        key = cpd.variable.name, frozenset(p.name for p in cpd.parents)
-        found.setdefault(key, []).append(cpd)
+class _Member(NamedTuple):
+    """A distribution of a child given parents, and the model it is of."""
+
+    model: Model
+    cpd: CPD
+
+
+class _Shared(NamedTuple):
+    """A family that is compared, and the members that have it, each with its own latent parents."""
+
+    child: Variable
+    parents: tuple[Variable, ...]
+    latent: tuple[Name, ...]
+    members: list[_Member]
+
+
+def _families(model: Model, tables: list[Table]) -> list[_Shared]:
+    """Return the families whose parents have columns; members of a mixture may share one."""
+    present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
+    found: dict[Any, _Shared] = {}
+    for member in _members(model):
+        child, parents = member.cpd.variable, member.cpd.parents
+        known, latent = list(parents), tuple(p.name for p in parents if p.name not in present)
+        key: Any = child.name  # a child without a column is told of once
+        if child.name in present:
+            known = [p for p in parents if p.name in present]
+            key = child.name, frozenset(p.name for p in known)
+        else:
+            latent = ()
+        shared = found.setdefault(key, _Shared(child, tuple(known), latent, []))
+        found[key] = shared._replace(latent=tuple(dict.fromkeys([*shared.latent, *latent])))
+        shared.members.append(member)
     return list(found.values())
 
 
-def _cpds(model: Model) -> Iterable[CPD]:
+def _members(model: Model) -> Iterable[_Member]:
     if isinstance(model, Ensemble):
-        return [cpd for network in model.networks for cpd in _cpds(network)]
+        return [member for network in model.networks for member in _members(network)]
     if not isinstance(model, FactorGraph):
-        return getattr(model, "cpds", ())
+        network = getattr(model, "network", model)
+        return [_Member(network, cpd) for cpd in network.cpds]
     found = [cpd for t in model.terms if isinstance(t.source, CPD) for cpd in t.source.singles()]
     if not found:
         raise UnsupportedModelError(
             "The factors of this factor graph have no children, so that there are no families to "
             "compare; table_drift takes a network of parents and children."
         )
-    return found
+    return [_Member(model, cpd) for cpd in found]
 
 
-def _family(model: Model, cpds: list[CPD], tables: list[Table]) -> FamilyDrift:
-    child, parents = cpds[0].variable, cpds[0].parents
-    names = tuple(parent.name for parent in parents)
+def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
+    names = tuple(parent.name for parent in family.parents)
     remark, test, n_rows = "", None, 0
     try:
-        columns, categorical = _columns(model, [child, *parents], tables)
+        columns, categorical = _columns(model, [family.child, *family.parents], tables)
         given = tuple(range(1, len(columns) - 1))
         test = independence_test(columns, 0, -1, given, categorical=categorical)
         n_rows = test.n_rows
     except BayesGraphError as error:
         remark = str(error).split(". ")[0]
     before, after = (
-        float(np.mean([_mean_log_likelihood(cpd, table) for cpd in cpds])) for table in tables
+        float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
+        for table in tables
     )
     nan = math.nan
+    name, latent = family.child.name, family.latent
     if test is None:
         return FamilyDrift(
-            child.name, names, nan, nan, 0, nan, nan, False, before, after, 0, remark
+            name, names, latent, nan, nan, 0, nan, nan, False, before, after, 0, remark
         )
     information = max(0.0, test.statistic) / (2 * n_rows)
     return FamilyDrift(
-        child.name, names, information, test.statistic, test.degrees_of_freedom, test.p_value,
+        name, names, latent, information, test.statistic, test.degrees_of_freedom, test.p_value,
         nan, False, before, after, n_rows,
     )  # fmt: skip
 
@@ -262,41 +326,63 @@ def _columns(
             raise UnsupportedModelError("vectors of counts are not compared")
         if any(own not in table.variables for table in tables):
             raise DataError(f"a table has no column {variable.name!r}")
-        columns = [_numbers(variable, own, table.column(own)) for table in tables]
-        found[place] = np.concatenate(columns)
+        columns = [_values(variable, own, table.column(own)) for table in tables]
+        found[place] = np.concatenate(
+            [np.where(_is_known(variable, c), c.astype(np.float64), np.nan) for c in columns]
+        )
     found[-1] = np.repeat([0.0, 1.0], [table.n_rows for table in tables])
     discrete: list[Name] = [i for i, v in enumerate(variables) if isinstance(v, Discrete)]
     return found, [*discrete, -1]
 
 
-def _numbers(variable: Variable, own: Variable, column: NDArray[Any]) -> NDArray[np.float64]:
-    """Return an encoded column as numbers, NaN where missing.
+def _values(variable: Variable, own: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    """Return an encoded column in the codes of a member's variable.
 
     A number whose intervals differ among the members of an average is cut as `variable` is.
     """
-    if isinstance(own, Discrete):
-        return np.where(column < 0, np.nan, column.astype(np.float64))
-    if isinstance(variable, Discrete):
-        codes = variable.codes(column)  # type: ignore[attr-defined]  # numbers have intervals
-        return np.where(codes < 0, np.nan, codes.astype(np.float64))
+    if isinstance(variable, Discrete) and not isinstance(own, Discrete):
+        codes: NDArray[Any] = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
+        return codes
     return column
 
 
-def _mean_log_likelihood(cpd: CPD, table: Table) -> float:
-    """Return the mean log likelihood of a child given its parents; NaN without complete rows."""
-    if any(v not in table.variables or isinstance(v, CountVector) for v in cpd.scope):
+def _is_known(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
+
+
+def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
+    """Return the mean log likelihood of a child given those of its parents that have columns.
+
+    It is NaN without complete rows, or if the model cannot sum the other parents out.
+    """
+    cpd = member.cpd
+    columns: dict[Variable, Any] = {}
+    for variable in (*cpd.parents, cpd.variable):
+        own = model.variable(variable.name)
+        if own in table.variables and not isinstance(own, CountVector):
+            columns[variable] = _values(variable, own, table.column(own))
+    if cpd.variable not in columns:
         return math.nan
-    columns = {v: table.column(v) for v in cpd.scope}
     complete = np.ones(table.n_rows, dtype=bool)
     for variable, column in columns.items():
-        complete &= column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column)
+        complete &= _is_known(variable, column)
     n = int(complete.sum())
     if not n:
         return math.nan
-    kept: dict[Variable, Any] = {v: column[complete] for v, column in columns.items()}
-    potential = cpd.potential(Evidence(n, kept))
-    assert isinstance(potential, Factor)  # everything is observed
-    return float(np.mean(potential.log_values))
+    kept = {v: column[complete] for v, column in columns.items()}
+    if len(kept) == len(cpd.scope):
+        potential = cpd.potential(Evidence(n, kept))
+        assert isinstance(potential, Factor)  # everything is observed
+        return float(np.mean(potential.log_values))
+    del columns[cpd.variable]
+    given = {v: column for v, column in kept.items() if v in columns}
+    try:
+        logs = member.model.log_evidence_rows(Evidence(n, kept))
+        if given:
+            logs = logs - member.model.log_evidence_rows(Evidence(n, given))
+    except BayesGraphError:
+        return math.nan
+    return float(np.mean(logs))
 
 
 def _holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -317,6 +317,25 @@ class CPD(Displayed, ABC):
     def _display(self) -> DisplayTable:
         found = self.describe(_MAX_ROWS, _MAX_COLUMNS)
         return DisplayTable(self.title, found.rows, found.header, note=found.note)
+
+    def to_text(self, *, max_rows: int = 1_000, max_columns: int = 100) -> str:
+        """Return the distribution as lines of text, within 80 columns where names are short.
+
+        Parameters
+        ----------
+        max_rows, max_columns : int
+            Maximum numbers of parent configurations and of states shown; a note says how many
+            there are more. Printing the distribution shows 20 and 8.
+
+        Returns
+        -------
+        str
+            Columns that do not fit beside each other continue below, each time with the states of
+            the parents.
+        """
+        found = self.describe(max_rows, max_columns)
+        table = replace(self._display(), rows=found.rows, header=found.header, note=found.note)
+        return table.folded(found.keys)
 
     @property
     def title(self) -> str:

@@ -83,12 +83,15 @@ class Description:
         plots.
     note : str
         Number of rows and columns not shown, or the whole description if there is no table.
+    keys : int
+        Number of the first columns, which say what a row is about.
     """
 
     header: list[str]
     rows: list[list[str]]
     tints: Floats | None = None
     note: str = ""
+    keys: int = 1
 
 
 def describe_table(
@@ -158,7 +161,8 @@ def _shares(
         for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
     ]
     note = left_out(len(table) - len(shown), table.shape[1] - len(columns), column)
-    return Description(header, rows, shown / max(float(shown.max()), darkest), note)
+    tints = shown / max(float(shown.max()), darkest)
+    return Description(header, rows, tints, note, len(parents))
 
 
 def describe_numbers(
@@ -193,7 +197,8 @@ def describe_numbers(
     ]
     head = ["child"] if names else []
     header = [*head, *texts([parent.name for parent in parents], _LONGEST), *columns]
-    return Description(header, rows, None, left_out(total - len(rows), hidden))
+    note = left_out(total - len(rows), hidden)
+    return Description(header, rows, None, note, len(header) - len(columns))
 
 
 def describe_factor(factor: Factor, max_rows: int, max_columns: int) -> Description:

@@ -316,7 +316,7 @@ class DeterministicCPD(CanonicalCPD):
         more = [f"{cells - n:,} more rows"] if cells > n else []
         more += [f"{len(columns) - shown} more parents"] if len(columns) > shown else []
         note = f"… {' and '.join(more)}" if more else ""
-        return Description(names[len(columns) - shown :], rows, None, note)
+        return Description(names[len(columns) - shown :], rows, None, note, shown)
 
 
 # Maximum number of different results of a fold after a parent.

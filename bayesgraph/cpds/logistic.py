@@ -174,7 +174,7 @@ class LogisticCPD(CanonicalCPD):
         keys += [[str(p.name), s] for p in self.parents for s in state_texts(p, 16)]
         lines = [[*key, *cells[1:]] for key, cells in zip(keys, shown.rows, strict=True)]
         note = f"… {len(lines) - max_rows:,} more rows" if len(lines) > max_rows else ""
-        return Description(["parent", "state", *names], lines[:max_rows], None, note)
+        return Description(["parent", "state", *names], lines[:max_rows], None, note, keys=2)
 
 
 def _softmax(scores: Floats) -> Floats:

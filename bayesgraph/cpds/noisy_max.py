@@ -203,7 +203,7 @@ class NoisyMaxCPD(CanonicalCPD):
         hidden = max(0, len(lines) + 1 - max_rows)
         lines = [*lines[: max_rows - 1], ["leak", "", *cells[0]]]
         note = left_out(hidden, self.variable.cardinality - len(states))
-        return Description(["parent", "state", *states], lines, None, note)
+        return Description(["parent", "state", *states], lines, None, note, keys=2)
 
 
 class NoisyOrCPD(NoisyMaxCPD):

@@ -2,23 +2,23 @@
 
 What a finding does is measured by leaving it out: the ratio of the odds with it and without it is
 the Bayes factor of the finding given all others (Good 1950). Words for its size are those of Kass
-and Raftery (1995). How it reaches the target is told along the shortest active path, by the rules
-of d-separation (Pearl 1988, section 3.3.1).
+and Raftery (1995). How it reaches the target is told along the active paths, and what blocks
+others, by the rules of d-separation (Pearl 1988, section 3.3.1).
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.ancestors import ancestral_set
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError
+from bayesgraph.explain.links import Links, Path, known_below, links
 from bayesgraph.inference.results import GaussianMixture, Posterior
 from bayesgraph.models.evidence import Belief, Between, as_mapping, is_soft
 from bayesgraph.models.findings import with_findings
@@ -40,6 +40,8 @@ _STRENGTHS = (
 )
 # Probabilities nearer to 1 than this are 1.
 _ROUNDING = 1e-14
+# Links that are told in full, and names of a list.
+_MOST_LINKS, _MOST_NAMES = 3, 5
 # Part of a standard deviation by which a finding has to move the mean of a number to count.
 _LEAST_SHIFT = 0.01
 
@@ -57,16 +59,20 @@ class Bearing(NamedTuple):
     factor : float
         Ratio of the odds of the state with and without the finding; for a continuous target the
         difference of means in standard deviations.
-    path : tuple of names
-        The shortest active path from the variable to the target; empty if they are d-separated by
-        the other findings, or the model has no graph that tells.
+    paths : tuple of tuples of names
+        Active paths from the variable to the target, the shortest first: one for each neighbour of
+        the target by which they arrive and each set of common effects that they pass. Empty if the
+        two are d-separated by the other findings, or the model has no graph that tells.
+    blockers : tuple of names
+        The findings that block other paths.
     """
 
     name: Name
     value: Any
     without: float
     factor: float
-    path: tuple[Name, ...]
+    paths: tuple[Path, ...]
+    blockers: tuple[Name, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,9 +120,10 @@ def explanation(
 ) -> Explanation:
     """Return why a posterior is as it is, in sentences that can be read aloud.
 
-    A sentence on each finding says how strongly it speaks for or against the state, what would
-    be believed without it, and along which path of the network it reaches the target, or which
-    other findings leave it nothing to say.
+    A sentence on each finding says how strongly it speaks for or against the state, and what would
+    be believed without it. Others tell the paths of the network by which it reaches the target,
+    among them those that a known common effect opens ("explaining away"), and which other findings
+    block paths, or leave it nothing to say.
 
     Parameters
     ----------
@@ -167,7 +174,7 @@ def explanation(
         bearings = [told.bearing(name, answer)]
         sentences.append(told.sentence(bearings[0]))
     else:
-        bearings = [Bearing(name, None, after, 1.0, told.path(name))]
+        bearings = [Bearing(name, None, after, 1.0, *told.links(name))]
         sentences += told.if_it_were(name)
     return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
 
@@ -228,7 +235,7 @@ class _Told:
         else:
             factor = (with_it - without) / (float(left_out.std) or 1.0)
         value = self.intervals.get(name, self.known[name])
-        return Bearing(name, value, without, factor, self.path(name))
+        return Bearing(name, value, without, factor, *self.links(name))
 
     def size(self, bearing: Bearing) -> float:
         """Return how much a finding does, whether for the state or against it."""
@@ -264,7 +271,7 @@ class _Told:
 
     def _verdict(self, bearing: Bearing) -> str:
         others = "" if len(self.known) == 1 else ", with the other findings,"
-        blocked = self._blocked(bearing.name, bearing.path)
+        blocked = self._blocked(Links(bearing.paths, bearing.blockers))
         if blocked:
             return f"says nothing about it: {blocked}."
         without = f"without this finding it would be {self._number(bearing.without)}"
@@ -281,11 +288,14 @@ class _Told:
             if words is None:
                 return f"hardly matters{others}".removesuffix(",") + "."
             verdict = f"{words} {'for' if bearing.factor > 1 else 'against'} it: {without}."
-        return " ".join([verdict, *self._way(bearing.path)])
+        return " ".join(
+            [verdict, *self._ways(bearing.name, Links(bearing.paths, bearing.blockers))]
+        )
 
     def if_it_were(self, name: Name) -> list[str]:
         """Return sentences on what would be believed for each value of an unobserved variable."""
-        blocked = self._blocked(name, self.path(name))
+        found = self.links(name)
+        blocked = self._blocked(found)
         if blocked:
             return [f"{name} says nothing about it: {blocked}."]
         parts = []
@@ -295,7 +305,7 @@ class _Told:
             except ImpossibleEvidenceError:
                 continue
             parts.append(f"{self._number(self.value_of(answer))} if {_is(name, value, 'were')}")
-        return [f"{name} is not known. It would be {_listed(parts)}.", *self._way(self.path(name))]
+        return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, found)]
 
     def _number(self, value: float) -> str:
         return f"{value:.4g}" if self.state is None else _percent(value)
@@ -315,95 +325,104 @@ class _Told:
             return None
         return {cpd.variable.name: [p.name for p in cpd.parents] for cpd in self.model.cpds}
 
-    def path(self, name: Name) -> tuple[Name, ...]:
-        """Return the shortest active path from a variable to the target, given other findings."""
-        return self._path(name, {n for n in self.known if n != name})
+    def links(self, name: Name) -> Links:
+        """Return the active paths from a variable to the target, and what blocks others."""
+        if self._graph is None:
+            return Links()
+        return links(self._graph, name, self.target.name, self._given(name))
 
-    def _path(self, name: Name, given: Collection[Name]) -> tuple[Name, ...]:
-        if self._parents is None:
-            return ()
-        # A judgement of a variable is an observed child of it.
-        judgements: dict[Name, list[Name]] = {(_JUDGEMENT, n): [n] for n in self._judged}
-        seen = {(_JUDGEMENT, n) if n in self._judged else n for n in given}
-        return active_path(self._parents | judgements, name, self.target.name, seen)
+    @cached_property
+    def _graph(self) -> dict[Name, list[Name]] | None:
+        """The parents of each variable; a judgement of a variable is an observed child of it."""
+        judgements = {node: [n] for node, n in self._judgements.items()}
+        return None if self._parents is None else self._parents | judgements
 
-    def _blocked(self, name: Name, path: tuple[Name, ...]) -> str:
+    @cached_property
+    def _judgements(self) -> dict[Name, Name]:
+        """The node that stands for the judgement of each variable that was judged."""
+        return {(_JUDGEMENT, n): n for n in self._judged}
+
+    def _given(self, name: Name) -> set[Name]:
+        """Return the nodes that are known besides a variable."""
+        return {(_JUDGEMENT, n) if n in self._judged else n for n in self.known if n != name}
+
+    def _blocked(self, found: Links) -> str:
         """Return why a variable says nothing about the target; nothing if a path is active."""
-        if path or self._parents is None:
+        if found.paths or self._parents is None:
             return ""
-        given = [n for n in self.known if n != name]
-        for one in given[:]:  # those that are needed to separate the two
-            rest = [n for n in given if n != one]
-            if not self._path(name, rest):
-                given = rest
-        if not given:
+        if not found.blockers:
             return "in the network the two are independent"
-        verb = "says" if len(given) == 1 else "say"
-        return f"{_listed([str(n) for n in given])} {verb} all that it could say"
+        verb = "says" if len(found.blockers) == 1 else "say"
+        return f"{_few(found.blockers)} {verb} all that it could say"
 
-    def _way(self, path: tuple[Name, ...]) -> list[str]:
-        """Return the sentence on a path; none if no path is known."""
-        parents = self._parents
-        if parents is None or len(path) < 2:
+    def _ways(self, name: Name, found: Links) -> list[str]:
+        """Return sentences on the active paths, and on what blocks others."""
+        if name == self.target.name:
             return []
+        # Common effects of the two alone that are known in the same way share a sentence.
+        alike: dict[Any, list[Path]] = {}
+        for path in found.paths:
+            common = self._common_effects(path)
+            is_short = len(path) == 3 and common
+            key = self._how_known(common[0], name) if is_short else path
+            alike.setdefault(key, []).append(path)
+        groups = list(alike.values())
+        heads = ("The link", *("Another link",) * (_MOST_LINKS - 1))
+        told = [
+            f"{head}: {self._way(name, paths)}." for head, paths in zip(heads, groups, strict=False)
+        ]
+        if more := sum(map(len, groups[len(told) :])):
+            left = [c for paths in groups[len(told) :] for c in self._common_effects(paths[0])]
+            opened = f", opened by {_few(list(dict.fromkeys(left)))}" if left else ""
+            told.append(f"There {'is' if more == 1 else 'are'} {more} more{opened}.")
+        if found.paths and (n := len(found.blockers)):
+            which = "which is known, blocks" if n == 1 else "which are known, block"
+            told.append(f"{_few(found.blockers)}, {which} other links.")
+        return told
+
+    def _common_effects(self, path: Path) -> list[Name]:
+        assert self._parents is not None
+        triples = zip(path, path[1:], path[2:], strict=False)
+        return [b for a, b, c in triples if {a, c} <= {*self._parents[b]}]
+
+    def _way(self, name: Name, paths: Sequence[Path]) -> str:
+        """Return a path in words, or several on which a common effect is all between the ends."""
+        parents, path = self._parents, paths[0]
+        assert parents is not None
+        common = self._common_effects(path)
+        if len(paths) > 1:
+            how = self._how_known(common[0], name)
+            return (
+                f"{_few([p[1] for p in paths])}, which are {how}, depend on both {path[0]} and "
+                f"{path[2]}, which then bear on each other"
+            )
         clauses: list[str] = []
         at = 0
         while at + 1 < len(path):
             here, there = path[at], path[at + 1]
-            if there in parents[here]:
-                clauses.append(f"{here} depends on {there}")
-            elif at + 2 < len(path) and path[at + 2] in parents[there]:
-                is_known = there in self.known and there not in self._judged
-                what = "is known" if is_known else "is known in part"
+            if there in common:
                 clauses.append(
-                    f"{there}, which {what}, depends on both {here} and {path[at + 2]}, which then "
-                    "bear on each other"
+                    f"{there}, which is {self._how_known(there, name)}, depends on both {here} and "
+                    f"{path[at + 2]}, which then bear on each other"
                 )
                 at += 1
+            elif there in parents[here]:
+                clauses.append(f"{here} depends on {there}")
             else:
                 clauses.append(f"{there} depends on {here}")
             at += 1
-        return [f"The link: {_listed(clauses)}."]
+        return _listed(clauses)
 
-
-def active_path(
-    parents: Mapping[Name, list[Name]], start: Name, end: Name, given: set[Name]
-) -> tuple[Name, ...]:
-    """Return the shortest path between two nodes that is active given others; empty if none is.
-
-    Parameters
-    ----------
-    parents : mapping from node to its parents
-    start, end : nodes
-    given : set of nodes
-        A path is active if none of its nodes that are not colliders is in the set, and all of its
-        colliders or their descendants are.
-    """
-    children: dict[Name, list[Name]] = {node: [] for node in parents}
-    for node, above in parents.items():
-        for parent in above:
-            children[parent].append(node)
-    opened = ancestral_set(parents, given)
-    # A step is a node and whether it was reached from one of its children.
-    before: dict[tuple[Name, bool], tuple[Name, bool] | None] = {(start, True): None}
-    waiting = [(start, True)]
-    for step in waiting:
-        node, is_from_child = step
-        if node == end:
-            path = [node]
-            while (earlier := before[step]) is not None:
-                step = earlier
-                path.append(step[0])
-            return tuple(reversed(path))
-        free = node not in given or node == start
-        up = free if is_from_child else node in opened
-        following = [(parent, True) for parent in parents[node]] if up else []
-        following += [(child, False) for child in children[node]] if free else []
-        for one in following:
-            if one not in before:
-                before[one] = step
-                waiting.append(one)
-    return ()
+    def _how_known(self, common: Name, name: Name) -> str:
+        """Return how a common effect is known: itself, by a judgement, or by what follows it."""
+        assert self._graph is not None
+        below = known_below(self._graph, common, self._given(name))
+        if common in below:
+            return "known"
+        others = [
+            n for n in dict.fromkeys(self._judgements.get(n, n) for n in below) if n != common
+        ]
+        return f"known in part by {_few(others)}" if others else "known in part"
 
 
 def _values(model: Model, name: Name, known: Mapping[Name, Any]) -> list[Any]:
@@ -450,6 +469,13 @@ def _percent(p: float) -> str:
     return f"{100 * p:.{digits}f} percent"
 
 
-def _listed(parts: list[str]) -> str:
+def _few(names: Sequence[Name]) -> str:
+    """Return names in words, of many the first ones and how many others there are."""
+    shown = [str(n) for n in names[:_MOST_NAMES]]
+    more = len(names) - len(shown)
+    return _listed([*shown, f"{more} more"] if more else shown)
+
+
+def _listed(parts: Sequence[str]) -> str:
     """Return parts as a list in words: "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -77,6 +77,90 @@ def test_missing_values_unknown_categories_and_columns():
     assert not by_name["humid"].moved
 
 
+def ward(share=0.5, fever=1.0):
+    ill = bg.Discrete("ill", ["no", "yes"])
+    cough = bg.Discrete("cough", ["no", "yes"])
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(ill, [1 - share, share]),
+            bg.TableCPD(cough, [[0.9, 0.1], [0.4, 0.6]], [ill]),
+            bg.GaussianCPD(bg.Continuous("fever"), [37.0, 37.0 + fever], [0.1, 0.2], [ill]),
+            bg.TableCPD(
+                bg.Discrete("rash", ["no", "yes"]),
+                [[[0.95, 0.05], [0.6, 0.4]], [[0.8, 0.2], [0.3, 0.7]]],
+                [ill, cough],
+            ),
+        ]
+    )
+
+
+def test_rows_without_the_class_are_compared_by_what_they_have():
+    net = ward()
+    before, after = rows(net, 1500, 1), rows(ward(fever=2.0), 1500, 2)
+    known = [{k: v for k, v in t.items() if k != "ill"} for t in (before, after)]
+    found = bg.table_drift(net, *known)
+    assert found.moved == ("fever",)
+    by_name = {f.name: f for f in found.families}
+    assert [f.title for f in found.families[1:]].count("rash | cough") == 1
+    assert by_name["rash"].latent == ("ill",)
+    table = {k: np.concatenate([t[k] for t in known]) for k in ("cough", "rash")}
+    table["which"] = ["a"] * 1500 + ["b"] * 1500
+    assert by_name["rash"].p_value == pytest.approx(
+        bg.independence_test(table, "rash", "which", ["cough"]).p_value
+    )
+    # The mean log likelihoods sum the class out.
+    cough, rash = ((before[k] == "yes").astype(int) for k in ("cough", "rash"))
+    joint = np.zeros((2, 2))
+    for i in range(2):
+        p_cough = net["cough"].values[i]
+        joint += 0.5 * p_cough[:, None] * net["rash"].values[i]
+    given = joint[cough, rash] / joint.sum(axis=1)[cough]
+    assert by_name["rash"].log_likelihood_before == pytest.approx(np.log(given).mean())
+    marginal = sum(
+        0.5 * np.exp(-0.5 * (before["fever"] - mean) ** 2 / var) / math.sqrt(2 * math.pi * var)
+        for mean, var in ((37.0, 0.1), (38.0, 0.2))
+    )
+    assert by_name["fever"].log_likelihood_before == pytest.approx(np.log(marginal).mean())
+    assert math.isnan(by_name["ill"].p_value)
+    text = repr(found)
+    assert "nan" not in text
+    assert "compared without 'ill'" in text
+    assert max(map(len, text.splitlines())) <= 80
+    # The same with a class column in one of the tables only.
+    once = bg.table_drift(net, before, known[1])
+    assert [f.p_value for f in once.families[:3]] == [f.p_value for f in found.families[:3]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        bg.BayesianNetworkClassifier,
+        bg.TANClassifier,
+        bg.AODEClassifier,
+        bg.WeightedNaiveBayesClassifier,
+        lambda: bg.NaiveBayesClassifier(discretizer="mdlp"),
+    ],
+)
+def test_classifiers_compare_rows_without_their_class(make):
+    train = rows(ward(), 600, 3)
+    y = train.pop("ill")
+    clf = make().fit(train, y)
+    before, after = (rows(ward(fever=f), 600, s) for f, s in ((1.0, 6), (2.0, 7)))
+    for without in (False, True):
+        names = [k for k in before if not (without and k == "ill")]
+        renamed = [
+            {clf.target_.name if k == "ill" else k: t[k] for k in names} for t in (before, after)
+        ]
+        found = bg.table_drift(clf, *renamed)
+        # A tree has the class below its features: it moved with them.
+        assert {"fever"} <= set(found.moved) <= {"fever", clf.target_.name}
+        assert "nan" not in repr(found)
+        for family in found.families:
+            if family.name != clf.target_.name:
+                assert math.isfinite(family.log_likelihood_before)
+                assert math.isfinite(family.log_likelihood_after)
+
+
 def test_members_share_families_and_intervals():
     c = bg.Discrete("c", ["no", "yes"])
     members = [

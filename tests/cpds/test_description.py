@@ -120,3 +120,37 @@ def test_advice_about_covariances_names_parameters_that_there_are() -> None:
         with pytest.raises(bg.errors.CPDError, match=r"Smoothing\(var_smoothing=") as caught:
             _ = bg.JointGaussianCPD(y, [0.0, 0.0], matrix).roots
         assert "shrinkage" not in str(caught.value)
+
+
+def test_the_whole_table_as_text_keeps_to_a_line_by_continuing_below() -> None:
+    rain = bg.Discrete("rain", ["no", "yes"])
+    month = bg.Discrete("month", [f"month {i}" for i in range(1, 31)])
+    values = np.arange(1.0, 61.0).reshape(2, 30)
+    values /= values.sum(axis=1, keepdims=True)
+    cpd = bg.TableCPD(month, values, [rain])
+    lines = cpd.to_text().splitlines()
+    assert lines[0] == "TableCPD P(month | rain)"
+    assert max(map(len, lines)) <= 80
+    # Every number stands under its state, in a line that begins with the state of the parent.
+    found: dict[tuple[str, str], str] = {}
+    header: list[str] = []
+    for line in filter(None, lines[1:]):
+        cells = re.split(r" {2,}", line.strip())
+        if cells[0] == "rain":
+            header = cells
+        else:
+            found |= {(cells[0], name): x for name, x in zip(header[1:], cells[1:], strict=True)}
+    assert found == {
+        (above, state): f"{p:.3f}"
+        for above, row in zip(rain.states, values, strict=True)
+        for state, p in zip(month.states, row, strict=True)
+    }
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_the_text_of_a_table_says_what_it_leaves_out(n: int) -> None:
+    cpd = bg.TableCPD(PART, np.full((n, 20), 0.05), [bg.Discrete("x", range(n))])
+    assert "more" not in cpd.to_text()
+    text = cpd.to_text(max_rows=2, max_columns=5)
+    assert f"… {n - 2:,} more row{'s' * (n > 3)} and 15 more columns" in text
+    assert cpd.to_text(max_rows=20, max_columns=2).count("\n") == min(n, 20) + 2

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 import bayesgraph as bg
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
-from bayesgraph.explain.spoken import active_path
+from bayesgraph.explain.links import active_path, known_below, links
 
 NO_YES = ["no", "yes"]
 
@@ -61,7 +61,7 @@ def test_numbers_and_paths_equal_enumeration(seed):
                 factor = after / (1 - after) * (1 - without) / without
                 assert bearing.factor == pytest.approx(factor, rel=1e-6)
             assert_active(network.graph, bearing, target, others)
-            assert bearing.path or without == pytest.approx(after, abs=1e-9)
+            assert bearing.paths or without == pytest.approx(after, abs=1e-9)
         sizes = [abs(math.log(b.factor)) for b in found.bearings if 0 < b.factor < math.inf]
         assert sizes == sorted(sizes, reverse=True)
 
@@ -75,11 +75,31 @@ def assert_active(graph, bearing, target, others):
         if isinstance(value, list):  # a likelihood is an observed child
             dag.add_edge(name, ("judgement", name))
         given.add(("judgement", name) if isinstance(value, list) else name)
-    assert bool(bearing.path) != nx.is_d_separator(dag, {bearing.name}, {target}, given)
-    if bearing.path:
-        assert (bearing.path[0], bearing.path[-1]) == (bearing.name, target)
-        arcs = zip(bearing.path, bearing.path[1:], strict=False)
-        assert all(graph.has_edge(a, b) or graph.has_edge(b, a) for a, b in arcs)
+    assert bool(bearing.paths) != nx.is_d_separator(dag, {bearing.name}, {target}, given)
+    assert (set(bearing.paths), set(bearing.blockers)) == kinds_of_paths(
+        dag, bearing.name, target, given, bearing.paths
+    )
+
+
+def kinds_of_paths(dag, start, end, given, told):
+    """Return what paths there are by definition: of the told, those that are right."""
+    active, blockers = {}, set()
+    for path in nx.all_simple_paths(dag.to_undirected(), start, end):
+        triples = list(zip(path, path[1:], path[2:], strict=False))
+        common = [b for a, b, c in triples if dag.has_edge(a, b) and dag.has_edge(c, b)]
+        if any(not {b, *nx.descendants(dag, b)} & given for b in common):
+            continue  # a common effect of which nothing is known
+        stops = [b for _, b, _ in triples if b in given and b not in common]
+        blockers.update(stops[:1])
+        if not stops:
+            active.setdefault((path[-2], frozenset(common)), []).append(tuple(path))
+    right = set()
+    for paths in active.values():  # the shortest of each kind
+        shortest = min(map(len, paths))
+        found = [p for p in paths if p in told]
+        right.update(found or paths[:1])
+        assert all(len(p) == shortest for p in found)
+    return right, blockers
 
 
 @pytest.mark.one_in(5)
@@ -96,6 +116,11 @@ def test_there_is_an_active_path_unless_variables_are_d_separated(seed):
         given = {n for n in range(7) if n not in (start, end) and random.random() < 0.4}
         path = active_path(parents, start, end, given)
         assert bool(path) != nx.is_d_separator(dag, {start}, {end}, given)
+        found = links(parents, start, end, given)
+        assert len(found.paths[0] if found.paths else ()) == len(path)
+        expected = kinds_of_paths(dag, start, end, given, found.paths)
+        assert (set(found.paths), set(found.blockers)) == expected
+        assert list(found.paths) == sorted(found.paths, key=len)
         if path:
             assert (path[0], path[-1]) == (start, end)
             for a, b, c in zip(path, path[1:], path[2:], strict=False):
@@ -126,7 +151,7 @@ def test_colliders_and_certainty():
     assert "That lung is yes speaks against it: without this finding it would be 16" in found.text
     assert "either, which is known, depends on both lung and tub" in found.text
     found = net.explanation("tub", {"xray": "yes", "lung": "yes"}, state="yes")
-    assert "either, which is known in part, depends on both" in found.text
+    assert "either, which is known in part by xray, depends on both" in found.text
     assert net.explanation("either", {"tub": "yes"}).text.endswith(
         "That tub is yes makes it certain: without this finding it would be 6.5 percent. "
         "The link: either depends on tub."
@@ -142,7 +167,7 @@ def test_between_any_two_nodes():
         "percent if bronc were no and 7.0 percent if bronc were yes. The link: bronc depends on "
         "smoke and lung depends on smoke."
     )
-    assert found.bearings[0].path == ("bronc", "smoke", "lung")
+    assert found.bearings[0].paths == (("bronc", "smoke", "lung"),)
     found = net.explanation("lung", {"smoke": "yes"}, finding="bronc")
     assert found.text.endswith("bronc says nothing about it: smoke says all that it could say.")
     found = net.explanation("lung", finding="asia")
@@ -218,6 +243,116 @@ def test_estimators_explain_their_class(iris):
     words = bg.ComplementNaiveBayesClassifier().fit({"a": [1, 0], "b": [0, 1]}, ["x", "y"])
     with pytest.raises(UnsupportedModelError, match="no distribution of documents"):
         words.explanation()
+
+
+def alarm():
+    burglary, earthquake, alarm, john, mary, radio = (
+        bg.Discrete(name, NO_YES)
+        for name in ("burglary", "earthquake", "alarm", "john", "mary", "radio")
+    )
+    table = [[[0.999, 0.001], [0.71, 0.29]], [[0.06, 0.94], [0.05, 0.95]]]
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(burglary, [0.99, 0.01]),
+            bg.TableCPD(earthquake, [[0.98, 0.02], [0.9, 0.1]], parents=[burglary]),
+            bg.TableCPD(alarm, table, parents=[burglary, earthquake]),
+            bg.TableCPD(john, [[0.95, 0.05], [0.1, 0.9]], parents=[alarm]),
+            bg.TableCPD(mary, [[0.99, 0.01], [0.3, 0.7]], parents=[alarm]),
+            bg.TableCPD(radio, [[0.999, 0.001], [0.2, 0.8]], parents=[earthquake]),
+        ]
+    )
+
+
+OPENED = "depends on both earthquake and burglary, which then bear on each other."
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        (
+            {"alarm": "yes", "earthquake": "yes"},
+            "The link: earthquake depends on burglary. Another link: alarm, which is known, "
+            + OPENED,
+        ),
+        (
+            {"john": "yes", "earthquake": "yes"},
+            f"Another link: alarm, which is known in part by john, {OPENED}",
+        ),
+        (
+            {"john": "yes", "mary": "no", "radio": "yes"},
+            "Another link: radio depends on earthquake and alarm, which is known in part by john "
+            f"and mary, {OPENED}",
+        ),
+        (
+            {"alarm": {"no": 1.0, "yes": 8.0}, "earthquake": "yes"},
+            f"Another link: alarm, which is known in part, {OPENED}",
+        ),
+        (
+            {"john": "yes", "earthquake": "yes"},
+            "The link: john depends on alarm and alarm depends on burglary. earthquake, which is "
+            "known, blocks other links.",
+        ),
+        (
+            {"alarm": "yes", "earthquake": "no", "radio": "yes"},
+            "That radio is yes says nothing about it: earthquake says all that it could say.",
+        ),
+    ],
+)
+def test_links_that_common_effects_open_and_findings_block_are_told(evidence, told):
+    found = alarm().explanation("burglary", evidence, state="yes")
+    assert told in found.text
+
+
+def test_one_finding_is_told_with_all_its_links():
+    found = alarm().explanation("burglary", {"john": "yes"}, finding="earthquake", state="yes")
+    assert f"Another link: alarm, which is known in part by john, {OPENED}" in found.text
+    found = alarm().explanation("burglary", finding="earthquake", state="yes")
+    assert found.text.endswith("The link: earthquake depends on burglary.")
+
+
+def test_many_links_are_counted_and_those_of_large_graphs_are_found_in_time():
+    n = 12
+    middles = [bg.Discrete(f"effect {i}", NO_YES) for i in range(n)]
+    causes = [bg.Discrete(name, NO_YES) for name in "ab"]
+    half = [[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.2, 0.8]]]
+    net = bg.BayesianNetwork(
+        [
+            *(bg.TableCPD(cause, [0.5, 0.5]) for cause in causes),
+            *(bg.TableCPD(effect, half, parents=causes) for effect in middles),
+        ]
+    )
+    found = net.explanation("a", {**{v.name: "yes" for v in middles}, "b": "no"}, finding="b")
+    assert len(found.bearings[0].paths) == n
+    assert found.text.endswith(
+        "The link: effect 0, effect 1, effect 2, effect 3, effect 4 and 7 more, which are known, "
+        "depend on both b and a, which then bear on each other."
+    )
+    below = [
+        bg.TableCPD(bg.Discrete(f"sign {i}", NO_YES), [[0.9, 0.1], [0.2, 0.8]], parents=[v])
+        for i, v in enumerate(middles)
+    ]
+    evidence = {**{cpd.variable.name: "yes" for cpd in below}, "b": "no"}
+    found = bg.BayesianNetwork([*net.cpds, *below]).explanation("a", evidence, finding="b")
+    assert found.text.count("Another link") == 2
+    assert (
+        "There are 9 more, opened by effect 3, effect 4, effect 5, effect 6, effect 7 and 4 more."
+        in found.text
+    )
+    # Layers whose nodes are all linked have more paths than can be looked at.
+    layers = {(i, j): [(i - 1, k) for k in range(6) if i] for i in range(12) for j in range(6)}
+    linked = links(layers, (0, 0), (11, 0), set())
+    assert linked.paths
+    assert not linked.blockers
+    ways = links(layers, (0, 0), (11, 0), {(5, k) for k in range(6)})
+    assert not ways.paths
+    assert ways.blockers
+
+
+def test_what_is_known_below_a_node():
+    parents = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["d"]}
+    assert known_below(parents, "a", {"c", "d", "e"}) == ["c", "d"]
+    assert known_below(parents, "a", {"a", "c"}) == ["a"]
+    assert known_below(parents, "c", {"d"}) == []
 
 
 def test_what_is_refused():
