@@ -62,8 +62,8 @@ def _plain_name(name: Name) -> Name:
     return name if type(name) is str else plain(name)
 
 
-# Maximum number of states 0, 1, ... whose index all variables share.
-_SHARED_STATES = 1000
+# Maximum number of states 0, 1, ..., and length of texts together, whose index all variables share.
+_SHARED_STATES, _SHARED_TEXT = 1000, 1000
 
 
 def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dict[State, int]]:
@@ -94,11 +94,33 @@ def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dic
     return by_type, by_equality
 
 
+_Indexed: TypeAlias = tuple[tuple[State, ...], dict[Any, int], dict[State, int]]
+
+
 @lru_cache(maxsize=64)
-def _numbered(states: range) -> tuple[tuple[State, ...], dict[Any, int], dict[State, int]]:
+def _numbered(states: range) -> _Indexed:
     """Return numbers as states, with their indices; files without names have many of the same."""
     values = tuple(states)
     return values, *_indices("", values)
+
+
+@lru_cache(maxsize=64)
+def _texts(values: tuple[str, ...]) -> _Indexed:
+    """Return texts as states, with their indices; many variables have states such as no and yes."""
+    return values, *_indices("", values)
+
+
+def _indexed(name: Name, states: tuple[Any, ...]) -> _Indexed:
+    """Return states as variables have them, with their indices."""
+    if (
+        0 < len(states) <= _SHARED_STATES
+        and set(map(type, states)) == {str}
+        and len("".join(states)) <= _SHARED_TEXT
+        and len(set(states)) == len(states)
+    ):
+        return _texts(states)
+    values = tuple([plain(state) for state in states])
+    return values, *_indices(name, values)
 
 
 class Discrete:
@@ -140,8 +162,7 @@ class Discrete:
         if type(states) is range and 0 < len(states) <= _SHARED_STATES:
             values, by_type, by_equality = _numbered(states)
         else:
-            values = tuple(plain(state) for state in states)
-            by_type, by_equality = _indices(name, values)
+            values, by_type, by_equality = _indexed(name, tuple(states))
         self.name = name
         self.states = values
         self._by_type, self._by_equality = by_type, by_equality

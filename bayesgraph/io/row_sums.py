@@ -103,11 +103,17 @@ def network_of(
 
 
 def table_of(
-    child: Discrete, values: Floats, parents: Sequence[Discrete], rounded: RoundedRows
+    child: Discrete,
+    values: Floats,
+    parents: Sequence[Discrete],
+    rounded: RoundedRows,
+    *,
+    sums_to_one: bool = False,
 ) -> TableCPD:
     """Return the CPD of a table with the child on the last axis; rounded rows are normalised.
 
-    A table without faults, as almost all are, is checked once.
+    A table without faults, as almost all are, is checked once, or not again if its rows are known
+    to be distributions (`sums_to_one`).
 
     Raises
     ------
@@ -115,10 +121,14 @@ def table_of(
         If there is no such distribution.
     """
     names = {variable.name for variable in (*parents, child)}
-    plain = len(names) == len(parents) + 1 and values.min() >= 0
-    if plain and sum_to_one(values.reshape(-1, values.shape[-1]), SUM_TOLERANCE):
+    if len(names) == len(parents) + 1 and (sums_to_one or _are_distributions(values)):
         return TableCPD.from_checked(child, values, parents)
     return TableCPD(child, rounded.repaired(child.name, values), parents)
+
+
+def _are_distributions(values: Floats) -> bool:
+    rows = values.reshape(-1, values.shape[-1])
+    return bool(values.min() >= 0) and sum_to_one(rows, SUM_TOLERANCE)
 
 
 def first_bad_row(values: Floats) -> int:

@@ -56,6 +56,11 @@ def skipped_in_reading() -> Iterator[Skipped]:
         _NOTED.reset(token)
 
 
+def is_noted() -> bool:
+    """Return whether anybody listens, for readers that would have to look for what they skip."""
+    return _NOTED.get() is not None
+
+
 def skip(of: str, what: str, count: int = 1) -> None:
     """Say that something is left out: `of` is "network", "variables", "tables" or "file"."""
     if count and (noted := _NOTED.get()) is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,13 +26,13 @@ from bayesgraph.errors import (
     suggestion,
     warn,
 )
-from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.budget import MAX_AXES, Budget
 from bayesgraph.io.guarded_xml import Element, read_xml
 from bayesgraph.io.number_text import floats_of
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, table_of
 from bayesgraph.io.sidecar import Sidecar
-from bayesgraph.io.skipped import skip, skip_name
+from bayesgraph.io.skipped import is_noted, skip, skip_name
+from bayesgraph.io.table_texts import Numbered, numbered
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete
@@ -59,6 +59,7 @@ _ADVICE = {
 _FIRST_FASTEST = "aGrUM"
 # Identifiers are separated by blanks of ASCII; other blanks may be part of one.
 _ID = re.compile(r"[^ \t\r\n]++")
+_NO_NUMBERS = Numbered(np.empty(0), False)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -80,24 +81,25 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
     """
     reader = _Nodes(budget.source)
     layout = _Layout()
+    nodes = (TABLE, NOISY, DETERMINISTIC)
     handlers = {
-        **dict.fromkeys((TABLE, NOISY, DETERMINISTIC), reader.take),
+        **dict.fromkeys(nodes, reader.take),
         "dynamic": reader.refuse,
         "genie": layout.take,
     }
     with np.errstate(over="ignore", invalid="ignore"):
-        root, sidecar = read_xml(data, budget, handlers, numbers=b"<probabilities>")
+        root, sidecar = read_xml(data, budget, handlers, flat=nodes, numbers="probabilities")
         reader.check(root)
         if layout.app.startswith(_FIRST_FASTEST):
             reader.take_first_parent_as_fastest(layout.app)
-        network = reader.network(RoundedRows(normalize=normalize))
+        annotations = layout.annotations(sidecar, reader.names)
+        network = reader.network(RoundedRows(normalize=normalize), annotations)
     skip_name(root.attributes.get("id", ""))
     for element in (*root.children, *(e for e in root.all("extensions") for e in e.children)):
         if element.kind not in _PARTS:
             skip("network", f"<{element.tag}>")
     layout.skip()
-    names = {str(variable.name) for variable in network.variables}
-    return sidecar.restore(network.annotated(layout.annotations(sidecar, names)))
+    return sidecar.restore(network)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +111,8 @@ class _Node:
     tag : str
     line : int
     states, parents : list of str
-    values : ndarray of float
-        Probabilities or parameters; nothing of a deterministic node.
+    numbers : Element or None
+        The element that has probabilities or parameters; none of a deterministic node.
     results : list of str
         States that a deterministic node results in.
     strengths : list of int
@@ -123,7 +125,7 @@ class _Node:
     line: int
     states: list[str]
     parents: list[str]
-    values: Floats
+    numbers: Element | None
     results: list[str]
     strengths: list[int]
     is_noisy_or: bool
@@ -156,9 +158,25 @@ class _Nodes:
             raise self._error(element.line, f"expected an id of this <{tag}>; it has none.")
         if name in self._nodes:
             raise self._error(element.line, f"the node {name!r} is there a second time.")
-        states = [state.attributes.get("id", "") for state in element.all("state")]
+        states = element.values("state", "id")
         if not states or "" in states:
             raise self._error(element.line, f"expected states of {name!r}, each with an id.")
+        if is_noted():
+            self._skip(element)
+        own = [p.text for p in element.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
+        self._nodes[name] = _Node(
+            tag,
+            element.line,
+            states,
+            self._words(element, "parents"),
+            self._numbers(element, name, tag),
+            self._words(element, "resultingstates"),
+            self._strong(element, name),
+            NoisyMaxCPD.__name__ not in own,
+        )
+
+    def _skip(self, element: Element) -> None:
+        """Say what of a node is left out."""
         for child in element.children:
             is_own = child.kind == "property" and child.attributes.get("id") == CLASS_PROPERTY
             if child.kind not in _OF_NODES and not is_own:
@@ -166,34 +184,25 @@ class _Nodes:
         for key in (key for state in element.all("state") for key in state.attributes):
             if key != "id":
                 skip("variables", f"{key} of states")
-        own = [p.text for p in element.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
-        self._nodes[name] = _Node(
-            tag,
-            element.line,
-            states,
-            self._words(element, "parents"),
-            self._numbers(element, name, "probabilities" if tag == TABLE else "parameters")
-            if tag != DETERMINISTIC
-            else np.empty(0),
-            self._words(element, "resultingstates"),
-            [int(x) for x in self._numbers(element, name, "strengths").tolist()]
-            if element.child("strengths") is not None
-            else [],
-            NoisyMaxCPD.__name__ not in own,
-        )
 
     def _words(self, element: Element, tag: str) -> list[str]:
-        child = element.child(tag)
-        return [] if child is None else _ID.findall(child.text)
+        return _ID.findall("".join(element.texts(tag)[:1]))
 
-    def _numbers(self, element: Element, name: str, tag: str) -> Floats:
+    def _numbers(self, element: Element, name: str, node: str) -> Element | None:
+        if node == DETERMINISTIC:
+            return None
+        tag = "probabilities" if node == TABLE else "parameters"
         child = element.child(tag)
         if child is None:
             raise self._error(element.line, f"expected <{tag}> of {name!r}; there are none.")
+        return child
+
+    def _strong(self, element: Element, name: str) -> list[int]:
+        child = element.child("strengths")
         try:
-            return floats_of(child.raw or child.text)
+            return [] if child is None else [int(x) for x in floats_of(child.numbers).tolist()]
         except ValueError as error:
-            raise self._error(child.line, f"<{tag}> of {name!r}: {error}.") from None
+            raise self._error(element.line, f"<strengths> of {name!r}: {error}.") from None
 
     def refuse(self, element: Element) -> None:
         """Take an element that is refused at the end, with all others."""
@@ -231,7 +240,12 @@ class _Nodes:
                 BayesGraphWarning,
             )
 
-    def network(self, rounded: RoundedRows) -> BayesianNetwork:
+    @property
+    def names(self) -> Collection[str]:
+        """The names of all nodes."""
+        return self._nodes.keys()
+
+    def network(self, rounded: RoundedRows, annotations: Annotations) -> BayesianNetwork:
         """Return the network of all nodes, in the order of the file."""
         for name, node in self._nodes.items():
             order = reversed(node.states) if node.is_turned else node.states
@@ -239,10 +253,24 @@ class _Nodes:
                 self._variables[name] = Discrete(name, order)
             except BayesGraphError as error:
                 raise self._error(node.line, str(error)) from error
-        cpds = [self._cpd(name, node, rounded) for name, node in self._nodes.items()]
-        return network_of(cpds, rounded, self._source)
+        cpds = list(self._cpds(rounded))
+        return network_of(cpds, rounded, self._source, annotations)
 
-    def _cpd(self, name: str, node: _Node, rounded: RoundedRows) -> CPD:
+    def _cpds(self, rounded: RoundedRows) -> Iterator[CPD]:
+        nodes = [node for node in self._nodes.values() if node.numbers is not None]
+        texts = [node.numbers.numbers for node in nodes if node.numbers is not None]
+        tables = numbered(texts, [len(node.states) for node in nodes])
+        for name, node in self._nodes.items():
+            found = _NO_NUMBERS
+            if (element := node.numbers) is not None:
+                try:
+                    found = next(tables)
+                except ValueError as error:
+                    message = f"<{element.tag}> of {name!r}: {error}."
+                    raise self._error(element.line, message) from None
+            yield self._cpd(name, node, found, rounded)
+
+    def _cpd(self, name: str, node: _Node, found: Numbered, rounded: RoundedRows) -> CPD:
         unknown = [parent for parent in node.parents if parent not in self._variables]
         if unknown:
             near = suggestion(unknown[0], self._variables)
@@ -252,7 +280,7 @@ class _Nodes:
         parents = [self._variables[parent] for parent in node.parents]
         make = {TABLE: self._table, NOISY: self._noisy_max, DETERMINISTIC: self._function}
         try:
-            return make[node.tag](self._variables[name], node, parents, rounded)
+            return make[node.tag](self._variables[name], node, parents, found, rounded)
         except FileFormatError:
             raise
         except BayesGraphError as error:
@@ -273,25 +301,35 @@ class _Nodes:
 
     def _turned(self, table: NDArray[Any], node: _Node) -> NDArray[Any]:
         """Return a table, by states of parents, with the states of noisy maxima turned round."""
-        axes = tuple(i for i, name in enumerate(node.parents) if self._nodes[name].is_turned)
-        return np.flip(table, axes)
+        axes = tuple([i for i, name in enumerate(node.parents) if self._nodes[name].is_turned])
+        return np.flip(table, axes) if axes else table
 
     def _table(
-        self, variable: Discrete, node: _Node, parents: list[Discrete], rounded: RoundedRows
+        self,
+        variable: Discrete,
+        node: _Node,
+        parents: list[Discrete],
+        found: Numbered,
+        rounded: RoundedRows,
     ) -> CPD:
         shape = self._shape(variable, node, parents)
         size = math.prod(shape) * variable.cardinality
-        self._check_size(variable.name, node, size, len(node.values), "probabilities")
+        self._check_size(variable.name, node, size, len(found.values), "probabilities")
         if self._first_is_fastest:
-            values = node.values.reshape([*reversed(shape), variable.cardinality])
+            values = found.values.reshape([*reversed(shape), variable.cardinality])
             values = values.transpose([*reversed(range(len(shape))), len(shape)])
         else:
-            values = node.values.reshape([*shape, variable.cardinality])
+            values = found.values.reshape([*shape, variable.cardinality])
         table = np.ascontiguousarray(self._turned(values, node))
-        return table_of(variable, table, parents, rounded)
+        return table_of(variable, table, parents, rounded, sums_to_one=found.sums_to_one)
 
     def _function(
-        self, variable: Discrete, node: _Node, parents: list[Discrete], rounded: RoundedRows
+        self,
+        variable: Discrete,
+        node: _Node,
+        parents: list[Discrete],
+        found: Numbered,
+        rounded: RoundedRows,
     ) -> CPD:
         shape = self._shape(variable, node, parents)
         size = math.prod(shape)
@@ -311,12 +349,17 @@ class _Nodes:
         )
 
     def _noisy_max(
-        self, variable: Discrete, node: _Node, parents: list[Discrete], rounded: RoundedRows
+        self,
+        variable: Discrete,
+        node: _Node,
+        parents: list[Discrete],
+        found: Numbered,
+        rounded: RoundedRows,
     ) -> CPD:
         cards = [parent.cardinality for parent in parents]
         size = (sum(cards) + 1) * variable.cardinality
-        self._check_size(variable.name, node, size, len(node.values), "parameters")
-        rows = rounded.repaired(variable.name, node.values.reshape(-1, variable.cardinality))
+        self._check_size(variable.name, node, size, len(found.values), "parameters")
+        rows = rounded.repaired(variable.name, found.values.reshape(-1, variable.cardinality))
         if not parents:
             return TableCPD(variable, rows[0])
         rows = rows[:, ::-1]
@@ -398,14 +441,13 @@ class _Layout:
             for element in self.others:
                 skip("network", f"<{element.tag}>")
 
-    def annotations(self, sidecar: Sidecar, names: Iterable[str]) -> Annotations:
+    def annotations(self, sidecar: Sidecar, names: Collection[str]) -> Annotations:
         """Return what there is of some variables.
 
         A title that only says a name that the file cannot spell is no title.
         """
-        known = set(names)
         nodes = [(node.attributes.get("id", ""), node) for node in self.nodes]
-        nodes = [(name, node) for name, node in nodes if name in known]
+        nodes = [(name, node) for name, node in nodes if name in names]
         spelled = {word: found.name for word, (_, found) in sidecar.variables.items()}
         titles = {name: _unescaped((node.texts("name") or [""])[0]) for name, node in nodes}
         notes = {name: _unescaped((node.texts("comment") or [""])[0]) for name, node in nodes}

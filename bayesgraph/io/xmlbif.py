@@ -30,9 +30,9 @@ from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.guarded_xml import Element, comment, escaped, read_xml
 from bayesgraph.io.loss_report import LossReport
-from bayesgraph.io.number_text import floats_of
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, sum_to_one, table_of
 from bayesgraph.io.skipped import skip, skip_name
+from bayesgraph.io.table_texts import Numbered, numbered
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable
@@ -198,7 +198,7 @@ class _Definition(NamedTuple):
     line: int
     child: str
     parents: list[str]
-    numbers: Floats
+    numbers: bytes
 
 
 class _Reader:
@@ -216,7 +216,7 @@ class _Reader:
             "definition": self._definition,
         }
         root, sidecar = read_xml(
-            data, self._budget, handlers, encoding=encoding, numbers=b"<TABLE>"
+            data, self._budget, handlers, encoding=encoding, flat=list(handlers), numbers="TABLE"
         )
         if root.tag.upper() != "BIF" or not self._variables:
             raise self._error(
@@ -233,11 +233,9 @@ class _Reader:
         rounded = RoundedRows(normalize=normalize)
         # Rows whose sum overflows are refused like all rows that do not sum to one.
         with np.errstate(over="ignore", invalid="ignore"):
-            cpds = [self._cpd(self._definitions[name], rounded) for name in self._variables]
-        network = network_of(cpds, rounded, self._budget.source)
-        if self._positions:
-            network = network.annotated(Annotations(positions=self._positions))
-        return sidecar.restore(network)
+            cpds = list(self._cpds(rounded))
+        annotations = Annotations(positions=self._positions)
+        return sidecar.restore(network_of(cpds, rounded, self._budget.source, annotations))
 
     def _error(self, line: int, message: str) -> FileFormatError:
         return FileFormatError(f"{self._budget.source}, line {line}: {message}")
@@ -289,13 +287,22 @@ class _Reader:
         (child,) = children
         if child in self._definitions:
             raise self._error(element.line, f"{child!r} has a second <DEFINITION>.")
-        try:
-            numbers = floats_of(tables[0].raw or tables[0].text)
-        except ValueError as error:
-            raise self._error(element.line, f"the table of {child!r}: {error}.") from error
-        self._definitions[child] = _Definition(element.line, child, element.texts("given"), numbers)
+        self._definitions[child] = _Definition(
+            element.line, child, element.texts("given"), tables[0].numbers
+        )
 
-    def _cpd(self, found: _Definition, rounded: RoundedRows) -> TableCPD:
+    def _cpds(self, rounded: RoundedRows) -> Iterator[TableCPD]:
+        definitions = [self._definitions[name] for name in self._variables]
+        cards = [variable.cardinality for variable in self._variables.values()]
+        tables = numbered([found.numbers for found in definitions], cards)
+        for found in definitions:
+            try:
+                table = next(tables)
+            except ValueError as error:
+                raise self._error(found.line, f"the table of {found.child!r}: {error}.") from error
+            yield self._cpd(found, table, rounded)
+
+    def _cpd(self, found: _Definition, table: Numbered, rounded: RoundedRows) -> TableCPD:
         family = [*found.parents, found.child]
         for name in family:
             if name not in self._variables:
@@ -309,15 +316,15 @@ class _Reader:
             )
         *parents, child = [self._variables[name] for name in family]
         shape = [variable.cardinality for variable in (*parents, child)]
-        if len(found.numbers) != math.prod(shape):
+        if len(table.values) != math.prod(shape):
             raise self._error(
                 found.line,
                 f"expected {math.prod(shape)} probabilities for {child.name!r}; got "
-                f"{len(found.numbers)}.",
+                f"{len(table.values)}.",
             )
-        values = found.numbers.reshape(shape)
+        values = table.values.reshape(shape)
         try:
-            return table_of(child, values, parents, rounded)
+            return table_of(child, values, parents, rounded, sums_to_one=table.sums_to_one)
         except BayesGraphError as error:
             raise self._error(found.line, f"{error}{_advice(values)}") from error
 

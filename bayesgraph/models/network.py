@@ -217,7 +217,7 @@ class BayesianNetwork(Model):
                     f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its "
                     f"own.{near}"
                 )
-            if own != parent:
+            if own is not parent and own != parent:
                 raise ModelError(
                     f"{cpd.title} has the parent {parent!r}, but the network has {own!r}: name, "
                     "type, "
