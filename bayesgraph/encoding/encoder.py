@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.encoding.intervals import Intervals
-from bayesgraph.encoding.states import NumberStates, ObjectStates, WholeStates
+from bayesgraph.encoding.intervals import Intervals, IntervalsAndNumbers
+from bayesgraph.encoding.states import NumberStates, ObjectColumns, WholeStates
 from bayesgraph.encoding.table import Table, table_of_numbers
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, Continuous, Variable
@@ -45,15 +45,19 @@ class Encoder:
             return table_of_numbers(floats(matrix), self._numbers, fitting=False)
         if kind in "iuf" and self._intervals is not None:
             return self._intervals.table(floats(matrix))
+        if kind in "iuf" and self._intervals_and_numbers is not None:
+            return self._intervals_and_numbers.table(floats(matrix))
         found = self._table_of_states(matrix)
-        # A code of -1 is a missing value, or a value that is no state.
-        return found if found is None or found.complete or unseen == "missing" else None
+        if found is None or found.complete or unseen == "missing":
+            return found
+        # A code of -1 is a missing value, or a value that is no state; a number may be missing.
+        return None if (found.codes < 0).any() else found
 
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
         kind = matrix.dtype.kind
         if kind in "OU":
-            states = None if np.ma.isMaskedArray(matrix) else self._object_states
-            return None if states is None else states.table(matrix)
+            objects = None if np.ma.isMaskedArray(matrix) else self._object_columns
+            return None if objects is None else objects.table(matrix)
         if is_plain_integers(matrix) and self._whole_states is not None:
             return self._whole_states.table(matrix.astype(np.int64, copy=False))
         if kind in "iuf" and self._number_states is not None:
@@ -72,6 +76,10 @@ class Encoder:
         return Intervals.of(found) if len(found) == len(self.variables) else None
 
     @cached_property
+    def _intervals_and_numbers(self) -> IntervalsAndNumbers | None:
+        return IntervalsAndNumbers.of(self.variables)
+
+    @cached_property
     def _whole_states(self) -> WholeStates | None:
         return WholeStates.of(self.variables)
 
@@ -80,8 +88,8 @@ class Encoder:
         return NumberStates.of(self.variables)
 
     @cached_property
-    def _object_states(self) -> ObjectStates | None:
-        return ObjectStates.of(self.variables)
+    def _object_columns(self) -> ObjectColumns | None:
+        return ObjectColumns.of(self.variables)
 
 
 def floats(matrix: NDArray[Any]) -> Floats:
