@@ -74,11 +74,11 @@ class Columns:
 
 
 class FrameColumns(Mapping[Name, Column]):
-    """The columns of a small pandas frame, split only when one is requested.
+    """The columns of a small frame of pandas or polars, split only when one is requested.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    frame : pandas.DataFrame or polars.DataFrame
     names : tuple of names
         Names of its columns.
     """
@@ -89,7 +89,7 @@ class FrameColumns(Mapping[Name, Column]):
 
     def cells(self) -> NDArray[Any] | None:
         """Return all values as one array; None if one is infinite, so that columns report it."""
-        cells: NDArray[Any] = self._frame.to_numpy()
+        cells = _cells(self._frame)
         return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
 
     @cached_property
@@ -104,6 +104,19 @@ class FrameColumns(Mapping[Name, Column]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _cells(frame: Any) -> NDArray[Any]:
+    """Return all values of a frame of pandas or polars as one array."""
+    if hasattr(frame, "iloc"):
+        # One row is picked from its columns much faster than these are joined.
+        cells = frame.iloc[0].to_numpy()[None] if len(frame) == 1 else frame.to_numpy()
+        return np.asarray(cells)
+    objects = np.empty(frame.shape, dtype=object)
+    for i, row in enumerate(frame.rows()):
+        for j, value in enumerate(row):
+            objects[i, j] = value
+    return objects
 
 
 def n_rows_of(columns: Mapping[Name, Column]) -> int:

@@ -72,11 +72,19 @@ def is_frame(X: Any) -> bool:
     # Common types first: a check against every library takes longer than predicting a row.
     if isinstance(X, np.ndarray):
         return False
-    if nw.dependencies.is_pandas_dataframe(X):
+    if _is_common_frame(X):
         return True
     if isinstance(X, Mapping):
         return not hasattr(X, "toarray")  # SciPy's dok_matrix is a mapping too
     return isinstance(as_frame(X), (nw.DataFrame, nw.LazyFrame))
+
+
+def _is_common_frame(X: Any) -> bool:
+    return nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_polars_dataframe(X)
+
+
+def _is_small(X: Any) -> bool:
+    return _is_common_frame(X) and 0 < len(X) <= _FEW_ROWS
 
 
 def fit_columns(
@@ -130,12 +138,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     """
     if is_frame(X):
         check_columns_of_dict(estimator, X)
-        is_small = nw.dependencies.is_pandas_dataframe(X) and 0 < len(X) <= _FEW_ROWS
-        if (
-            is_small
-            and hasattr(estimator, "feature_names_in_")
-            and tuple(X.columns.tolist()) == names
-        ):
+        if _is_small(X) and hasattr(estimator, "feature_names_in_") and tuple(X.columns) == names:
             return Columns(names, len(X), FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, n_rows_of(columns), columns, None)

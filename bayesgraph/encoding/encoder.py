@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.encoding.intervals import Intervals
-from bayesgraph.encoding.states import NumberStates, ObjectStates, WholeStates
+from bayesgraph.encoding.intervals import Intervals, IntervalsAndNumbers
+from bayesgraph.encoding.states import NumberStates, ObjectColumns, WholeStates
 from bayesgraph.encoding.table import Table, table_of_numbers
 from bayesgraph.encoding.unseen import Unseen, UnseenValues, cells_without_state
 from bayesgraph.factors.algebra import Floats
@@ -46,9 +46,13 @@ class Encoder:
             return table_of_numbers(floats(matrix), self._numbers, fitting=False)
         if kind in "iuf" and self._intervals is not None:
             return self._intervals.table(floats(matrix))
+        if kind in "iuf" and self._intervals_and_numbers is not None:
+            return self._intervals_and_numbers.table(floats(matrix))
         found = self._table_of_states(matrix)
-        # A code of -1 is a missing value, or a value that is no state.
-        if found is None or found.complete:
+        if found is None or found.complete or unseen == "missing":
+            return found
+        # A code of -1 is a missing value, or a value that is no state; a number may be missing.
+        if not (found.codes < 0).any():
             return found
         if isinstance(unseen, UnseenValues):
             cells_without_state(found, matrix, unseen)
@@ -57,8 +61,8 @@ class Encoder:
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
         kind = matrix.dtype.kind
         if kind in "OU":
-            states = None if np.ma.isMaskedArray(matrix) else self._object_states
-            return None if states is None else states.table(matrix)
+            objects = None if np.ma.isMaskedArray(matrix) else self._object_columns
+            return None if objects is None else objects.table(matrix)
         if is_plain_integers(matrix) and self._whole_states is not None:
             return self._whole_states.table(matrix.astype(np.int64, copy=False))
         if kind in "iuf" and self._number_states is not None:
@@ -77,6 +81,10 @@ class Encoder:
         return Intervals.of(found) if len(found) == len(self.variables) else None
 
     @cached_property
+    def _intervals_and_numbers(self) -> IntervalsAndNumbers | None:
+        return IntervalsAndNumbers.of(self.variables)
+
+    @cached_property
     def _whole_states(self) -> WholeStates | None:
         return WholeStates.of(self.variables)
 
@@ -85,8 +93,8 @@ class Encoder:
         return NumberStates.of(self.variables)
 
     @cached_property
-    def _object_states(self) -> ObjectStates | None:
-        return ObjectStates.of(self.variables)
+    def _object_columns(self) -> ObjectColumns | None:
+        return ObjectColumns.of(self.variables)
 
 
 def floats(matrix: NDArray[Any]) -> Floats:

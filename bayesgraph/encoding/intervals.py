@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes, infinite
-from bayesgraph.encoding.table import Table, code_type, table_of_codes
+from bayesgraph.encoding.table import Table, checked_table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import by_rows
-from bayesgraph.variables import Binned
+from bayesgraph.variables import Binned, Continuous, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,3 +70,44 @@ class Intervals:
     def table(self, matrix: Floats) -> Table:
         """Return the table of interval indices of a float matrix; see `codes`."""
         return table_of_codes(self.variables, self.codes(matrix))
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalsAndNumbers:
+    """Encoder of matrices of numbers, of which some columns are binned.
+
+    Attributes
+    ----------
+    variables : tuple of Binned and Continuous
+    intervals : Intervals
+        The encoder of the binned columns.
+    binned, numbers : ndarray of int
+        Places of the binned columns, and of the others.
+    """
+
+    variables: tuple[Variable, ...]
+    intervals: Intervals
+    binned: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable]) -> IntervalsAndNumbers | None:
+        """Return the encoder, or None unless there are both, and nothing else."""
+        binned = [j for j, v in enumerate(variables) if isinstance(v, Binned)]
+        numbers = [j for j, v in enumerate(variables) if isinstance(v, Continuous)]
+        if not (binned and numbers) or len(binned) + len(numbers) < len(variables):
+            return None
+        intervals = Intervals.of([v for v in variables if isinstance(v, Binned)])
+        return cls(tuple(variables), intervals, np.array(binned), np.array(numbers))
+
+    def table(self, matrix: Floats) -> Table:
+        """Return the table of a float matrix.
+
+        Raises
+        ------
+        DataError
+            For an infinite number, or a negative one in a column of counts.
+        """
+        codes = self.intervals.codes(matrix[:, self.binned])
+        values = np.asfortranarray(matrix[:, self.numbers])
+        return checked_table(self.variables, codes, values, fitting=False)

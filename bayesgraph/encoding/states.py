@@ -1,21 +1,31 @@
-"""Encoding of matrices of variables whose states are integers, floats, text or intervals."""
+"""Encoding of matrices whose columns are states, intervals or numbers, and of objects."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes
-from bayesgraph.encoding.table import Table, code_type, table_of_codes
+from bayesgraph.encoding.table import Table, checked_table, code_type, table_of_codes
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import by_rows
-from bayesgraph.variables import Binned, Discrete, Name, State, Variable, is_missing
+from bayesgraph.variables import (
+    Binned,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    State,
+    Variable,
+    is_missing,
+    plain,
+)
 
 # Maximum number of entries of all look-up tables together.
 _LOOKUP_CELLS = 1 << 22
@@ -137,54 +147,100 @@ class NumberStates:
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectStates:
-    """Encoder of variables whose states are text or intervals, by dictionaries and bisection.
+class ObjectColumns:
+    """Encoder of columns of objects: states by dictionaries, intervals by bisection, and numbers.
 
     Attributes
     ----------
-    variables : tuple of Discrete
-    codes : tuple, one entry for each variable
-        The mapping from text to code, or the cuts of intervals.
+    variables : tuple of Variable
+    known : tuple, one entry for each variable
+        The states, or the cuts of intervals; None for numbers.
     """
 
-    variables: tuple[Discrete, ...]
-    codes: tuple[Mapping[State, int] | tuple[float, ...], ...]
+    variables: tuple[Variable, ...]
+    known: tuple[States | tuple[float, ...] | None, ...]
 
     @classmethod
-    def of(cls, variables: Sequence[Variable]) -> ObjectStates | None:
-        """Return the encoder, or None unless all states are text or intervals."""
-        found = tuple(v for v in variables if isinstance(v, Binned) or _listed([v], str))
-        if len(found) < len(variables):
-            return None
-        discrete = tuple(v for v in found if isinstance(v, Discrete))
-        codes = (v.cuts if isinstance(v, Binned) else _text_codes(v) for v in discrete)
-        return cls(discrete, tuple(codes))
+    def of(cls, variables: Sequence[Variable]) -> ObjectColumns | None:
+        """Return the encoder; None if states are of several types, or there are count vectors."""
+        known: list[States | tuple[float, ...] | None] = []
+        for v in variables:
+            if isinstance(v, CountVector):
+                return None
+            if isinstance(v, Binned):
+                known.append(v.cuts)
+            elif isinstance(v, Discrete):
+                states = States.of(v)
+                if states is None:
+                    return None
+                known.append(states)
+            else:
+                known.append(None)
+        return cls(tuple(variables), tuple(known))
 
     def table(self, matrix: NDArray[np.object_]) -> Table | None:
-        """Return a matrix of text, numbers and missing values as a table.
+        """Return a matrix of text, truth values, numbers and missing values as a table.
 
-        Text that is not a state is missing. None if it holds other objects, numbers of columns of
-        text, or text of columns of numbers.
+        Values of the type of a column's states that are no states are missing. None if there are
+        values of other types than those of the column's states.
         """
-        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
-        for row, known, cells in zip(out, self.codes, matrix.T.tolist(), strict=True):
-            write = _write_intervals if isinstance(known, tuple) else _write_states
-            if not write(row, known, cells):
+        n_numbers = self.known.count(None)
+        codes = np.empty((len(self.known) - n_numbers, len(matrix)), code_type(self.variables))
+        values = np.empty((n_numbers, len(matrix)))
+        code_rows, number_rows = iter(codes), iter(values)
+        for known, cells in zip(self.known, matrix.T.tolist(), strict=True):
+            if known is None:
+                written = _write_numbers(next(number_rows), cells)
+            elif isinstance(known, States):
+                written = _write_states(next(code_rows), known, cells)
+            else:
+                written = _write_intervals(next(code_rows), known, cells)
+            if not written:
                 return None
-        return table_of_codes(self.variables, out.T)
+        return checked_table(self.variables, codes.T, values.T, fitting=False)
 
 
-def _text_codes(variable: Discrete) -> dict[State, int]:
-    return {state: code for code, state in enumerate(variable.states)}
+class States(NamedTuple):
+    """The codes of the states of a variable, or of the values of its groups.
+
+    Attributes
+    ----------
+    kind : type
+        The type of all values: str, int or bool.
+    codes : mapping from value to code
+    unknown : int
+        The code of other values of the type.
+    """
+
+    kind: type[Any]
+    codes: Mapping[State, int]
+    unknown: int
+
+    @classmethod
+    def of(cls, variable: Discrete) -> States | None:
+        """Return the codes, or None if the values are not all of one of the types."""
+        values: list[State] = list(variable.states)
+        unknown = -1
+        if isinstance(variable, Grouped):
+            values += variable.values
+            unknown = len(variable.groups) - 1 if variable.others else -1
+        kinds = {type(value) for value in values}
+        if len(kinds) > 1 or not kinds <= {str, int, bool}:
+            return None
+        codes = {value: variable.find(value) for value in values}
+        return cls(kinds.pop(), {v: c for v, c in codes.items() if c is not None}, unknown)
 
 
-def _write_states(row: Codes, known: Any, cells: list[Any]) -> bool:
-    """Write the codes of text and missing values; return False if there is anything else."""
+def _write_states(row: Codes, known: States, cells: list[Any]) -> bool:
+    """Write the codes of values and missing values; return False if there is anything else."""
+    kind, codes, unknown = known
     for i, cell in enumerate(cells):
-        if type(cell) is str:
-            row[i] = known.get(cell, -1)
+        if type(cell) is kind:
+            row[i] = codes.get(cell, unknown)
         elif is_missing(cell):
             row[i] = -1
+        elif type(value := plain(cell)) is kind:
+            row[i] = codes.get(value, unknown)
         else:
             return False
     return True
@@ -193,10 +249,25 @@ def _write_states(row: Codes, known: Any, cells: list[Any]) -> bool:
 def _write_intervals(row: Codes, cuts: Any, cells: list[Any]) -> bool:
     """Write the intervals of finite numbers; return False if there is anything else."""
     for i, cell in enumerate(cells):
-        if type(cell) in (float, int) and abs(cell) < _EXACT:
-            row[i] = bisect_left(cuts, cell)
-        elif is_missing(cell):
+        # A narrower float would be compared with a rounded cut.
+        value = plain(cell)
+        if type(value) in (float, int) and abs(value) < _EXACT:
+            row[i] = bisect_left(cuts, value)
+        elif is_missing(value):
             row[i] = -1
+        else:
+            return False
+    return True
+
+
+def _write_numbers(row: Floats, cells: list[Any]) -> bool:
+    """Write numbers, NaN where missing; return False if there is anything else."""
+    for i, cell in enumerate(cells):
+        value = plain(cell)
+        if type(value) is float or (type(value) is int and abs(value) < _EXACT):
+            row[i] = value
+        elif is_missing(value):
+            row[i] = np.nan
         else:
             return False
     return True

@@ -386,7 +386,7 @@ def assembled(
     fitting: bool,
     order: Literal["C", "F"] = "F",
 ) -> Table:
-    """Return the table of the encoded column of each variable; see `_checked_table`.
+    """Return the table of the encoded column of each variable; see `checked_table`.
 
     `order` is that of the numbers: "C" for a block of rows whose moments are summed.
     """
@@ -399,12 +399,12 @@ def assembled(
     values = np.empty((n_rows, len(numbers)), order=order)
     for j, column in enumerate(numbers):
         values[:, j] = column
-    table = _checked_table(variables, codes, values, fitting=fitting)
+    table = checked_table(variables, codes, values, fitting=fitting)
     # Counts are not searched for missing values here, so completeness is unknown.
     return replace(table, complete=table.complete and not counts, counts=counts)
 
 
-def _checked_table(
+def checked_table(
     variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
 ) -> Table:
     """Return a table of codes and values after checking the values.
@@ -471,10 +471,10 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
 def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting: bool) -> Table:
     """Return a float matrix as a table of continuous variables, without a copy.
 
-    For `fitting` see `_checked_table`.
+    For `fitting` see `checked_table`.
     """
     codes = np.empty((len(matrix), 0), dtype=np.int8, order="F")
-    return _checked_table(variables, codes, matrix, fitting=fitting)
+    return checked_table(variables, codes, matrix, fitting=fitting)
 
 
 def table_of_codes(variables: Sequence[Discrete], codes: Codes) -> Table:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bayesgraph.errors import DataError, UnseenStatesWarning, quoted, warn
-from bayesgraph.variables import Name, State, is_missing, plain
+from bayesgraph.variables import Discrete, Name, State, is_missing, plain
 
 POLICIES = ("warn", "missing", "error")
 # Values and columns that a message shows.
@@ -82,9 +82,10 @@ def tell(met: Unseen, unseen: Unseen, n_rows: int) -> None:
 
 def cells_without_state(table: Any, matrix: Any, unseen: UnseenValues) -> None:
     """Collect the cells of a matrix of values that are not missing but have no code."""
-    for variable, codes, cells in zip(table.variables, table.codes.T, matrix.T, strict=True):
-        rows = np.flatnonzero(codes < 0)
-        found = cells[rows]
+    for variable, cells in zip(table.variables, matrix.T, strict=True):
+        if not isinstance(variable, Discrete):
+            continue
+        found = cells[np.flatnonzero(table.column(variable) < 0)]
         if found.dtype.kind == "f":
             found = found[~np.isnan(found)]
         values = [plain(cell) for cell in found.tolist() if not is_missing(cell)]

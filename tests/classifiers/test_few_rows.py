@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import bayesgraph as bg
@@ -23,6 +24,7 @@ def frame(values, dtype=None):
     return pd.DataFrame(values, columns=["a", "b", "c"], dtype=dtype)
 
 
+NOT_STRINGS = "names that are numbers"
 FRAMES = {
     "numbers": frame(CODES + 0.5),
     "numbers with gaps": frame(np.where(GAPS, np.nan, CODES)),
@@ -36,7 +38,7 @@ FRAMES = {
     "numeric categories": frame(CODES).astype("category").mask(GAPS),
     "truth values": frame(CODES > 0),
     "two types": frame(CODES).assign(b=WORDS[:, 1], c=CODES[:, 2] + 0.5),
-    "names that are numbers": frame(CODES).set_axis([0, 1, 2], axis=1),
+    NOT_STRINGS: frame(CODES).set_axis([0, 1, 2], axis=1),
 }
 MODELS = {
     "naive Bayes": bg.NaiveBayesClassifier,
@@ -44,6 +46,20 @@ MODELS = {
     "intervals": lambda: bg.TANClassifier(discretizer=bg.MDLP()),
     "groups": lambda: bg.TANClassifier(discretizer=bg.MODL()),
 }
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("name", [n for n in FRAMES if n not in ("objects", NOT_STRINGS)])
+def test_small_frames_of_polars_are_large_ones(name, model, monkeypatch):
+    kinds = {"numeric categories": "Int64"}
+    X = pl.from_pandas(FRAMES[name].astype(kinds[name]) if name in kinds else FRAMES[name])
+    clf = model().fit(X, Y)
+    for rows in (slice(0, 1), slice(7, 12)):
+        found = clf.predict_proba(X[rows])
+        monkeypatch.setattr(validation, "_FEW_ROWS", 0)
+        np.testing.assert_array_equal(found, clf.predict_proba(X[rows]))
+        monkeypatch.undo()
 
 
 @pytest.mark.one_in(5)

@@ -74,18 +74,55 @@ def test_text_and_numbers_are_found_among_states_and_intervals(rows):
     check((TEXT, bg.Binned("b", [0, 7.5])), np.array(rows, dtype=object))
 
 
+KINDS = {
+    bg.Continuous("a"): [2.5, -3, 2**52, np.float32(0.1), np.int8(4), None, np.nan],
+    bg.Binned("b", [0, 7.5]): [2.0, 0, np.float32(7.5), np.int64(8), np.float64(-1), None],
+    TEXT: ["a", "b", "?", None, np.str_("3")],
+    bg.Discrete("y", [False, True]): [True, np.False_, None],
+    WHOLE: [3, np.int64(-2), 4, None],
+    bg.Grouped("g", [["a"], ["b", "c"]]): ["a", "b", "c", "{b, c}", "?", None],
+    bg.Grouped("o", [["a"], ["b", "c"]], others=True): ["a", "c", "?", np.nan],
+}
+
+
+@given(st.permutations(list(KINDS)), st.data())
+def test_columns_of_several_kinds_are_encoded_at_once(variables, data):
+    rows = st.tuples(*(st.sampled_from(KINDS[v]) for v in variables))
+    chosen = data.draw(st.lists(rows, min_size=1, max_size=4))
+    matrix = np.empty((len(chosen), len(variables)), dtype=object)
+    for i, row in enumerate(chosen):
+        for j, value in enumerate(row):
+            matrix[i, j] = value
+    check(tuple(variables), matrix)
+
+
+@given(st.lists(st.tuples(cells, cells, cells), min_size=1))
+def test_intervals_and_numbers_are_encoded_at_once(rows):
+    matrix = np.array(rows)
+    variables = (bg.Continuous("a"), bg.Binned("b", [0, 7]), bg.Continuous("c"))
+    for ordered in (matrix, np.asfortranarray(matrix), np.ma.masked_invalid(matrix)):
+        check(variables, ordered)
+
+
 ONE_BY_ONE = {
-    "two kinds": ((WHOLE, bg.Continuous("a")), [[3.0, 1.0]]),
+    "floats for whole states and numbers": ((WHOLE, bg.Continuous("a")), [[3.0, 1.0]]),
     "intervals and states": ((WHOLE, bg.Binned("a", [1])), [[3.0, 1.0]]),
     "numbers among text": ((TEXT, MORE), np.array([["a", 3]], dtype=object)),
     "text for intervals": ((TEXT, bg.Binned("b", [1])), np.array([["a", "3"]], dtype=object)),
     "truth for intervals": ((TEXT, bg.Binned("b", [1])), np.array([["a", True]], dtype=object)),
     "infinite object": ((TEXT, bg.Binned("b", [1])), np.array([["a", np.inf]], dtype=object)),
+    "text for continuous": ((TEXT, bg.Continuous("a")), np.array([["a", "3"]], dtype=object)),
+    "truth for continuous": ((TEXT, bg.Continuous("a")), np.array([["a", True]], dtype=object)),
+    "truth for whole states": ((TEXT, WHOLE), np.array([["a", True]], dtype=object)),
+    "floats for whole states": ((TEXT, WHOLE), np.array([["a", 3.0]], dtype=object)),
+    "groups of numbers": (
+        (bg.Grouped("g", [[1], [2, 3]]), TEXT),
+        np.array([[1, "b"]], dtype=object),
+    ),
     "text for numbers": ((WHOLE, NUMBERS), np.array([["a", "b"]], dtype=object)),
     "equal states": ((bg.Discrete("e", [1, 1.0]), WHOLE), [[1.0, 3.0]]),
     "truth values": ((bg.Discrete("e", [True, 2]), WHOLE), [[1, 3]]),
     "large states": ((bg.Discrete("e", [2**53, 2**53 + 1]), WHOLE), [[2.0**53, 3.0]]),
-    "groups": ((bg.Grouped("g", [["a"], ["b", "c"]]), TEXT), np.array([["a", "b"]], dtype=object)),
     "masked text": ((TEXT, MORE), np.ma.array([["a", "b"]], mask=[[0, 1]], dtype=object)),
     "infinity": ((WHOLE, NUMBERS), [[np.inf, 2.0]]),
 }
@@ -108,6 +145,15 @@ def test_values_that_are_no_states_are_left_to_the_columns_if_they_are_errors():
 
 
 def test_infinite_numbers_are_refused_with_their_place():
+    objects = Encoder((TEXT, bg.Continuous("a")))
+    with pytest.raises(DataError, match="'a' has infinity in row 1"):
+        objects.table(np.array([["b", 2.0], ["a", np.inf]], dtype=object), "missing")
+    both = Encoder((bg.Binned("a", [0]), bg.Continuous("b")))
+    for column, name in ((0, "a"), (1, "b")):
+        matrix = np.zeros((3, 2))
+        matrix[2, column] = -np.inf
+        with pytest.raises(DataError, match=f"'{name}' has infinity in row 2"):
+            both.table(matrix, "missing")
     encoder = Encoder((bg.Continuous("a"), bg.Continuous("b")))
     matrix = np.array([[0.0, np.nan], [1.0, -np.inf], [np.nan, np.inf]])
     for ordered in (matrix, np.asfortranarray(matrix), np.repeat(matrix, 2, axis=1)[:, ::2]):
