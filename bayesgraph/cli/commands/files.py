@@ -12,8 +12,15 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph import cli
-from bayesgraph.cli.evidence import evidence_of
-from bayesgraph.cli.loaded import is_classifier, load_answering, load_whole, model_file, network_of
+from bayesgraph.cli.evidence import evidence_of, named
+from bayesgraph.cli.loaded import (
+    is_classifier,
+    load_answering,
+    load_model,
+    load_whole,
+    model_file,
+    network_of,
+)
 from bayesgraph.cli.options import Evidence, Lossy, ModelFile, output_option
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
 from bayesgraph.cli.registering import Commands
@@ -23,8 +30,21 @@ app = Commands()
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
-def show(model: ModelFile) -> None:
+def show(
+    model: ModelFile,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Print the distribution of each variable instead.")
+    ] = False,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="Variable whose distribution to print as a whole; may be repeated."),
+    ] = None,
+) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""
+    if tables or table:
+        network = load_model(model)
+        say(cli.distributions.distributions_text(network, [named(network, t) for t in table or ()]))
+        return
     with model_file(model) as file:
         loaded = bg.io.load_saved(file)
         # Only the estimator itself knows a text that its file does not have.
