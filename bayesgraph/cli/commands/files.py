@@ -24,9 +24,10 @@ from bayesgraph.cli.loaded import (
 from bayesgraph.cli.options import Evidence, Lossy, ModelFile, output_option
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
 from bayesgraph.cli.registering import Commands
+from bayesgraph.errors import DataError
 from bayesgraph.io.skipped import skipped_in_reading
 
-app = Commands()
+app = Commands("Files")
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
@@ -71,6 +72,9 @@ def render(
     """Draw the graph of a model; an .html file is an offline page that answers questions."""
     drawn = output_to(output, (*PICTURES, PAGE))
     if drawn.suffix == PAGE:
+        for option, is_given in (("--beliefs", beliefs), ("--tables", tables)):
+            if is_given:
+                raise DataError(f"{option} goes with a picture; an .html page always has them.")
         with drawn.file() as file:
             _page(model, evidence, file)
         drawn.done("Written to {}; any browser opens it")
