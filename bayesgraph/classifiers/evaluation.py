@@ -20,7 +20,7 @@ from bayesgraph.checks import whole_number
 from bayesgraph.classifiers.validation import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.encoding.suspicious import warn_of_target
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.measures import calibration_error, label_codes, roc_auc
 
@@ -190,7 +190,14 @@ class Evaluation:
         ------
         DataError
             If there is no such class, or no `positive` and more than two classes.
+        DataTypeError
+            If the score is no function.
         """
+        if not callable(score):
+            raise DataTypeError(
+                "score= is a function of the true and the decided classes, such as "
+                f"sklearn.metrics.f1_score; got {score!r}."
+            )
         if positive is None and len(self.classes) != 2:
             raise DataError(
                 f"positive= says which of {quoted(self.classes.tolist())} the threshold is for."
