@@ -356,10 +356,6 @@ def _evaluate(
     proba = np.zeros((len(true), len(classes)))
     fold_of_row = np.zeros(len(true), dtype=np.intp)
     accuracy, seconds = [], []
-    # Of the columns of each fold, such as those that are constant in it, nobody wants to read.
-    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
-    unchecked = {name: False for name, last, _ in given if last == "check_columns"}
-    unchecked |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
     fitted = model
     folds = [
         (train, test, repeat * n_rows)
@@ -367,7 +363,7 @@ def _evaluate(
         for train, test in found
     ]
     for fold, (train, test, first) in enumerate(folds):
-        fitted = clone(model).set_params(**unchecked)
+        fitted = copy_for_fold(model)
         start = time.perf_counter()
         fitted.fit(rows_of(X, train), rows_of(y, train))
         middle = time.perf_counter()
@@ -392,6 +388,17 @@ def _evaluate(
         _n_parameters(fitted),
         len(repeats),
     )
+
+
+def copy_for_fold(model: Any) -> Any:
+    """Return an unfitted copy without warnings of each fold's columns, which nobody wants to read.
+
+    Some are constant in a fold, or have values that the rows outside of it lack.
+    """
+    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
+    silent: dict[str, Any] = {name: False for name, last, _ in given if last == "check_columns"}
+    silent |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
+    return clone(model).set_params(**silent)
 
 
 def _tested(name: str, model: Any, X: Any, labels: NDArray[Any]) -> Evaluation:
