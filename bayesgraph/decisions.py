@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete
 
@@ -138,7 +138,7 @@ def cost_matrix(costs: Any, target: Discrete, name: str = "costs") -> Floats:
                     f"{name}= maps pairs (true class, decided class) to numbers, such as "
                     f"{{({target.states[0]!r}, {target.states[-1]!r}): 5.0}}; got the key {pair!r}."
                 )
-            place = target.index(pair[0]), target.index(pair[1])
+            place = _code(name, pair[0], target), _code(name, pair[1], target)
             matrix[place] = _number(name, cost, f"the cost of {pair!r}")
         return matrix
     try:
@@ -155,6 +155,17 @@ def cost_matrix(costs: Any, target: Discrete, name: str = "costs") -> Floats:
     if not np.isfinite(matrix).all():
         raise DataError(f"{name}= takes finite numbers; got {matrix.tolist()}.")
     return matrix
+
+
+def _code(name: str, label: Any, target: Discrete) -> int:
+    """Return the index of a class that costs name."""
+    try:
+        return target.index(label)
+    except UnknownStateError as error:
+        near = suggestion(label, target.states)
+        raise UnknownStateError(
+            f"{name}= is for pairs of the classes {quoted(target.states)}; got {label!r}.{near}"
+        ) from error
 
 
 def _number(name: str, value: Any, what: str) -> float:

@@ -710,7 +710,7 @@ WRONG = {
         ["fit", "{heart}", "--target", "disease", "-o", "{tmp}/m.bif"],
         "'.bayesgraph'",
     ),
-    "continuous in BIF": (["convert", "{model}", "{tmp}/m.bif"], "'age' is continuous"),
+    "continuous in BIF": (["convert", "{model}", "{tmp}/m.bif"], "'ca' are continuous"),
     "negative alpha": (
         ["fit", "{heart}", "--target", "disease", "--alpha", "-1", "-o", "{tmp}/m.bayesgraph"],
         "alpha",

@@ -64,6 +64,7 @@ def test_every_registry_is_listed():
         "families": {*FAMILIES},
         "smoothings": {*SCHEMES},
         "discretizers": {*DISCRETIZERS},
+        "discretizers without a class": {"width", "frequency"},
         "discretizers of streams": {*settings.DISCRETIZERS},
         "exponents": {*ALL_SCHEMES},
         "summaries": {*SUMMARIES},

@@ -97,9 +97,9 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     ... ])
     >>> net.next_question("ill", costs={"fever": 1, "test": 20})
     Next question about ill: information per cost
-             information    gain  cost   score
-      fever       0.0747  0.0400     1  0.0747  ████████████████████████
-      test        0.3786  0.2350    20  0.0189  ██████
+             information (nats)    gain  cost   score
+      fever              0.0747  0.0400     1  0.0747  ████████████████████████
+      test               0.3786  0.2350    20  0.0189  ██████
     """
 
     posterior: Posterior
@@ -151,7 +151,7 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
             f"{' per cost' if self.is_priced else ''}"
             f"{', two questions ahead' if self.ahead > 1 else ''}",
             rows,
-            header=("", "information", "gain", *more_columns) if rows else (),
+            header=("", "information (nats)", "gain", *more_columns) if rows else (),
             bars=[min(1.0, question.score / top) for question in shown],
             note="\n".join(note for note in notes if note),
         )

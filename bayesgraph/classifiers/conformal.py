@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from bayesgraph.classifiers.evaluation import folds_of, rows_of
+from bayesgraph.classifiers.evaluation import copy_for_fold, folds_of, rows_of
 from bayesgraph.classifiers.labels import class_codes
 from bayesgraph.classifiers.validation import target_column
 from bayesgraph.errors import DataError, quoted
@@ -96,11 +95,9 @@ def conformalize(classifier: Any, X: Any, y: Any, *, cv: Any, by_class: bool) ->
     if cv is None:
         scores = scores_of(classifier, X, classes)[np.arange(len(codes)), codes]
         return Calibration((), (scores,), (codes,), by_class, network)
-    names = classifier.get_params()
-    unchecked = {n: False for n in names if n.rpartition("__")[2] == "check_columns"}
     models, found, held = [], [], []
     for train, test in folds_of(labels, cv, 0):
-        model = clone(classifier).set_params(**unchecked)
+        model = copy_for_fold(classifier)
         models.append(model.fit(rows_of(X, train), rows_of(labels, train)))
         scores = scores_of(model, rows_of(X, test), classes)
         found.append(scores[np.arange(len(test)), codes[test]])

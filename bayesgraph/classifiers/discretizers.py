@@ -349,6 +349,8 @@ class MODL(Discretizer):
 DISCRETIZERS: dict[str, type[Discretizer]] = {
     kind.name: kind for kind in (EqualWidth, EqualFrequency, MDLP, MODL)
 }
+# Those that need no class, from which a network without one takes them.
+UNSUPERVISED = {name: kind for name, kind in DISCRETIZERS.items() if not kind.supervised}
 
 
 def chosen_discretizer(discretizer: Any) -> Discretizer | None:

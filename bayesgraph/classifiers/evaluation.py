@@ -20,7 +20,7 @@ from bayesgraph.checks import whole_number
 from bayesgraph.classifiers.validation import is_frame, target_column
 from bayesgraph.decisions import DecisionRule
 from bayesgraph.encoding.suspicious import warn_of_target
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.measures import calibration_error, label_codes, roc_auc
 
@@ -190,7 +190,14 @@ class Evaluation:
         ------
         DataError
             If there is no such class, or no `positive` and more than two classes.
+        DataTypeError
+            If the score is no function.
         """
+        if not callable(score):
+            raise DataTypeError(
+                "score= is a function of the true and the decided classes, such as "
+                f"sklearn.metrics.f1_score; got {score!r}."
+            )
         if positive is None and len(self.classes) != 2:
             raise DataError(
                 f"positive= says which of {quoted(self.classes.tolist())} the threshold is for."
@@ -349,10 +356,6 @@ def _evaluate(
     proba = np.zeros((len(true), len(classes)))
     fold_of_row = np.zeros(len(true), dtype=np.intp)
     accuracy, seconds = [], []
-    # Of the columns of each fold, such as those that are constant in it, nobody wants to read.
-    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
-    unchecked = {name: False for name, last, _ in given if last == "check_columns"}
-    unchecked |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
     fitted = model
     folds = [
         (train, test, repeat * n_rows)
@@ -360,7 +363,7 @@ def _evaluate(
         for train, test in found
     ]
     for fold, (train, test, first) in enumerate(folds):
-        fitted = clone(model).set_params(**unchecked)
+        fitted = copy_for_fold(model)
         start = time.perf_counter()
         fitted.fit(rows_of(X, train), rows_of(y, train))
         middle = time.perf_counter()
@@ -385,6 +388,17 @@ def _evaluate(
         _n_parameters(fitted),
         len(repeats),
     )
+
+
+def copy_for_fold(model: Any) -> Any:
+    """Return an unfitted copy without warnings of each fold's columns, which nobody wants to read.
+
+    Some are constant in a fold, or have values that the rows outside of it lack.
+    """
+    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
+    silent: dict[str, Any] = {name: False for name, last, _ in given if last == "check_columns"}
+    silent |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
+    return clone(model).set_params(**silent)
 
 
 def _tested(name: str, model: Any, X: Any, labels: NDArray[Any]) -> Evaluation:

@@ -19,7 +19,7 @@ from bayesgraph.errors import BayesGraphError, cause
 
 # Modules are imported when they are first used: each command imports what it needs.
 __getattr__, __dir__, _ = lazy_loader.attach(
-    __name__, submodules=["commands", "printing", "warm_up"]
+    __name__, submodules=["commands", "distributions", "printing", "warm_up"]
 )
 
 __all__ = ["main", "say_aside"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bayesgraph.errors import EvidenceError, quoted, unknown_variable
+from bayesgraph.models.evidence import Between
 from bayesgraph.variables import (
     Binned,
     Continuous,
@@ -74,16 +76,32 @@ def _parts(model: Model, item: str, expected: str) -> tuple[Name, str]:
 
 def _value(variable: Variable, text: str) -> Any:
     """Return the evidence of a text: state, number, counts or likelihoods of a variable."""
+    if isinstance(variable, (Continuous, Binned)) and (between := _between(variable, text)):
+        return between
     if isinstance(variable, Continuous):
         try:
             return float(text)
         except ValueError as error:
             raise EvidenceError(
-                f"{variable.name!r} is continuous and takes a number; got {text!r}."
+                f"{variable.name!r} is continuous and takes a number, or a range such as 50..60; "
+                f"got {text!r}."
             ) from error
     if isinstance(variable, CountVector):
         return _numbers(variable, text, {str(item): item for item in variable.items})
     return _state(variable, text)
+
+
+def _between(variable: Variable, text: str) -> Between | None:
+    """Return the range of a text such as ``50..60``, ``50..`` or ``..60``, None if it is none."""
+    low, dots, high = text.partition("..")
+    if not dots:
+        return None
+    try:
+        return Between(*(float(x) if x else e for x, e in ((low, -math.inf), (high, math.inf))))
+    except (ValueError, EvidenceError) as error:
+        raise EvidenceError(
+            f"A range of {variable.name!r} is LOW..HIGH, with one or both numbers; got {text!r}."
+        ) from error
 
 
 def state_of(variable: Variable, text: str) -> Any:

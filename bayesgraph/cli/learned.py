@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
 from bayesgraph.cli.models import check_numbers, chosen, registered
 from bayesgraph.cli.output import NATIVE, Output
 from bayesgraph.errors import DataError
+
+if TYPE_CHECKING:
+    from bayesgraph.classifiers.discretizers import Discretizer
+    from bayesgraph.variables import Variable
 
 # Options by parameter of a learner.
 OPTIONS = {
@@ -22,6 +26,7 @@ OPTIONS = {
     "forbidden": "forbidden",
     "tiers": "tier",
     "max_parents": "max-parents",
+    "restarts": "restarts",
 }
 
 
@@ -68,7 +73,41 @@ def checked_smoothing(scheme: str | None, alpha: float | None) -> bg.Smoothing |
     return bg.Smoothing(**given)
 
 
-def check_holds(output: Output, table: Any, categorical: Any, *, lossy: bool) -> None:
+def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer | None:
+    """Return the discretiser of options, or None if there is no option.
+
+    Raises
+    ------
+    DataError
+        If it is unknown, or needs a class, or there is only a number of intervals.
+    """
+    if discretizer is None:
+        if bins is not None:
+            raise DataError("--bins goes with --discretizer.")
+        return None
+    kind = registered("discretizers without a class")[
+        chosen("discretizer", discretizer, "discretizers without a class")
+    ]
+    return kind() if bins is None else kind(bins)  # type: ignore[no-any-return]
+
+
+def intervals_of(table: Any, discretizer: Discretizer, categorical: Any) -> list[Variable]:
+    """Return the variables of the columns of numbers, whose states are intervals.
+
+    Raises
+    ------
+    DataError
+        For a dataset, of which there is no table in memory.
+    """
+    if isinstance(table, bg.Dataset):
+        raise DataError(f"--discretizer goes with a single file; got {table.source}.")
+    found = discretizer.set_params(categorical=categorical).fit(table).variables_
+    return [variable for variable in found if isinstance(variable, bg.Binned)]
+
+
+def check_holds(
+    output: Output, table: Any, categorical: Any, declared: Iterable[Variable], *, lossy: bool
+) -> None:
     """Refuse a format that cannot hold the columns of a table, whatever the arcs between them.
 
     Raises
@@ -78,7 +117,9 @@ def check_holds(output: Output, table: Any, categorical: Any, *, lossy: bool) ->
     """
     if output.suffix in NATIVE:
         return
-    variables = bg.count_source(table, categorical=categorical).features
+    known = {variable.name: variable for variable in declared}
+    found = bg.count_source(table, categorical=categorical).features
+    variables = [known.get(variable.name, variable) for variable in found]
     empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

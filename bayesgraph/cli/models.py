@@ -23,6 +23,7 @@ _LISTS = {
     "families": "bayesgraph.families:FAMILIES",
     "smoothings": "bayesgraph.learning.smoothing:SCHEMES",
     "discretizers": "bayesgraph.classifiers.discretizers:DISCRETIZERS",
+    "discretizers without a class": "bayesgraph.classifiers.discretizers:UNSUPERVISED",
     "discretizers of streams": "bayesgraph.learning.streaming.settings:DISCRETIZERS",
     "exponents": "bayesgraph.learning.exponents:ALL_SCHEMES",
     "summaries": "bayesgraph.statistics.sketches:SUMMARIES",
@@ -132,7 +133,7 @@ class Wanted:
             return cls(text, known[name], dict(given))
         if text.endswith(_SAVED):
             return cls(text, _as_saved(text))
-        near = suggestion(name, known)
+        near = _by_class(name) or suggestion(name, known)
         raise DataError(
             f"--model is one of {', '.join(known)}, or a saved classifier; got {text!r}.{near}"
         )
@@ -218,6 +219,15 @@ def title_of(path: str) -> str:
     """Return what a saved model is called in tables, which no other model is."""
     file = Path(path)
     return file.name if file.stem in models() else file.stem
+
+
+def _by_class(text: str) -> str:
+    """Return a suggestion for a name such as "naive-bayes", which is what the class is called."""
+    wanted = text.lower().replace("-", "").replace("_", "")
+    for name, make in estimators().items():
+        if wanted and make.func.__name__.lower().startswith(wanted):  # type: ignore[attr-defined]
+            return f" Did you mean {name!r}?"
+    return ""
 
 
 def _value(text: str) -> Any:

@@ -66,8 +66,8 @@ Evidence = Annotated[
     typer.Option(
         "--evidence",
         "-e",
-        help="NAME=VALUE, or NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... of all states for soft "
-        "evidence; may be repeated.",
+        help="NAME=VALUE, NAME=LOW..HIGH for a number between two, or for soft evidence "
+        "NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... of all states; may be repeated.",
     ),
 ]
 Targets = Annotated[

@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 import bayesgraph as bg
+from bayesgraph import cli
 from bayesgraph.cli.progress import LINE
 from bayesgraph.variables import Count, CountVector, Discrete, Variable
 
@@ -127,6 +128,8 @@ def variables_table(network: Model) -> RichTable:
     for variable in network.variables:
         cells = [str(variable.name), _states(variable), "", ""]
         if cpd := cpds.get(variable):
+            if not isinstance(variable, Discrete):
+                cells[1] = f"{cells[1]}: {cli.distributions.family_name(cpd)}"
             cells[2:] = ", ".join(str(p.name) for p in cpd.parents), f"{cpd.n_parameters:,}"
         if exponents is not None:
             own = exponents.get(variable.name)

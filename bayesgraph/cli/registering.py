@@ -21,11 +21,15 @@ _QUIET = inspect.Parameter(
 
 
 class Commands(typer.Typer):
-    """A group of commands, each of which takes ``--quiet``."""
+    """Commands of one panel of the help, each of which takes ``--quiet``."""
+
+    def __init__(self, panel: str) -> None:
+        super().__init__()
+        self.panel = panel
 
     def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
         """Return a decorator that adds a function to the commands; see `typer.Typer.command`."""
-        add = super().command(*args, **options)
+        add = super().command(*args, rich_help_panel=self.panel, **options)
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
             add(_silenced(function))

@@ -18,10 +18,15 @@ from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.sidecar import annotations_line, scores_line, variable_line
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Count, CountVector, Discrete, Variable
+from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 
 # Variables whose states are listed each for themselves.
 _LISTED = 8
+_OF_NUMBERS = (
+    "numbers need intervals: fit or learn with a discretizer (discretizer= of classifiers; "
+    "--discretizer of the commands 'fit' and 'learn'), or write .bayesgraph, which holds all "
+    "distributions, or .net, which holds linear Gaussians"
+)
 
 
 @dataclass
@@ -40,6 +45,7 @@ class Losses:
     strict: bool
     _refused: list[str] = field(default_factory=list)
     _restored: list[str] = field(default_factory=list)
+    _advice: list[str] = field(default_factory=list)
     _lost: list[str] = field(default_factory=list)
     _left: list[str] = field(default_factory=list)
 
@@ -64,6 +70,10 @@ class Losses:
         else:
             self._lost.append(f"{fault}: written as {written}")
 
+    def advise(self, advice: str) -> None:
+        """Note what to do about something that is refused, which is said once, at the end."""
+        self._advice.append(advice)
+
     def change(self, item: str) -> None:
         """Note what is left out or written in another form, and changes no answer."""
         self._lost.append(item)
@@ -81,7 +91,8 @@ class Losses:
             If anything is refused.
         """
         if self._refused:
-            text = "\n  ".join([f"{self.format} cannot hold this model:", *self._refused])
+            head = f"{self.format} cannot hold this model:"
+            text = "\n  ".join([head, *self._refused, *dict.fromkeys(self._advice)])
             raise LossyExportError(text)
         if self._lost:
             text = "\n  ".join([f"Written as {self.format} with changes:", *self._lost])
@@ -281,16 +292,24 @@ def _not_held(annotations: Annotations, capabilities: Capabilities) -> Annotatio
 def held_cpds(network: BayesianNetwork, capabilities: Capabilities, losses: Losses) -> list[CPD]:
     """Return a CPD for each variable of a network that a format holds; others are noted."""
     found: list[CPD] = []
+    numbers: dict[tuple[str, str], list[Name]] = {}
     for cpd in network.cpds:
         as_it_is = type(cpd) in capabilities.families and capabilities.fits(cpd)
         held = cpd if as_it_is else as_table(cpd)
         family = f"a {type(cpd).__name__}"
+        if held is None and isinstance(cpd.variable, Continuous):
+            numbers.setdefault((number_kind(cpd.variable), family), []).append(cpd.variable.name)
+            continue
         if held is None:
             losses.refuse(_unheld(cpd, family))
             continue
         if held is not cpd:
             losses.change(f"{cpd.variable.name!r} has {family}, which is written as its table")
         found.append(held)
+    for (kind, family), names in numbers.items():
+        verb = "are" if len(names) > 1 else "is"
+        losses.refuse(f"{quoted(names)} {verb} {kind}, with {family}")
+        losses.advise(_OF_NUMBERS)
     kinds = {isinstance(cpd.variable, Discrete) for cpd in found}
     if len(kinds) > 1 and not capabilities.mixed:
         listed = [cpd.variable.name for cpd in found if not isinstance(cpd.variable, Discrete)]
@@ -310,8 +329,13 @@ def no_table(variable: Variable) -> str:
     """Return the reason why a variable cannot have a table of states, for messages."""
     if isinstance(variable, CountVector):
         return f"{variable.name!r} is a vector of counts of {len(variable.items):,} items"
-    kind = "a count" if isinstance(variable, Count) else "continuous"
-    return f"{variable.name!r} is {kind}"
+    assert isinstance(variable, Continuous)
+    return f"{variable.name!r} is {number_kind(variable)}"
+
+
+def number_kind(variable: Continuous) -> str:
+    """Return what a variable is that has numbers instead of states, for messages."""
+    return "a count" if isinstance(variable, Count) else "continuous"
 
 
 def as_table(cpd: CPD) -> TableCPD | None:

@@ -116,10 +116,10 @@ def test_info_prints_the_card_of_every_kind_of_file(saved, capfd, tmp_path):
     assert code == 0
     assert out.startswith("Model card: model.bayesgraph\n")
     assert all(len(line) <= LINE for line in out.splitlines())
-    code, markdown, _ = run(capfd, "info", saved, "--markdown")
+    code, markdown, _ = run(capfd, "info", saved, "-o", "md:-")
     assert (code, markdown.split("\n")[0]) == (0, "# Model card: model.bayesgraph")
     page = tmp_path / "card.html"
-    assert run(capfd, "info", saved, "--html", page)[0] == 0
+    assert run(capfd, "info", saved, "-o", page)[0] == 0
     assert "<script" not in page.read_text("utf-8")
 
 
@@ -139,7 +139,7 @@ def test_info_reads_every_format(suffix, capfd, tmp_path):
 
 
 def test_info_refuses_another_suffix_before_any_work(capfd, tmp_path):
-    code, _, err = run(capfd, "info", tmp_path / "none.bayesgraph", "--html", tmp_path / "c.pdf")
+    code, _, err = run(capfd, "info", tmp_path / "none.bayesgraph", "-o", tmp_path / "c.pdf")
     assert code == 2
     assert "suffix" in err
 

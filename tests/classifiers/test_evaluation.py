@@ -126,6 +126,13 @@ class TestEvaluation:
         assert np.isnan(result.decide(abstain=-1.0).accuracy)
         assert repr(some).startswith("Decisions(coverage 0.")
 
+    def test_what_is_no_score_or_no_class_is_told(self, result):
+        with pytest.raises(bg.errors.DataTypeError, match=r"sklearn.metrics.f1_score; got 'f1'"):
+            result.threshold("f1")
+        expected = "pairs of the classes 'benign', 'malignant'; got 'Benign'. Did you mean 'benign'"
+        with pytest.raises(bg.errors.UnknownStateError, match=expected):
+            result.decide(costs={("malignant", "Benign"): 20.0})
+
     def test_costs_lower_what_they_are_costs_of(self, result):
         costs = {("malignant", "benign"): 20.0}
         aware, naive = result.decide(costs=costs), result.decide()

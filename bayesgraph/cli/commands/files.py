@@ -12,19 +12,40 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph import cli
-from bayesgraph.cli.evidence import evidence_of
-from bayesgraph.cli.loaded import is_classifier, load_answering, load_whole, model_file, network_of
+from bayesgraph.cli.evidence import evidence_of, named
+from bayesgraph.cli.loaded import (
+    is_classifier,
+    load_answering,
+    load_model,
+    load_whole,
+    model_file,
+    network_of,
+)
 from bayesgraph.cli.options import Evidence, Lossy, ModelFile, output_option
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
 from bayesgraph.cli.registering import Commands
+from bayesgraph.errors import DataError
 from bayesgraph.io.skipped import skipped_in_reading
 
-app = Commands()
+app = Commands("Files")
 
 
 @app.command(epilog="Example: bayesgraph show iris.bayesgraph")
-def show(model: ModelFile) -> None:
+def show(
+    model: ModelFile,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Print the distribution of each variable instead.")
+    ] = False,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="Variable whose distribution to print as a whole; may be repeated."),
+    ] = None,
+) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""
+    if tables or table:
+        network = load_model(model)
+        say(cli.distributions.distributions_text(network, [named(network, t) for t in table or ()]))
+        return
     with model_file(model) as file:
         loaded = bg.io.load_saved(file)
         # Only the estimator itself knows a text that its file does not have.
@@ -51,6 +72,9 @@ def render(
     """Draw the graph of a model; an .html file is an offline page that answers questions."""
     drawn = output_to(output, (*PICTURES, PAGE))
     if drawn.suffix == PAGE:
+        for option, is_given in (("--beliefs", beliefs), ("--tables", tables)):
+            if is_given:
+                raise DataError(f"{option} goes with a picture; an .html page always has them.")
         with drawn.file() as file:
             _page(model, evidence, file)
         drawn.done("Written to {}; any browser opens it")

@@ -5,31 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from bayesgraph import late_methods
 from bayesgraph.cli.loaded import load_answering
-from bayesgraph.cli.options import ModelFile
+from bayesgraph.cli.options import ModelFile, output_option
 from bayesgraph.cli.output import PAGE, output_to, say
 from bayesgraph.cli.registering import Commands
 
-app = Commands()
+app = Commands("Files")
+_FORMS = (".txt", ".md", PAGE)
 
 
-@app.command(epilog="Example: bayesgraph info heart.bayesgraph --html heart-card.html")
+@app.command(epilog="Example: bayesgraph info heart.bayesgraph -o heart-card.html")
 def info(
     model: ModelFile,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write the card to an .html file.")
+    output: Annotated[
+        Path | None,
+        output_option("A .txt, .md or .html file, else printed; md:- prints Markdown."),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
     """Print what a model was fitted on, its structure, its settings and a checksum."""
-    written = None if html is None else output_to(html, (PAGE,))
+    written = None if output is None else output_to(output, _FORMS)
     card = late_methods.card(load_answering(model), title=f"Model card: {model.name}")
-    if written is None or markdown:
-        say(card.to_markdown().rstrip("\n") if markdown else card.to_text())
-    if written is not None:
-        with written.file() as file:
-            card.save(file)
-        written.done("Written to {}")
+    if written is None:
+        say(card.to_text())
+        return
+    with written.file() as file:
+        card.save(file)
+    written.done("Written to {}")

@@ -20,7 +20,13 @@ from bayesgraph.cli.columns import (
     read_known,
     used_columns,
 )
-from bayesgraph.cli.learned import check_holds, checked_learning, checked_smoothing
+from bayesgraph.cli.learned import (
+    check_holds,
+    checked_intervals,
+    checked_learning,
+    checked_smoothing,
+    intervals_of,
+)
 from bayesgraph.cli.loaded import load_classifier, load_whole
 from bayesgraph.cli.options import (
     Alpha,
@@ -49,7 +55,7 @@ if TYPE_CHECKING:
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
 
 
-app = Commands()
+app = Commands("Learning")
 
 
 def _of_streams(text: str) -> Any:
@@ -224,6 +230,17 @@ def learn(
         typer.Option(help="Columns of a time, NAME,NAME,...; may be repeated, the earliest first."),
     ] = None,
     max_parents: Annotated[int | None, typer.Option(help="Of a variable.")] = None,
+    restarts: Annotated[
+        int | None,
+        typer.Option(min=0, help="Searches from changed graphs that in succession find no better."),
+    ] = None,
+    discretizer: Annotated[
+        str | None,
+        typer.Option(help="Intervals of numbers, of a single file. {discretizers without a class}"),
+    ] = None,
+    bins: Annotated[
+        int | None, typer.Option(min=1, help="Intervals of --discretizer; 10 by default.")
+    ] = None,
     em: Annotated[
         bool, typer.Option("--em", help="Estimate parameters by EM where values are missing.")
     ] = False,
@@ -253,7 +270,9 @@ def learn(
         "forbidden": forbidden,
         "tiers": tier,
         "max_parents": max_parents,
+        "restarts": restarts,
     }
+    intervals = checked_intervals(discretizer, bins)
     given = {name: value for name, value in given.items() if value is not None}
     given["method"] = checked_learning(method, score, given)
     of_all = {
@@ -270,7 +289,9 @@ def learn(
         if tier:
             given["tiers"] = [tier_of(text, names) for text in tier]
         given["categorical"] = models.all_or_named(categorical)
-        check_holds(saved, table, given["categorical"], lossy=lossy)
+        if intervals is not None:
+            given["variables"] = intervals_of(table, intervals, given["categorical"])
+        check_holds(saved, table, given["categorical"], given.get("variables", ()), lossy=lossy)
         drawn: Any
         if bootstrap is None:
             drawn = network = bg.BayesianNetwork.learn(table, **given)

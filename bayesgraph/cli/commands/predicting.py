@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _MAX_CLASSES = 20
 
 
-app = Commands()
+app = Commands("Predicting")
 
 
 @app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv --keep id -o found.csv")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bayesgraph.models.model import Model
 
 
-app = Commands()
+app = Commands("Asking")
 
 
 @app.command(
@@ -72,7 +72,7 @@ def _print_posterior(
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
     say(whole)
     if given and not isinstance(network, (bg.WeightedNetwork, bg.PosteriorAverage)):
-        word = "density" if _has_continuous(network, given) else "probability"
+        word = "density" if _has_densities(network, given) else "probability"
         if any(_is_soft(network, name, value) for name, value in given.items()):
             word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
         say(f"log {word} of the evidence: {found.log_evidence:.6g}")
@@ -82,8 +82,10 @@ def _is_soft(model: Model, name: Name, value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(model.variable(name), Discrete)
 
 
-def _has_continuous(model: Model, given: Iterable[Name]) -> bool:
-    return any(isinstance(model.variable(name), Continuous) for name in given)
+def _has_densities(model: Model, given: Mapping[Name, Any]) -> bool:
+    """Tell whether a number is given; a range of numbers has a probability."""
+    numbers = (v for name, v in given.items() if isinstance(model.variable(name), Continuous))
+    return not all(isinstance(value, bg.Between) for value in numbers)
 
 
 @app.command(

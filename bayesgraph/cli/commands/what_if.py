@@ -18,7 +18,7 @@ from bayesgraph.cli.streams import check_once
 from bayesgraph.errors import DataError
 from bayesgraph.variables import has_text_states
 
-app = Commands()
+app = Commands("Comparing")
 
 
 @app.command(
