@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, combinations, filterfalse, islice, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -154,11 +155,15 @@ class PairTests:
         degree of freedom.
         """
         found = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
+        if self._are_small(asked):
+            self._test(asked, range(len(asked)), found)
+            return found
         held, batch, sparse = 0, list[int](), list[int]()
-        for i, size in enumerate(self._sizes(asked)):
+        for i, test in enumerate(asked):
+            size = self._size(test)
             if size > MAX_CELLS:
                 continue
-            if size > self._largest and self._of_tables(asked[i]):
+            if size > self._largest and self._of_tables(test):
                 sparse.append(i)
                 continue
             if held + size > MAX_HELD:
@@ -171,14 +176,13 @@ class PairTests:
             self._test_tables(asked, sparse, found, self._rows)
         return found
 
-    def _sizes(self, asked: Sequence[Asked]) -> Iterable[int]:
-        """Return upper bounds on the numbers of values in the statistics of tests."""
-        if asked and 0 not in self._cards:
-            most = max(len(given) for _, _, given in asked)
-            largest = max(self._cards) ** (2 + most)
-            if largest <= self._largest and largest * len(asked) <= MAX_HELD:
-                return repeat(0, len(asked))
-        return map(self._size, asked)
+    def _are_small(self, asked: Sequence[Asked]) -> bool:
+        """Return whether bounds of all tests together tell that their tables can be counted."""
+        if not asked or 0 in self._cards:
+            return False
+        most = max(map(len, map(itemgetter(2), asked)))
+        largest: int = max(self._cards) ** (2 + most)
+        return largest <= self._largest and largest * len(asked) <= MAX_HELD
 
     def _size(self, asked: Asked) -> int:
         """Return an upper bound on the number of values in the statistics of a test."""
@@ -232,10 +236,12 @@ class PairTests:
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
         shares = told.information / np.maximum(told.rows, 1.0)
         at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
-        # Nothing varies where the given columns determine one of the two: no test.
-        free = np.array([not asked[i][2] for i in at.tolist()])
-        found.p_values[at] = np.where(decided, p_values, np.where(free, 1.0, np.nan))
-        found.information[at] = np.where(decided | free, shares, np.nan)
+        found.p_values[at] = np.where(decided, p_values, 1.0)
+        found.information[at] = shares
+        for i in at[~decided].tolist():
+            if asked[i][2]:
+                # Nothing varies where the given columns determine one of the two: no test.
+                found.p_values[i] = found.information[i] = np.nan
 
     def _family(self, asked: Asked) -> Family:
         one, other, given = asked
