@@ -137,7 +137,7 @@ def unrestricted(
         The search ends after as many restarts in succession that find no better graph. A restart
         removes or reverses some arcs of the best graph, drawn with a fixed seed, and climbs on
         (iterated local search; Lourenço, Martin, Stützle 2003). With 10 the score and the edges
-        are clearly better, for six to nine times the time.
+        are clearly better, for three to nine times the time.
     """
     columns, gains, rules, maximum = _general(
         "unrestricted", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
