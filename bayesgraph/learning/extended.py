@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import extended_kernels
-from bayesgraph.statistics import CountSource, Extensions, Numbered
+from bayesgraph.statistics import CountSource, Extensions, Numbered, RowSource
 
+# Numbers of new columns, and of the others that each of them extends.
+Group: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 # Number of whole numbers whose logarithms are looked up.
 _LOGS = 1 << 14
 
@@ -46,7 +48,7 @@ class ExtendedTables(NamedTuple):
         cls,
         source: CountSource,
         columns: Numbered,
-        groups: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+        groups: Sequence[Group],
     ) -> Self:
         """Return the tables of groups of (new columns, others), in one pass over the data."""
         request = Extensions(columns, tuple(groups))
@@ -80,6 +82,20 @@ def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInfo
     """Return what each of the new columns says about the child of its group, given the others."""
     found = np.zeros((4, n_columns))
     extended_kernels.extended_information(*tables, _logs(), found)
+    return ExtendedInformation(*found)
+
+
+def information_of_rows(
+    source: RowSource, columns: Numbered, groups: Sequence[Group], n_columns: int
+) -> ExtendedInformation:
+    """Return what `extended_information` returns, to the same bits, from rows that weigh 1.
+
+    It does not count what does not occur, which most cells of a table of few rows do not.
+    """
+    found = np.zeros((4, n_columns))
+    places, plan = source.table.places(columns.variables), Extensions(columns, tuple(groups)).plan
+    args = source.table.codes.T, places, columns.cards, plan, _logs(), found
+    extended_kernels.information_of_rows(*args)
     return ExtendedInformation(*found)
 
 

@@ -38,31 +38,8 @@ def extended_information(
         step = strata * states
         for new in range(place + 2, split):
             card = cards[plan[new]]
-            information = rows = 0.0
-            degrees = 0
-            for stratum in range(strata):
-                first = at + stratum * states
-                n_codes = _margins(cells, first, step, card, of_state[:states])
-                total, n_seen = 0.0, 0
-                for state in range(states):
-                    total += of_state[state]
-                    n_seen += of_state[state] > 0.0
-                rows += total
-                if n_codes < 2 or n_seen < 2:
-                    continue
-                degrees += (n_codes - 1) * (n_seen - 1)
-                for state in range(states):
-                    if of_state[state] > 0.0:
-                        share[state] = _log(total, logs) - _log(of_state[state], logs)
-                for code in range(card):
-                    here, own, found = first + code * step, 0.0, 0.0
-                    for state in range(states):
-                        n = cells[here + state]
-                        if n > 0.0:
-                            own += n
-                            found += n * (_log(n, logs) + share[state])
-                    if own > 0.0:
-                        information += found - own * _log(own, logs)
+            tables = cells[at : at + card * step]
+            information, rows, degrees = _told(tables, card, strata, of_state[:states], share, logs)
             out[0, column] += information
             out[1, column] += rows
             out[2, column] += degrees
@@ -70,6 +47,132 @@ def extended_information(
             at += card * step
             column += 1
         place = stop
+
+
+@kernel(error_model="numpy")
+def _told(
+    cells: Floats, card: int, strata: int, of_state: Floats, share: Floats, logs: Floats
+) -> tuple[float, float, int]:
+    """Return information, rows and degrees of freedom of tables by code, stratum and state."""
+    states = len(of_state)
+    step = strata * states
+    information = rows = 0.0
+    degrees = 0
+    for stratum in range(strata):
+        first = stratum * states
+        n_codes = _margins(cells, first, step, card, of_state)
+        total, n_seen = 0.0, 0
+        for state in range(states):
+            total += of_state[state]
+            n_seen += of_state[state] > 0.0
+        rows += total
+        if n_codes < 2 or n_seen < 2:
+            continue
+        degrees += (n_codes - 1) * (n_seen - 1)
+        for state in range(states):
+            if of_state[state] > 0.0:
+                share[state] = _log(total, logs) - _log(of_state[state], logs)
+        for code in range(card):
+            here, own, found = first + code * step, 0.0, 0.0
+            for state in range(states):
+                n = cells[here + state]
+                if n > 0.0:
+                    own += n
+                    found += n * (_log(n, logs) + share[state])
+            if own > 0.0:
+                information += found - own * _log(own, logs)
+    return information, rows, degrees
+
+
+@kernel(
+    error_model="numpy", work=lambda codes, _places, _cards, plan, *_: codes.shape[1] * len(plan)
+)
+def information_of_rows(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.int64],
+    cards: NDArray[np.int64],
+    plan: NDArray[np.int64],
+    logs: Floats,
+    out: Floats,
+) -> None:
+    """Write what `extended_information` writes, to the same bits, from the rows.
+
+    Only the strata that occur are counted: large tables of few rows are almost empty.
+
+    Parameters
+    ----------
+    codes, places, cards, plan
+        See `count_extensions`; every row weighs 1.
+    logs, out
+        See `extended_information`.
+    """
+    n_rows, most = codes.shape[1], cards.max()
+    of_state, share = np.empty(most), np.empty(most)
+    keys = np.empty(n_rows, np.int64)
+    numbers, cells = np.empty(0, np.int64), np.empty(0)
+    column = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        states, strata = cards[plan[stop - 1]], 1
+        for other in range(split, stop - 1):
+            strata *= cards[plan[other]]
+        child, n_there = codes[places[plan[stop - 1]]], 1
+        for row in range(n_rows):
+            keys[row] = 0 if child[row] >= 0 else -1
+        for other in range(split, stop - 1):
+            column_codes, card = codes[places[plan[other]]], cards[plan[other]]
+            for row in range(n_rows):
+                code = column_codes[row]
+                keys[row] = keys[row] * card + code if code >= 0 and keys[row] >= 0 else -1
+            n_there *= card
+            if n_there > 2 * n_rows or other == stop - 2:
+                if n_there > len(numbers):
+                    numbers = np.empty(n_there, np.int64)
+                n_there = _renumber(keys, numbers[:n_there])
+        for row in range(n_rows):
+            if keys[row] >= 0:
+                keys[row] = keys[row] * states + child[row]
+        step = n_there * states
+        for new in range(place + 2, split):
+            card, values = cards[plan[new]], codes[places[plan[new]]]
+            if card * step > len(cells):
+                cells = np.empty(card * step)
+            cells[: card * step] = 0.0
+            for row in range(n_rows):
+                if keys[row] >= 0 and values[row] >= 0:
+                    cells[values[row] * step + keys[row]] += 1.0
+            tables = cells[: card * step]
+            information, rows, degrees = _told(
+                tables, card, n_there, of_state[:states], share, logs
+            )
+            out[0, column] += information
+            out[1, column] += rows
+            out[2, column] += degrees
+            out[3, column] += (card - 1) * strata * (states - 1)
+            column += 1
+        place = stop
+
+
+@kernel()
+def _renumber(keys: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:
+    """Replace keys, of which -1 stands for none, by their ranks; return how many there are.
+
+    `numbers` has an entry for each possible key, and is overwritten.
+    """
+    numbers[:] = 0
+    for key in keys:
+        if key >= 0:
+            numbers[key] = 1
+    n_there = 0
+    for key in range(len(numbers)):
+        occurs = numbers[key]
+        numbers[key] = n_there
+        n_there += occurs
+    for row in range(len(keys)):
+        if keys[row] >= 0:
+            keys[row] = numbers[keys[row]]
+    return n_there
 
 
 @kernel()

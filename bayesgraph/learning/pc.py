@@ -6,9 +6,10 @@ Colombo and Maathuis (2014).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations, islice, repeat
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, combinations, filterfalse, islice, repeat
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
@@ -23,12 +24,16 @@ from bayesgraph.independence.statistics_tests import (
     partial_correlation,
 )
 from bayesgraph.learning.arcs import ArcRules, at_least
-from bayesgraph.learning.extended import ExtendedTables, extended_information
+from bayesgraph.learning.extended import (
+    ExtendedTables,
+    extended_information,
+    information_of_rows,
+)
 from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import Structure, check_source
-from bayesgraph.statistics import CountSource, Family, Numbered
+from bayesgraph.statistics import CountSource, Family, Numbered, RowSource
 from bayesgraph.variables import Continuous, Variable
 
 # Maximum number of sets of given columns by which a pair is tested in one pass over the data.
@@ -103,12 +108,21 @@ def pc(
     return Structure(columns, tuple(least), scores)
 
 
-class Asked(NamedTuple):
-    """A question: are two columns, by their numbers, independent given others?"""
+# A question: are two columns, by their numbers, independent given others?
+Asked: TypeAlias = tuple[int, int, tuple[int, ...]]
 
-    one: int
-    other: int
-    given: tuple[int, ...]
+
+class Results(NamedTuple):
+    """Results of tests.
+
+    Attributes
+    ----------
+    p_values, information : ndarray, shape (n_tests,)
+        Conditional mutual information is in nats per row. Both are NaN where a test has no result.
+    """
+
+    p_values: Floats
+    information: Floats
 
 
 class PairTests:
@@ -129,17 +143,28 @@ class PairTests:
         self._ridge = dict(zip(numbers, added.tolist(), strict=True))
         self._numbered = Numbered(self._columns)
         self._cards: list[int] = self._numbered.cards.tolist()
+        # Larger tables are mostly empty; of rows in memory that weigh 1 they are not made.
+        rows: RowSource | None = source if getattr(source, "in_memory", False) else None  # type: ignore[assignment]
+        self._rows = rows if rows is not None and not len(rows.weights) else None
+        self._largest = MAX_CELLS if self._rows is None else self._rows.n_rows
 
-    def of(self, asked: Sequence[Asked]) -> list[Found | None]:
-        """Return the result of each test.
+    def of(self, asked: Sequence[Asked]) -> Results:
+        """Return the results of tests.
 
-        It is None for tables that are too large to be counted, and where given columns leave no
+        There is none for tables that are too large to be counted, and where given columns leave no
         degree of freedom.
         """
-        found: list[Found | None] = [None] * len(asked)
-        held, batch = 0, list[int]()
-        for i, size in enumerate(self._sizes(asked)):
+        found = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
+        if self._are_small(asked):
+            self._test(asked, range(len(asked)), found)
+            return found
+        held, batch, sparse = 0, list[int](), list[int]()
+        for i, test in enumerate(asked):
+            size = self._size(test)
             if size > MAX_CELLS:
+                continue
+            if size > self._largest and self._of_tables(test):
+                sparse.append(i)
                 continue
             if held + size > MAX_HELD:
                 self._test(asked, batch, found)
@@ -147,16 +172,17 @@ class PairTests:
             batch.append(i)
             held += size
         self._test(asked, batch, found)
+        if sparse:
+            self._test_tables(asked, sparse, found, self._rows)
         return found
 
-    def _sizes(self, asked: Sequence[Asked]) -> Iterable[int]:
-        """Return upper bounds on the numbers of values in the statistics of tests."""
-        if asked and 0 not in self._cards:
-            most = max(len(given) for _, _, given in asked)
-            largest = max(self._cards) ** (2 + most)
-            if largest <= MAX_CELLS and largest * len(asked) <= MAX_HELD:
-                return repeat(0, len(asked))
-        return map(self._size, asked)
+    def _are_small(self, asked: Sequence[Asked]) -> bool:
+        """Return whether bounds of all tests together tell that their tables can be counted."""
+        if not asked or 0 in self._cards:
+            return False
+        most = max(map(len, map(itemgetter(2), asked)))
+        largest: int = max(self._cards) ** (2 + most)
+        return largest <= self._largest and largest * len(asked) <= MAX_HELD
 
     def _size(self, asked: Asked) -> int:
         """Return an upper bound on the number of values in the statistics of a test."""
@@ -168,48 +194,54 @@ class PairTests:
             side += not self._cards[c]
         return cells * side**2
 
-    def _test(
-        self, asked: Sequence[Asked], batch: Sequence[int], found: list[Found | None]
-    ) -> None:
+    def _of_tables(self, asked: Asked) -> bool:
+        """Return whether all columns of a test are discrete."""
+        if 0 not in self._cards:
+            return True
+        one, other, given = asked
+        return all(self._cards[c] for c in (one, other, *given))
+
+    def _test(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
         """Write the results of some tests, from one request for each kind."""
-        cards, discrete = self._cards, 0 not in self._cards
-        tables: dict[tuple[int, ...], list[int]] = {}
-        others: list[int] = []
-        for i in batch:
-            one, other, given = asked[i]
-            if discrete or (cards[one] and cards[other] and all(cards[c] for c in given)):
-                tables.setdefault((*given, one), []).append(i)
-            else:
-                others.append(i)
+        tables = [i for i in batch if self._of_tables(asked[i])] if 0 in self._cards else batch
         if tables:
             self._test_tables(asked, tables, found)
-        if others:
+        if len(tables) < len(batch):
+            others = [i for i in batch if not self._of_tables(asked[i])]
             families = [self._family(asked[i]) for i in others]
             counted = self._source.families(families, keep=False)
             for i, family in zip(others, families, strict=True):
-                found[i] = self._of_family(asked[i], family, counted[family])
+                told = self._of_family(asked[i], family, counted[family])
+                found.p_values[i], found.information[i] = told
 
     def _test_tables(
         self,
         asked: Sequence[Asked],
-        tables: dict[tuple[int, ...], list[int]],
-        found: list[Found | None],
+        batch: Sequence[int],
+        found: Results,
+        rows: RowSource | None = None,
     ) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
-        groups = [
-            (tuple(asked[i].other for i in members), common) for common, members in tables.items()
-        ]
-        counted = ExtendedTables.counted(self._source, self._numbered, groups)
-        told = extended_information(counted, sum(len(new) for new, _ in groups))
+        tables: dict[tuple[int, ...], list[int]] = {}
+        for i in batch:
+            one, _, given = asked[i]
+            tables.setdefault((*given, one), []).append(i)
+        groups = [(tuple([asked[i][1] for i in at]), common) for common, at in tables.items()]
+        if rows is not None:
+            told = information_of_rows(rows, self._numbered, groups, len(batch))
+        else:
+            counted = ExtendedTables.counted(self._source, self._numbered, groups)
+            told = extended_information(counted, len(batch))
         decided = told.degrees > 0
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
-        p_values = np.where(decided, p_values, 1.0)
         shares = told.information / np.maximum(told.rows, 1.0)
-        results = map(Found, p_values.tolist(), shares.tolist())
-        asked_of = chain.from_iterable(tables.values())
-        for i, result, says in zip(asked_of, results, decided.tolist(), strict=True):
-            # Nothing varies where the given columns determine one of the two: no test.
-            found[i] = result if says or not asked[i].given else None
+        at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
+        found.p_values[at] = np.where(decided, p_values, 1.0)
+        found.information[at] = shares
+        for i in at[~decided].tolist():
+            if asked[i][2]:
+                # Nothing varies where the given columns determine one of the two: no test.
+                found.p_values[i] = found.information[i] = np.nan
 
     def _family(self, asked: Asked) -> Family:
         one, other, given = asked
@@ -219,7 +251,7 @@ class PairTests:
         ridge = np.array([self._ridge[v] for v in family.continuous])
         if not family.discrete:
             return partial_correlation(statistics, ridge)
-        pair = self._columns[asked.one], self._columns[asked.other]
+        pair = self._columns[asked[0]], self._columns[asked[1]]
         return conditional_gaussian(family, statistics, *pair, ridge)
 
 
@@ -250,12 +282,13 @@ class Skeleton:
         self.least: Floats = np.full(allowed.shape, np.inf)
         self._allowed, self._kept = allowed, forced | forced.T
         self._tests, self._alpha = tests, alpha
-        self._strength: Floats = np.zeros(allowed.shape)
+        self._silent: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+        self._order = np.empty(allowed.shape, dtype=np.intp)
 
     def search(self, most: int) -> None:
         """Test all pairs, given sets of 0, 1, ... up to `most` of their neighbours."""
         for size in range(most + 1):
-            around = [self._neighbours(c) if size else [] for c in range(len(self.linked))]
+            around = self._neighbours() if size else []
             waiting = {
                 (a, b): sets
                 for a, b in np.argwhere(np.triu(self.linked & ~self._kept)).tolist()
@@ -266,30 +299,36 @@ class Skeleton:
             self._level(waiting)
             if not size:
                 shown = np.where(np.isfinite(self.least), self.least, 0.0)
-                self._strength = shown + shown.T
+                self._order = np.argsort(-(shown + shown.T).round(12), axis=1, kind="stable")
 
-    def _neighbours(self, column: int) -> list[int]:
-        """Return what may be a parent of a column, the most informative first."""
-        near = np.flatnonzero(self.linked[column] & self._allowed[:, column])
-        rank = np.argsort(-self._strength[column, near].round(12), kind="stable")
-        found: list[int] = near[rank].tolist()
-        return found
+    def _neighbours(self) -> list[list[int]]:
+        """Return what may be a parent of each column, the most informative first."""
+        near = np.take_along_axis(self.linked & self._allowed.T, self._order, axis=1)
+        return [order[there].tolist() for order, there in zip(self._order, near, strict=True)]
 
     def _sets(
         self, a: int, b: int, size: int, around: Sequence[Sequence[int]]
     ) -> Iterator[Asked] | None:
         """Return the tests of a pair given sets of neighbours of either, None if there are none."""
         if not size:
-            return iter([Asked(a, b, ())])
-        left, right = ([c for c in around[s] if c not in (a, b)] for s in (a, b))
+            return iter([(a, b, ())])
+        left, right = [c for c in around[a] if c != b], [c for c in around[b] if c != a]
         if max(len(left), len(right)) < size:
             return None
-        known = set(left)
-        first = (Asked(a, b, given) for given in combinations(left, size))
-        second = (
-            Asked(b, a, given) for given in combinations(right, size) if not known.issuperset(given)
-        )
-        return chain(first, second)
+        told = self._told(a, b)
+        first = filter(told, combinations(left, size))
+        second = filter(told, filterfalse(set(left).issuperset, combinations(right, size)))
+        tests = zip(repeat(a), repeat(b), first, strict=False)
+        return chain(tests, zip(repeat(b), repeat(a), second, strict=False))
+
+    def _told(self, a: int, b: int) -> Callable[[tuple[int, ...]], bool] | None:
+        """Return what tells given columns with which a test may have a result; None for all.
+
+        A test without one, whose given columns determine an end or have too many states, leaves
+        none for those that are given more.
+        """
+        silent = self._silent.get((a, b))
+        return None if silent is None else _without(silent)
 
     def _level(self, waiting: dict[tuple[int, int], Iterator[Asked]]) -> None:
         """Test pairs until a set separates them, some sets of each pair in one pass at a time.
@@ -300,37 +339,50 @@ class Skeleton:
         removed: list[tuple[int, int]] = []
         together = 1
         while waiting:
-            asked = {pair: list(islice(sets, together)) for pair, sets in waiting.items()}
-            results = self._tests.of([test for tests in asked.values() for test in tests])
-            still, first = {}, 0
-            for pair, tests in asked.items():
-                end = first + len(tests)
-                if self._separates(pair, tests, results[first:end]):
-                    removed.append(pair)
-                elif len(tests) == together:
-                    still[pair] = waiting[pair]
-                first = end
-            waiting = still
+            tests = {
+                pair: new for pair, sets in waiting.items() if (new := [*islice(sets, together)])
+            }
+            apart = self._separated(tests)
+            removed += apart
+            waiting = {
+                pair: waiting[pair]
+                for pair, new in tests.items()
+                if len(new) == together and pair not in apart
+            }
             together = min(2 * together, _MOST_AT_ONCE)
         for a, b in removed:
             self.linked[a, b] = self.linked[b, a] = False
 
-    def _separates(
-        self, pair: tuple[int, int], tests: Sequence[Asked], results: Sequence[Found | None]
-    ) -> bool:
-        """Note what tests of a pair say; return whether one of them finds it independent."""
-        least = np.inf
-        apart = False
-        for test, result in zip(tests, results, strict=True):
-            if result is None:
-                continue
-            least = min(least, result.information)
-            if result.p_value > self._alpha:
-                self.separators[pair] = frozenset(test.given), result.p_value
-                apart = True
-                break
-        self.least[pair] = min(self.least[pair], least)
-        return apart
+    def _separated(self, tests: dict[tuple[int, int], list[Asked]]) -> set[tuple[int, int]]:
+        """Note what tests of pairs say; return the pairs that one of them finds independent."""
+        if not tests:
+            return set()
+        asked = list(chain.from_iterable(tests.values()))
+        p_values, information = self._tests.of(asked)
+        sizes = np.array([len(new) for new in tests.values()])
+        starts = np.cumsum(sizes) - sizes
+        # The first test that finds each pair independent; what comes later does not count.
+        hits = np.append(np.flatnonzero(p_values > self._alpha), len(asked))
+        hits = hits[np.searchsorted(hits, starts)]
+        counts = ~np.isnan(information) & (np.arange(len(asked)) <= np.repeat(hits, sizes))
+        least = np.minimum.reduceat(np.where(counts, information, np.inf), starts)
+        pairs = list(tests)
+        for i in np.flatnonzero(np.isnan(p_values)).tolist():
+            pair = pairs[int(np.searchsorted(starts, i, side="right")) - 1]
+            self._silent.setdefault(pair, []).append(asked[i][2])
+        a, b = np.array(pairs).T
+        self.least[a, b] = np.minimum(self.least[a, b], least)
+        found = set()
+        for pair, hit, end in zip(tests, hits.tolist(), (starts + sizes).tolist(), strict=True):
+            if hit < end:
+                self.separators[pair] = frozenset(asked[hit][2]), float(p_values[hit])
+                found.add(pair)
+        return found
+
+
+def _without(silent: Sequence[tuple[int, ...]]) -> Callable[[tuple[int, ...]], bool]:
+    """Return a function that tells whether columns contain none of some sets of columns."""
+    return lambda given: not any(map(set(given).issuperset, silent))
 
 
 def directed(

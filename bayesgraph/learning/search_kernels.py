@@ -1,4 +1,4 @@
-"""The loop that looks for the best change of a graph by one arc."""
+"""Loops over the arcs of a graph: its paths, and the best change by one arc."""
 
 from __future__ import annotations
 
@@ -95,3 +95,50 @@ def _has_detour(arcs: NDArray[np.bool_], paths: NDArray[np.bool_], p: int, c: in
     for q in range(len(arcs)):
         found |= q != p and arcs[q, c] and paths[p, q]
     return found
+
+
+@kernel()
+def reach(arcs: NDArray[np.bool_], paths: NDArray[np.bool_]) -> None:
+    """Write whether a directed path leads from i to j, True on the diagonal.
+
+    Parameters
+    ----------
+    arcs : ndarray of bool, shape (d, d)
+        Those of an acyclic graph, parents along the first axis.
+    paths : ndarray of bool, shape (d, d)
+        Overwritten.
+    """
+    d = len(arcs)
+    waiting, ready = np.zeros(d, np.int64), np.empty(d, np.int64)
+    n_ready = 0
+    for p in range(d):
+        for c in range(d):
+            waiting[p] += arcs[p, c]
+            paths[p, c] = p == c
+        if not waiting[p]:
+            ready[n_ready] = p
+            n_ready += 1
+    while n_ready:
+        n_ready -= 1
+        c = ready[n_ready]
+        for p in range(d):
+            if arcs[p, c]:
+                _join(paths[c], paths[p])
+                waiting[p] -= 1
+                if not waiting[p]:
+                    ready[n_ready] = p
+                    n_ready += 1
+
+
+@kernel()
+def extend_paths(paths: NDArray[np.bool_], p: int, c: int) -> None:
+    """Take up the paths through a new arc p -> c."""
+    for q in range(len(paths)):
+        if paths[q, p]:
+            _join(paths[c], paths[q])
+
+
+@kernel()
+def _join(one: NDArray[np.bool_], to: NDArray[np.bool_]) -> None:
+    for i in range(len(one)):
+        to[i] |= one[i]

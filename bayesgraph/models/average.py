@@ -17,6 +17,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case, Pattern
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
+from bayesgraph.models.interventions import read_values
 from bayesgraph.models.mixture import Ensemble, checked_networks, checked_weights
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -194,6 +195,39 @@ class PosteriorAverage(Ensemble):
             own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
             found = np.multiply.outer(found, own)
         return found
+
+    def do(self, values: Mapping[Name, Any]) -> PosteriorAverage:
+        """Return the average of the networks after an intervention; see `Model.do`.
+
+        As with evidence, a network without a variable takes no notice of its value.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If priors are shifted: by how much they are without the intervention is not known.
+        """
+        if self.prior_ratios:
+            raise UnsupportedModelError(
+                f"An average with a shifted prior, here of {quoted(self.prior_ratios)}, answers no "
+                "interventions; query one without prior_ratios=."
+            )
+        chosen = read_values(self, values)
+        known = [{n: chosen[n] for n in chosen if n in m.number} for m in self.networks]
+        networks = [m.do(own) if own else m for m, own in zip(self.networks, known, strict=True)]
+        left = {v.name for network in networks for v in network.variables}
+        first = [v for v in self.variables if v.name in left]
+        return PosteriorAverage(networks, self.weights, first=first)
+
+    def with_values_set(
+        self, values: Mapping[Name, Any]
+    ) -> tuple[PosteriorAverage, Mapping[Name, Any]]:
+        """Return the average after an intervention, and the values of what is still in it.
+
+        A network that rules out the evidence enters with its prior, in which the values have to be
+        set: so they are more than evidence.
+        """
+        found = self.do(values)
+        return found, {name: value for name, value in values.items() if name in found.number}
 
     def with_findings(self, findings: Mapping[Name, Finding]) -> PosteriorAverage:
         """Return the average with numbers replaced by states; see `Model.with_findings`.

@@ -60,7 +60,7 @@ def under(
 ) -> tuple[Model, dict[Name, Any]]:
     """Return the model without the arcs into the variables that are set, and all evidence on it.
 
-    The evidence includes the values that are set. The model is cut once for each set of variables.
+    The evidence includes the values that are set; see `Model.with_values_set`.
     """
     if type(do) is not dict:
         do = read_values(model, do)
@@ -68,13 +68,12 @@ def under(
         if type(value) not in PLAIN or value != value:
             do = read_values(model, do)
             break
-    cut: Model = model.cut_models.get(tuple(do), lambda: model.without_parents(do))
     given = evidence if type(evidence) is dict else as_mapping(evidence)
-    whole = {**given, **do}
-    if len(whole) < len(given) + len(do):
+    if any(name in given for name in do):
         both = quoted(name for name in do if name in given)
         raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
-    return cut, whole
+    cut, known = model.with_values_set(do)
+    return cut, {**given, **known}
 
 
 def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -> list[CPD]:

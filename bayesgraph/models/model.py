@@ -692,6 +692,13 @@ class Model(Edits, Answering):
         """
         raise self._no_interventions()
 
+    def with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
+        """Return the model for queries that set some variables, and what to observe in it.
+
+        The model is cut once for each set of variables, and their values are evidence.
+        """
+        return self.cut_models.get(tuple(values), lambda: self.without_parents(values)), values
+
     def do(self, values: Mapping[Name, Any]) -> Model:
         """Return the model after an intervention that sets variables from outside.
 
@@ -707,19 +714,20 @@ class Model(Edits, Answering):
 
         Returns
         -------
-        BayesianNetwork or NetworkMixture
+        BayesianNetwork, NetworkMixture or PosteriorAverage
             A discrete variable keeps its place, without parents and with one possible state. A
             continuous one is a constant, which has no density: it leaves the network, and its value
-            is part of the distributions of its children.
+            is part of the distributions of its children. Of a mixture and of an average of
+            posteriors it is that of the networks after the intervention, with the same weights.
 
         Raises
         ------
         UnknownVariableError, UnknownStateError, EvidenceError
             For unknown names or states, or anything but one value of a variable.
         UnsupportedModelError
-            Unless the model is a Bayesian network or a mixture of such networks; or if a child of a
-            continuous variable is neither linear Gaussian nor a table given that variable, whereas
-            queries with ``do=`` answer.
+            Unless the model is a Bayesian network, or a mixture or an average of such networks; or
+            if a child of a continuous variable is neither linear Gaussian nor a table given that
+            variable, whereas queries of networks and mixtures with ``do=`` answer.
 
         Examples
         --------

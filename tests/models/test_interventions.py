@@ -212,6 +212,10 @@ def mixture():
     return bg.NetworkMixture([rainy(), other], [1, 3])
 
 
+def average():
+    return bg.PosteriorAverage(mixture().networks, [1, 3])
+
+
 def fitted(kind, **options):
     random = np.random.default_rng(0)
     rain = random.choice(["no", "yes"], 200, p=[0.8, 0.2])
@@ -225,7 +229,15 @@ KINDS = {
     "mixture": (mixture, None),
     "factor graph": (lambda: rainy().to_factor_graph(), "query the BayesianNetwork"),
     "weighted": (lambda: bg.WeightedNetwork(rainy(), "rain", {"wet": 0.5}), "query its `network`"),
-    "average": (lambda: bg.PosteriorAverage([rainy(), rainy()]), "no joint distribution"),
+    "average": (average, None),
+    "average with a shifted prior": (
+        lambda: bg.PosteriorAverage([rainy()], prior_ratios={"rain": [1, 2]}),
+        "without prior_ratios",
+    ),
+    "average of factor graphs": (
+        lambda: bg.PosteriorAverage([rainy().to_factor_graph()]),
+        "query the BayesianNetwork",
+    ),
     "naive Bayes": (lambda: fitted(bg.NaiveBayesClassifier), None),
     "TAN": (lambda: fitted(bg.TANClassifier), None),
     "AODE": (lambda: fitted(bg.AODEClassifier), None),
@@ -271,6 +283,75 @@ def test_the_weights_of_a_mixture_move_with_the_evidence_after_the_intervention(
     )
     assert found["yes"] != pytest.approx(model.query("wet", do=given)["yes"])
     assert model.query("wet", do=given)["yes"] == pytest.approx(0.25 * 0.8 + 0.75 * 0.6)
+
+
+def turned(network):
+    """Return a network whose tables have the states of each child in reverse."""
+    return bg.BayesianNetwork(
+        bg.TableCPD(cpd.variable, np.flip(cpd.values, -1), cpd.parents)
+        if isinstance(cpd, bg.TableCPD)
+        else cpd
+        for cpd in network.cpds
+    )
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("seed", range(8))
+def test_an_average_is_that_of_its_networks_after_the_intervention(seed):
+    first = random_network(seed, n_discrete=4, n_continuous=2)
+    networks = [first, turned(first), random_network(seed, n_discrete=3)]
+    weights = np.array([0.2, 0.5, 0.3])
+    model = bg.PosteriorAverage(networks, weights)
+    random = np.random.default_rng(seed)
+    for _ in range(4):
+        do, evidence, targets = random_case(networks[0], random)
+        known = [
+            [{k: v for k, v in given.items() if k in net.names} for given in (do, evidence)]
+            for net in networks
+        ]
+        for name in targets:
+            if not isinstance(model.variable(name), bg.Discrete):
+                continue
+            total, possible = 0.0, []
+            for net, weight, (set_here, seen) in zip(networks, weights, known, strict=True):
+                if name not in net.names:
+                    continue
+                oracle = Truncated(net, set_here)
+                possible.append(oracle.probability({**seen, **set_here}) > 0)
+                given = {**set_here, **(seen if possible[-1] else {})}
+                total = total + weight * np.asarray(oracle.posterior([name], given))
+            if not any(possible):
+                with pytest.raises(ImpossibleEvidenceError):
+                    model.query(name, evidence, do=do)
+                continue
+            for found in (
+                model.query(name, evidence, do=do),
+                model.do(do).query(name, evidence),
+                model.marginals(evidence, do=do)[name],
+            ):
+                np.testing.assert_allclose(
+                    found.probabilities, total / total.sum(), rtol=0, atol=1e-9
+                )
+        assert set(do).isdisjoint(model.marginals(evidence, do=do)) or not targets
+
+
+def test_each_network_of_an_average_sets_its_own_intervals():
+    x, y = bg.Continuous("x"), bg.Discrete("y", ["a", "b"])
+
+    def binned(cuts, table):
+        cut = bg.Binned("x", cuts)
+        n = len(cuts) + 1
+        return bg.BayesianNetwork(
+            [bg.TableCPD(cut, np.full(n, 1.0 / n)), bg.TableCPD(y, table, [cut])]
+        )
+
+    one = binned([0.0], [[0.9, 0.1], [0.3, 0.7]])
+    other = binned([1.0, 2.0], [[0.5, 0.5], [0.2, 0.8], [0.4, 0.6]])
+    alone = bg.BayesianNetwork([bg.TableCPD(y, [0.6, 0.4])])
+    model = bg.PosteriorAverage([one, other, alone], [1, 1, 2])
+    expected = 0.25 * 0.7 + 0.25 * 0.8 + 0.5 * 0.4
+    assert model.query("y", do={x: 1.5})["b"] == pytest.approx(expected)
+    assert model.do({"x": 1.5}).query("y")["b"] == pytest.approx(expected)
 
 
 def test_a_mixture_sets_numbers_too():
