@@ -3,11 +3,11 @@
 python benchmarks/bench_formats.py [--quick] [--json FILE] [--only SUFFIX ...]
 
 The network has tables of 256 random numbers, as many as make a file of the given size. Each format
-is written by bayesgraph and read by all: 50 MB beside pyAgrum, a quarter of it (whether reading is
-linear in the size of the file), and 1 MB beside pgmpy, which takes minutes for more in all formats
-but those of XML. What a peer cannot read is told in its place. Times are those of the processor,
-once the compiled kernels are loaded, which the first file of 24 MB does. Targets: no slower than
-pyAgrum, ten times as fast as pgmpy.
+is written by bayesgraph and read by all: 12.5, 25 and 50 MB beside pyAgrum, with the power of the
+size with which times grow (1 is linear), and 1 MB beside pgmpy, which takes minutes for more in all
+formats but those of XML. What a peer cannot read is told in its place. Times are those of the
+processor, once the compiled kernels are loaded, which the first file of 24 MB does. Targets: no
+slower than pyAgrum, ten times as fast as pgmpy.
 """
 
 from __future__ import annotations
@@ -113,27 +113,43 @@ def compared(
 
 def rows(suffix: str, size: float, folder: Path) -> list[Row]:
     """Return the rows of one format."""
-    found = []
-    small, part, whole = (folder / f"{name}{suffix}" for name in ("small", "part", "whole"))
-    least = size if suffix in WHOLE else SLOW.get(suffix, SMALL)
-    for path, megabytes in ((small, least), (part, size / 4), (whole, size)):
-        write(path, megabytes)
+    whole, small = folder / f"whole{suffix}", folder / f"small{suffix}"
+    write(whole, size)
     bg.load(whole)  # imports, and loads kernels
+    found = []
     if suffix in PGMPY:
+        least = size if suffix in WHOLE else SLOW.get(suffix, SMALL)
+        write(small, least)
         found.append(compared(f"{suffix}, {least} MB", small, "pgmpy", lambda: by_pgmpy(small), 1))
-    quarter = seconds(lambda: bg.load(part), 3)
-    if suffix in AGRUM:
-        known = whole.rename(folder / f"whole.{AGRUM[suffix]}")
-        whole = known
-        found.append(compared(f"{suffix}, {size} MB", known, "pyAgrum", lambda: by_agrum(known), 2))
-    ours = found[-1].ours if suffix in AGRUM else seconds(lambda: bg.load(whole), 2)
-    linear = 4 * quarter
-    found.append(
-        Row(f"{suffix}, {size} MB", "linear", ours, linear, "4 x a quarter", linear / (ours or 1))
-    )
-    for path in (small, part, whole):
+    return found + by_size(suffix, size, folder)
+
+
+def by_size(suffix: str, size: float, folder: Path) -> list[Row]:
+    """Return the rows of files of a quarter, half and all of a size, and how times grow."""
+    found = []
+    # pyAgrum goes by its own suffixes, all of which are ours too.
+    path = folder / f"file.{AGRUM.get(suffix, suffix[1:])}"
+    sizes = [size / 4, size / 2, size]
+    for megabytes in sizes:
+        write(folder / f"file{suffix}", megabytes)
+        (folder / f"file{suffix}").rename(path)
+        case = f"{suffix}, {megabytes} MB"
+        if suffix in AGRUM:
+            found.append(compared(case, path, "pyAgrum", lambda: by_agrum(path), 2))
+        else:
+            found.append(Row(case, "read", seconds(lambda: bg.load(path), 2), None, "none", None))
         path.unlink()
-    return found
+    ours = exponent(sizes, [row.ours for row in found])
+    theirs = exponent(sizes, [row.peer for row in found])
+    return [*found, Row(suffix, "exponent", ours, theirs, found[-1].peer_name, None)]
+
+
+def exponent(sizes: list[float], times: list[float | None]) -> float | None:
+    """Return the power of its size with which the time of a file grows: 1 is linear."""
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return None
+    return float(np.polyfit(np.log(sizes), np.log(known), 1)[0])
 
 
 def suffixes() -> list[str]:
