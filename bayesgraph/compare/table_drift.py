@@ -274,7 +274,7 @@ def _members(model: Model) -> Iterable[_Member]:
     if isinstance(model, Ensemble):
         return [member for network in model.networks for member in _members(network)]
     if not isinstance(model, FactorGraph):
-        network = getattr(model, "network", model)
+        network: Any = getattr(model, "network", model)
         return [_Member(network, cpd) for cpd in network.cpds]
     found = [cpd for t in model.terms if isinstance(t.source, CPD) for cpd in t.source.singles()]
     if not found:
