@@ -807,7 +807,7 @@ WRONG = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", WRONG)
 def test_mistakes_are_told_in_one_line(capfd, tmp_path, model, bif, case):
     other = tmp_path / "other.csv"
@@ -913,7 +913,7 @@ def test_every_model_takes_folders(capfd, parts, model):
     assert bg.load(parts / "m.bayesgraph").classes_.tolist() == ["no", "yes"]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("data", ["parts", "parts/*.parquet", "texts", "texts/?.csv"])
 def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
     one, many = parts / "one.bayesgraph", parts / "many.bayesgraph"
@@ -935,6 +935,7 @@ def test_fit_and_predict_take_folders_and_globs(capfd, parts, data):
     assert bg.read_table(parts / "found.csv").equals(expected)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -963,6 +964,7 @@ def test_mistakes_with_folders_are_one_line(capfd, parts, model, monkeypatch, ar
     assert not (parts / "m.bayesgraph").exists()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("data", ["parts", "texts/?.csv", HEART])
 def test_a_dry_run_prints_the_price(capfd, parts, data):
     command = "fit", parts / data, "--target", "disease", "--dry-run"

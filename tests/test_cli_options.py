@@ -130,7 +130,7 @@ def test_options_of_a_model_reach_its_estimator(capfd, tmp_path, rows):
 
 
 @pytest.mark.parametrize("name", [n for n in estimators() if n not in ("complement", "auto")])
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 def test_every_estimator_is_fitted(capfd, tmp_path, rows, name):
     target, dropped = ("n", "c") if name == "regression-tree" else ("y", "c")
     saved = tmp_path / "m.bayesgraph"

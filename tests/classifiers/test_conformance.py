@@ -141,7 +141,7 @@ def test_probabilities_are_the_posterior_of_the_network(case, kind, missing):
         )
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @every
 @pytest.mark.parametrize(
     "rows", [slice(4), pytest.param(slice(4, 12), marks=pytest.mark.slow)], ids=["few", "more"]

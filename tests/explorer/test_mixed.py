@@ -60,7 +60,7 @@ def rows(few):
     )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @rows(FEW)
 def test_answers_of_every_row_of_classifiers(engine, row, kind):
     check(engine, [parity.asked_of(row, kind)], ANSWERS)

@@ -47,7 +47,7 @@ def _read(name: str, length: int, folder: Path, seconds: float = SECONDS) -> Non
             read(path)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SHAPES)
 def test_texts_are_read_or_refused_in_linear_time(name: str, tmp_path: Path) -> None:
     _read(name, SHORT, tmp_path, SECONDS / 4)
@@ -88,7 +88,7 @@ def _texts(pattern: re.Pattern[Any], length: int, third: int) -> Iterator[Any]:
         yield text if isinstance(empty, str) else text.encode("latin-1")
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("third", range(3))
 @pytest.mark.parametrize("name", PATTERNS)
 def test_patterns_are_linear(name: str, third: int) -> None:
