@@ -45,7 +45,7 @@ def pc(
     smoothing: SmoothingLike = "dirichlet",
     *,
     alpha: float = 0.05,
-    max_given: int | None = None,
+    max_given: int | None = 3,
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
     tiers: Iterable[Any] | None = None,
@@ -71,8 +71,9 @@ def pc(
         Its `var_smoothing` is the share of a variance that counts as rounding error.
     alpha : float, default 0.05
         Columns are independent if the p-value is larger.
-    max_given : int, optional
-        Maximum number of given columns; by default as many as there are neighbours.
+    max_given : int or None, default 3
+        Maximum number of given columns; with None as many as there are neighbours, which takes
+        long where columns determine others: their links all stay, so that the sets are many.
     required, forbidden : iterable of (parent, child), optional
         Required arcs are not tested. A pair is not linked if both directions are forbidden.
     tiers : iterable of names or lists of names, optional
