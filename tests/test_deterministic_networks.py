@@ -86,6 +86,7 @@ def test_the_limit_is_on_what_is_held():
         net.marginals(genotypes, memory_limit=2**12)
 
 
+@pytest.mark.slow
 def test_rows_of_a_wide_pedigree(monkeypatch):
     """The program of all rows does not fit, those of single rows do."""
     monkeypatch.setattr(memory, "default_memory_limit", lambda: 2**18)

@@ -165,6 +165,7 @@ def printed_elsewhere(seed, names):
     return dict(zip(names, done.stdout.split(f"{NEXT}\n"), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [12345, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 1, 2))]
 )

@@ -53,6 +53,7 @@ class TestConcepts:
 
 
 class TestRows:
+    @pytest.mark.slow
     def test_moments_of_independent_features(self, gamma):
         X, y = gamma
         concept = large_scale_concept("gamma")
@@ -95,7 +96,7 @@ class TestRows:
         ]
         np.testing.assert_allclose(concept.log_odds(X), logs[0] - logs[1], rtol=1e-6, atol=1e-8)
 
-    @pytest.mark.one_in(3)
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", DISTANCES)
     def test_the_best_classifier_is_as_good_as_the_oracle_distance_says(self, name):
         concept = large_scale_concept(name, 1)

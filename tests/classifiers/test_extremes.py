@@ -36,6 +36,7 @@ def finite(classifier, X):
 # ----------------------------------------------------------------------------- many features
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", wide, ids=str)
 def test_five_thousand_continuous_features(case):
     random = np.random.default_rng(0)

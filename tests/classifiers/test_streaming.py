@@ -127,7 +127,7 @@ def test_fit_batches_takes_batches():
         NB().fit_batches([[1, 2]])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @some
 def test_testing_then_training_is_predicting_before_learning(estimator):
     X, y, _ = stream(120)

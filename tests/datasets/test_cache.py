@@ -140,6 +140,7 @@ def learned(files, **options):
     return bg.hill_climb(bg.count_source(data, "y"))
 
 
+@pytest.mark.slow
 def test_a_kept_cache_is_used_again_for_the_same_rows_alone(files, table, tmp_path, reads):
     place = tmp_path / "kept"
     learned(files, cache=place)

@@ -100,6 +100,7 @@ def test_classifiers_have_the_same_bits(table, folder, tmp_path, learner):
     assert bits[0] == bits[1]
 
 
+@pytest.mark.slow
 def test_a_step_of_the_search_is_few_passes(table, folder, monkeypatch):
     passes = []
     runs = Dataset.runs

@@ -79,6 +79,7 @@ def test_what_keeps_the_warning_away():
         fitted(unseen="error").predict(frame)
 
 
+@pytest.mark.slow
 def test_many_rows_and_columns_are_one_short_warning():
     names = [f"c{i}" for i in range(6)]
     known = dict.fromkeys(names, ["p", "q"] * 20)

@@ -122,6 +122,7 @@ def rows_of(model, target, n=8):
     return [{name: drawn[name][i] for name in names} for i in range(n)]
 
 
+@pytest.mark.slow
 def test_linear_gaussians(engine):
     model = linear_gaussians()
     asked = [handmade(model, rows_of(model, name), name) for name in ("a", "d")]

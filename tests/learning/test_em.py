@@ -191,6 +191,7 @@ def test_a_tiny_network_against_direct_maximisation(alpha):
     np.testing.assert_allclose(network["b"].values[:, 1], q, atol=1e-4)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 1000),
     alpha=st.sampled_from([0.0, 0.3, 1.0]),

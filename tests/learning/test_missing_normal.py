@@ -81,7 +81,7 @@ def test_equals_an_implementation_by_rows(shared, weighted):
     np.testing.assert_allclose(got_covariance, covariance, rtol=1e-7, atol=1e-8)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_likelihood_never_decreases_and_ends_at_a_maximum(shared):
     values, group = table(seed=2)

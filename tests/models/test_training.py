@@ -98,7 +98,7 @@ def test_weights_are_summed_and_rows_without_weight_left_out(mixed):
     assert found.missing == counted(kept.columns)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("cache", [False, True])
 def test_files_give_the_notes_of_memory(mixed, weight, cache, tmp_path, monkeypatch):

@@ -64,6 +64,7 @@ def test_bars_of_gaussians_equal_enumeration():
     assert "variance of x | c=no" in names
 
 
+@pytest.mark.slow
 def test_of_many_parameters_the_most_influential_are_varied():
     random = np.random.default_rng(0)
     c, d = bg.Discrete("c", ["no", "yes"]), bg.Discrete("d", range(260))

@@ -140,6 +140,7 @@ def test_more_steps_predict_better():
     assert losses[0] > losses[-1] + 0.01
 
 
+@pytest.mark.slow
 def test_no_time_is_enough_for_a_model(clock, monkeypatch):
     X, y = triples()
     monkeypatch.setattr(effort.time, "monotonic", lambda: clock.append(0) or float(len(clock)))
