@@ -100,7 +100,8 @@ def _between(variable: Variable, text: str) -> Between | None:
         return Between(*(float(x) if x else e for x, e in ((low, -math.inf), (high, math.inf))))
     except (ValueError, EvidenceError) as error:
         raise EvidenceError(
-            f"A range of {variable.name!r} is LOW..HIGH, with one or both numbers; got {text!r}."
+            f"A range of {variable.name!r} is LOW..HIGH, with one or both numbers, LOW below HIGH; "
+            f"got {text!r}."
         ) from error
 
 
