@@ -9,6 +9,7 @@ transformation of noisy-or, Heckerman 1993). The chain is linear in the number o
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -187,8 +188,9 @@ def parts_of(array: Any, parents: Sequence[Discrete]) -> list[Any]:
 
     `parents` are the parents of a CPD that was stored; a wrong length gives a part of wrong length.
     """
-    ends = np.cumsum([parent.cardinality for parent in parents])
-    return list(np.split(np.asarray(array), ends[:-1])) if parents else []
+    begins = [0, *itertools.accumulate(parent.cardinality for parent in parents[:-1])]
+    whole = np.asarray(array)
+    return [whole[slice(*ends)] for ends in itertools.pairwise([*begins, None])] if parents else []
 
 
 def one_hot(steps: Codes, n_states: int) -> Floats:

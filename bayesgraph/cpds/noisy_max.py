@@ -72,11 +72,12 @@ class NoisyMaxCPD(CanonicalCPD):
         leak: ArrayLike | None = None,
     ) -> None:
         self._set_family(variable, parents)
-        given = _listed(influences, self.parents, "influences", self.title)
+        title = self.title
+        given = _listed(influences, self.parents, "influences", title)
         lowest = np.arange(variable.cardinality) == 0
-        self.leak = _shares(lowest if leak is None else leak, [variable], f"{self.title}: leak")
+        self.leak = _shares(lowest if leak is None else leak, [variable], f"{title}: leak")
         tables = [
-            _shares(table, [parent, variable], f"{self.title}: the influence of {parent.name!r}")
+            _shares(table, [parent, variable], f"{title}: the influence of {parent.name!r}")
             for parent, table in zip(self.parents, given, strict=True)
         ]
         self.influences = tuple(tables)
@@ -257,27 +258,30 @@ class NoisyOrCPD(NoisyMaxCPD):
         leak: float = 0.0,
     ) -> None:
         self._set_family(variable, parents)
-        what = f"{self.title}: probabilities"
+        title = self.title
+        what = f"{title}: probabilities"
         if variable.cardinality != 2:
             raise CPDError(
-                f"{self.title} takes a child with two states; {variable.name!r} has "
+                f"{title} takes a child with two states; {variable.name!r} has "
                 f"{variable.cardinality}. Use NoisyMaxCPD."
             )
-        given = _listed(probabilities, self.parents, "probabilities", self.title)
+        given = _listed(probabilities, self.parents, "probabilities", title)
         self.probabilities = tuple(
             _of_states(value, parent, what)
             for parent, value in zip(self.parents, given, strict=True)
         )
-        background = checked_numbers(leak, (), what=f"{self.title}: leak")
-        for values in (*self.probabilities, background):
-            if not ((values >= 0) & (values <= 1)).all():
-                raise CPDError(f"{what} and leak lie between 0 and 1; got {values!r:.200}.")
-        super().__init__(
-            variable,
-            [np.stack([1.0 - p, p], axis=-1) for p in self.probabilities],
-            self.parents,
-            [1.0 - background, background],
-        )
+        background = checked_numbers(leak, (), what=f"{title}: leak")
+        every = np.concatenate([*self.probabilities, background[None]])
+        if not 0 <= every.min() <= every.max() <= 1:
+            parts = (*self.probabilities, background)
+            wrong = next(part for part in parts if not 0 <= part.min() <= part.max() <= 1)
+            raise CPDError(f"{what} and leak lie between 0 and 1; got {wrong!r:.200}.")
+        effects = np.empty((len(every), 2))
+        effects[:, 0] = 1.0 - every
+        effects[:, 1] = every
+        effects.flags.writeable = False
+        self.influences = tuple(parts_of(effects[:-1], self.parents))
+        self.leak = effects[-1]
 
     def _with(
         self, parents: Sequence[Discrete], influences: Sequence[Floats], leak: Floats

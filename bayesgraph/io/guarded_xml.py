@@ -14,6 +14,7 @@ expat.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -36,15 +37,16 @@ _UTF8 = "utf-8"
 # Characters of the children that are divided at once; none of their attributes is longer.
 _MAX_FLAT = 1 << 16
 _NAME = r"[A-Za-z_][\w.-]*+"
-_VALUE = r"[^\"<&\x00-\x1f\ufffe\uffff]*+"
+# The value of an attribute, with its quotes.
+_VALUE = r"""(?:"[^\"<&\x00-\x1f\ufffe\uffff]*+"|'[^'<&\x00-\x1f\ufffe\uffff]*+')"""
 # A child without children: its tag, its first attribute and that one's value, all others, its text.
 _LEAF = re.compile(
-    rf'<({_NAME})(?:\s++({_NAME})\s*+=\s*+"({_VALUE})"((?:\s++{_NAME}\s*+=\s*+"{_VALUE}")*+))?+\s*+'
+    rf"<({_NAME})(?:\s++({_NAME})\s*+=\s*+({_VALUE})((?:\s++{_NAME}\s*+=\s*+{_VALUE})*+))?+\s*+"
     r"(?:/>|>([^<>&\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]*+)</\1\s*+>)",
     re.ASCII,
 )
 _TAG, _ATTRIBUTE, _FIRST_VALUE, _OTHERS, _TEXT_OF, _PARTS = range(1, 7)
-_OTHER = re.compile(rf'({_NAME})\s*+=\s*+"({_VALUE})"', re.ASCII)
+_OTHER = re.compile(rf"({_NAME})\s*+=\s*+({_VALUE})", re.ASCII)
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _QUOTED = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
@@ -120,7 +122,10 @@ class Element:
 
     def child(self, kind: str) -> Element | None:
         """Return the first child of a tag, None if there is none."""
-        return next(iter(self.all(kind)), None)
+        own = next((child for child in self._children if child.kind == kind), None)
+        if own is not None or self._leaves is None:
+            return own
+        return self._leaves.first(kind)
 
     def texts(self, kind: str) -> list[str]:
         """Return the texts of all children of a tag."""
@@ -192,22 +197,35 @@ class _Leaves:
 
     def _value(self, at: int, attribute: str) -> str:
         if self._parts[at + _ATTRIBUTE] == attribute:
-            return str(self._parts[at + _FIRST_VALUE])
+            return str(self._parts[at + _FIRST_VALUE][1:-1])
         others: dict[str, str] = dict(_OTHER.findall(self._parts[at + _OTHERS] or ""))
-        return others.get(attribute, "")
+        return others.get(attribute, "")[1:-1]
 
     def elements(self) -> list[Element]:
         """Return the children."""
         found, line, at = [], self._line, 0
         for match in _LEAF.finditer(self._text):
-            tag, name, value, others, text = match.groups()
             line += self._text.count("\n", at, match.start())
             at = match.start()
-            attributes = {name: value, **dict(_OTHER.findall(others))} if name else {}
-            element = Element(tag, tag.lower(), attributes, line)
-            element.add_text(text or "")
-            found.append(element)
+            found.append(_element(match, line))
         return found
+
+    def first(self, kind: str) -> Element | None:
+        """Return the first child of a tag, None if there is none."""
+        if kind not in self.kinds:
+            return None
+        number = self.kinds[kind][0] // _PARTS
+        match = next(itertools.islice(_LEAF.finditer(self._text), number, None))
+        return _element(match, self._line + self._text.count("\n", 0, match.start()))
+
+
+def _element(match: re.Match[str], line: int) -> Element:
+    """Return the child without children that a match of `_LEAF` is."""
+    tag, name, value, others, text = match.groups()
+    quoted = {name: value, **dict(_OTHER.findall(others))} if name else {}
+    element = Element(tag, tag.lower(), {key: part[1:-1] for key, part in quoted.items()}, line)
+    element.add_text(text or "")
+    return element
 
 
 def _are_different(first: str, others: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from bayesgraph.io import number_kernels as kernels
 BLANKS = b" \t\r\n"
 # Bytes from which on compiled kernels, and NumPy's own parser without them, are faster.
 SHORT = 2000
+_END = b";"
 _CHARACTERS = b"0123456789+-.eE" + BLANKS
 _NUMBER = re.compile(r"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+", re.ASCII)
 # Bytes that NumPy parses in the time of one unit of work of kernels, many times over: these have
@@ -52,9 +54,7 @@ def floats_of(text: str | bytes) -> Floats:
 
 def _fast(data: bytes) -> Floats | None:
     """Return the numbers of a text that has the characters of numbers; None if a word is none."""
-    codes = np.frombuffer(data, np.uint8)
-    inside = codes > ord(" ")
-    n_words = int(inside[0]) + int(np.count_nonzero(inside[1:] & ~inside[:-1]))
+    n_words = int(np.count_nonzero(_begin_words(data)))
     with warnings.catch_warnings():
         # NumPy stops where it cannot read on.
         warnings.simplefilter("error", DeprecationWarning)
@@ -64,6 +64,37 @@ def _fast(data: bytes) -> Floats | None:
             return None
     # Several numbers in one word, such as 1.2.3, are read as such.
     return found if len(found) == n_words else None
+
+
+def _begin_words(data: bytes) -> NDArray[np.bool_]:
+    """Return of each byte whether it is the first of a word."""
+    begin = np.frombuffer(data, np.uint8) > ord(" ")
+    begin[1:] &= ~begin[:-1]
+    return begin
+
+
+def numbers_of_texts(texts: Sequence[bytes]) -> Numbers | None:
+    """Return the numbers of several texts at once, which is faster than one after the other.
+
+    Parameters
+    ----------
+    texts : sequence of bytes
+        At least one; numbers are separated by blanks.
+
+    Returns
+    -------
+    Numbers or None
+        With an end of a row after each text; None if a word is no decimal number.
+    """
+    if (compiled := compiled_numbers(_END.join([*texts, b""]), BLANKS, _END)) is not None:
+        # A text may have the sign of an end itself.
+        return compiled if len(compiled.ends) == len(texts) else None
+    data = b" ".join([*texts, b""])
+    if data.translate(None, _CHARACTERS) or (values := _fast(data)) is None:
+        return None
+    begins = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
+    counts = np.add.reduceat(_begin_words(data), begins, dtype=np.int64)
+    return Numbers(values, np.cumsum(counts))
 
 
 # --------------------------------------------------------------------------------- compiled kernels

@@ -10,12 +10,11 @@ import numpy as np
 
 from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.number_text import BLANKS, Numbers, compiled_numbers, floats_of
+from bayesgraph.io.number_text import Numbers, floats_of, numbers_of_texts
 
 # Bytes of text that become numbers at once. Their tables share an array, which is in memory as long
 # as one of them is.
 _BATCH = 1 << 18
-_END = b";"
 
 
 class Numbered(NamedTuple):
@@ -56,9 +55,8 @@ def numbered(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]
 
 
 def _batch(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]:
-    found = compiled_numbers(_END.join([*texts, b""]), BLANKS, _END) if texts else None
-    if found is None or len(found.ends) != len(texts):
-        # A word is no number, or kernels are not compiled.
+    found = numbers_of_texts(texts) if texts else None
+    if found is None:  # a word is no number
         yield from (Numbered(floats_of(text), False) for text in texts)
         return
     places = [0, *found.ends.tolist()]

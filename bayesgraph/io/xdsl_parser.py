@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
     ------
     FileFormatError
     """
-    reader = _Nodes(budget.source)
+    reader = _Nodes(budget.source, RoundedRows(normalize=normalize))
     layout = _Layout()
     nodes = (TABLE, NOISY, DETERMINISTIC)
     handlers = {
@@ -93,7 +93,7 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
         if layout.app.startswith(_FIRST_FASTEST):
             reader.take_first_parent_as_fastest(layout.app)
         annotations = layout.annotations(sidecar, reader.names)
-        network = reader.network(RoundedRows(normalize=normalize), annotations)
+        network = reader.network(annotations)
     skip_name(root.attributes.get("id", ""))
     for element in (*root.children, *(e for e in root.all("extensions") for e in e.children)):
         if element.kind not in _PARTS:
@@ -136,11 +136,30 @@ class _Node:
         return self.tag == NOISY and bool(self.parents)
 
 
+class _Family(NamedTuple):
+    """What a distribution is made of.
+
+    Attributes
+    ----------
+    variable : Discrete
+    node : _Node
+    parents : list of Discrete
+    found : Numbered
+        The numbers of the node; none of a function.
+    """
+
+    variable: Discrete
+    node: _Node
+    parents: list[Discrete]
+    found: Numbered
+
+
 class _Nodes:
     """Collects the chance nodes of a file, and makes a network of them."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, rounded: RoundedRows) -> None:
         self._source = source
+        self._rounded = rounded
         self._nodes: dict[str, _Node] = {}
         self._variables: dict[str, Discrete] = {}
         self._refused: list[Element] = []
@@ -198,9 +217,9 @@ class _Nodes:
         return child
 
     def _strong(self, element: Element, name: str) -> list[int]:
-        child = element.child("strengths")
+        text = "".join(element.texts("strengths")[:1])
         try:
-            return [] if child is None else [int(x) for x in floats_of(child.numbers).tolist()]
+            return [int(x) for x in floats_of(text.encode("ascii", "replace")).tolist()]
         except ValueError as error:
             raise self._error(element.line, f"<strengths> of {name!r}: {error}.") from None
 
@@ -245,7 +264,7 @@ class _Nodes:
         """The names of all nodes."""
         return self._nodes.keys()
 
-    def network(self, rounded: RoundedRows, annotations: Annotations) -> BayesianNetwork:
+    def network(self, annotations: Annotations) -> BayesianNetwork:
         """Return the network of all nodes, in the order of the file."""
         for name, node in self._nodes.items():
             order = reversed(node.states) if node.is_turned else node.states
@@ -253,10 +272,9 @@ class _Nodes:
                 self._variables[name] = Discrete(name, order)
             except BayesGraphError as error:
                 raise self._error(node.line, str(error)) from error
-        cpds = list(self._cpds(rounded))
-        return network_of(cpds, rounded, self._source, annotations)
+        return network_of(list(self._cpds()), self._rounded, self._source, annotations)
 
-    def _cpds(self, rounded: RoundedRows) -> Iterator[CPD]:
+    def _cpds(self) -> Iterator[CPD]:
         nodes = [node for node in self._nodes.values() if node.numbers is not None]
         texts = [node.numbers.numbers for node in nodes if node.numbers is not None]
         tables = numbered(texts, [len(node.states) for node in nodes])
@@ -268,9 +286,9 @@ class _Nodes:
                 except ValueError as error:
                     message = f"<{element.tag}> of {name!r}: {error}."
                     raise self._error(element.line, message) from None
-            yield self._cpd(name, node, found, rounded)
+            yield self._cpd(name, node, found)
 
-    def _cpd(self, name: str, node: _Node, found: Numbered, rounded: RoundedRows) -> CPD:
+    def _cpd(self, name: str, node: _Node, found: Numbered) -> CPD:
         unknown = [parent for parent in node.parents if parent not in self._variables]
         if unknown:
             near = suggestion(unknown[0], self._variables)
@@ -280,7 +298,7 @@ class _Nodes:
         parents = [self._variables[parent] for parent in node.parents]
         make = {TABLE: self._table, NOISY: self._noisy_max, DETERMINISTIC: self._function}
         try:
-            return make[node.tag](self._variables[name], node, parents, found, rounded)
+            return make[node.tag](_Family(self._variables[name], node, parents, found))
         except FileFormatError:
             raise
         except BayesGraphError as error:
@@ -304,14 +322,8 @@ class _Nodes:
         axes = tuple([i for i, name in enumerate(node.parents) if self._nodes[name].is_turned])
         return np.flip(table, axes) if axes else table
 
-    def _table(
-        self,
-        variable: Discrete,
-        node: _Node,
-        parents: list[Discrete],
-        found: Numbered,
-        rounded: RoundedRows,
-    ) -> CPD:
+    def _table(self, family: _Family) -> CPD:
+        variable, node, parents, found = family
         shape = self._shape(variable, node, parents)
         size = math.prod(shape) * variable.cardinality
         self._check_size(variable.name, node, size, len(found.values), "probabilities")
@@ -321,16 +333,10 @@ class _Nodes:
         else:
             values = found.values.reshape([*shape, variable.cardinality])
         table = np.ascontiguousarray(self._turned(values, node))
-        return table_of(variable, table, parents, rounded, sums_to_one=found.sums_to_one)
+        return table_of(variable, table, parents, self._rounded, sums_to_one=found.sums_to_one)
 
-    def _function(
-        self,
-        variable: Discrete,
-        node: _Node,
-        parents: list[Discrete],
-        found: Numbered,
-        rounded: RoundedRows,
-    ) -> CPD:
+    def _function(self, family: _Family) -> CPD:
+        variable, node, parents, _ = family
         shape = self._shape(variable, node, parents)
         size = math.prod(shape)
         self._check_size(variable.name, node, size, len(node.results), "resulting states")
@@ -348,31 +354,28 @@ class _Nodes:
             variable, np.ascontiguousarray(self._turned(codes.reshape(shape), node)), parents
         )
 
-    def _noisy_max(
-        self,
-        variable: Discrete,
-        node: _Node,
-        parents: list[Discrete],
-        found: Numbered,
-        rounded: RoundedRows,
-    ) -> CPD:
+    def _noisy_max(self, family: _Family) -> CPD:
+        variable, node, parents, found = family
         cards = [parent.cardinality for parent in parents]
         size = (sum(cards) + 1) * variable.cardinality
         self._check_size(variable.name, node, size, len(found.values), "parameters")
-        rows = rounded.repaired(variable.name, found.values.reshape(-1, variable.cardinality))
+        rows = found.values.reshape(-1, variable.cardinality)
+        if not found.sums_to_one:
+            rows = self._rounded.repaired(variable.name, rows)
         if not parents:
             return TableCPD(variable, rows[0])
         rows = rows[:, ::-1]
-        ends = np.cumsum(cards).tolist()
-        influences = []
-        for parent, end, order in zip(parents, ends, self._strengths(node, cards), strict=True):
+        is_or = node.is_noisy_or and variable.cardinality == 2
+        is_or = is_or and bool((rows[:, 0] == 1 - rows[:, 1]).all())
+        influences, end = [], 0
+        for parent, order in zip(parents, self._strengths(node, cards), strict=True):
+            begin, end = end, end + parent.cardinality
             table = np.empty((parent.cardinality, variable.cardinality))
-            table[order] = rows[end - parent.cardinality : end]
+            table[order] = rows[begin:end]
             turned = self._nodes[str(parent.name)].is_turned
             influences.append(table[::-1] if turned else table)
         leak = rows[-1]
-        both = np.concatenate([*influences, leak[None]])
-        if node.is_noisy_or and variable.cardinality == 2 and (both[:, 0] == 1 - both[:, 1]).all():
+        if is_or:
             return NoisyOrCPD(variable, [t[:, 1] for t in influences], parents, float(leak[1]))
         return NoisyMaxCPD(variable, influences, parents, leak)
 

@@ -28,7 +28,9 @@ CASES = [
     PLAIN.replace(" u ", "\x01"),
     PLAIN.replace(" u ", "\ufffe"),
     PLAIN.replace('id="b"', 'id=" b\t\nc  d"'),
-    PLAIN.replace('id="b"', "id='b'"),
+    PLAIN.replace('"', "'"),
+    PLAIN.replace('id="b" x="1"', """id='"b"' x = '' y="'" """),
+    PLAIN.replace('id="b"', "id='b\""),
     PLAIN.replace('id="b"', 'id="&amp;"'),
     PLAIN.replace('id="b"', 'id="<"'),
     PLAIN.replace('id="b"', 'id="b" y = "2"\n z="3"'),
@@ -71,8 +73,9 @@ def _seen(data: bytes, flat: bool, encoding: str | None = None) -> Any:
         root, _ = read_xml(data, Budget("a", len(data)), handlers, encoding=encoding, **more)
     except FileFormatError as error:
         return str(error)
+    first = [_tuple(child) for e in found for tag in "stq" if (child := e.child(tag)) is not None]
     columns = [(e.texts("s"), e.values("s", "x"), e.texts("t"), e.texts("p")) for e in found]
-    return [*map(_tuple, found), columns, _tuple(root)]
+    return [first, columns, *map(_tuple, found), _tuple(root)]
 
 
 def _tuple(element: Element) -> tuple[Any, ...]:
@@ -103,7 +106,7 @@ def test_flat_elements_of_other_encodings(encoding: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_elements_are_what_expat_reads(seed: int) -> None:
     draw = random.Random(seed)
-    whole = "".join(["<a>", *draw.sample(CASES[:30], 3), PLAIN, "</a>"]).encode()
+    whole = "".join(["<a>", *draw.sample(CASES[:32], 3), PLAIN, "</a>"]).encode()
     for _ in range(150):
         data = bytearray(whole)
         for _ in range(draw.randint(1, 3)):
@@ -115,6 +118,7 @@ def test_damaged_elements_are_what_expat_reads(seed: int) -> None:
                     b"/",
                     b"&",
                     b'"',
+                    b"'",
                     b"\n",
                     b"\r",
                     b"<n >",
@@ -137,26 +141,28 @@ def test_numbers_of_many_texts(mode: str) -> None:
         found = list(numbered(texts, cards))
         for table, one in zip(tables, found, strict=True):
             assert one.values.tobytes() == table.tobytes()
-            assert one.sums_to_one == (mode == "inline")
+            assert one.sums_to_one
         assert list(numbered([], [])) == []
 
 
+@pytest.mark.parametrize("mode", ["inline", "never"])
 @pytest.mark.parametrize(
     ("text", "card"),
     [("0.5 0.4", 2), ("1.5 -0.5", 2), ("1e308 1e308", 2), ("0.5 0.5 1", 2), ("", 2), ("1e999", 1)],
 )
-def test_rows_that_are_no_distributions(text: str, card: int) -> None:
+def test_rows_that_are_no_distributions(text: str, card: int, mode: str) -> None:
     texts = [b"0.25 0.75\n" * 500, text.encode(), b"1 0 0.5 0.5"]
-    with mode_is("inline"):
+    with mode_is(mode):
         _, found, last = numbered(texts, [2, card, 2])
     assert not found.sums_to_one
     assert found.values.tolist() == floats_of(text).tolist()
     assert last.values.tolist() == [1, 0, 0.5, 0.5]
 
 
-@pytest.mark.parametrize("wrong", ["0.5;0.5", "0.5 x", "é"])
-def test_the_text_with_a_wrong_word_is_named(wrong: str) -> None:
-    with mode_is("inline"):
+@pytest.mark.parametrize("mode", ["inline", "never"])
+@pytest.mark.parametrize("wrong", ["0.5;0.5", "0.5 x", "1.2.3", "é"])
+def test_the_text_with_a_wrong_word_is_named(wrong: str, mode: str) -> None:
+    with mode_is(mode):
         tables = numbered([b"0.25 0.75\n" * 500, wrong.encode(), b"1"], [2, 1, 1])
         assert next(tables).values.tolist() == [0.25, 0.75] * 500
         with pytest.raises(ValueError, match="expected a number; got"):
