@@ -1,10 +1,11 @@
-"""What a file format can hold: one frozen record a format, which writers and documents read."""
+"""What a format can hold: one frozen record a format, which writers and documents read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Protocol
 
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
@@ -87,12 +88,12 @@ class TextSpelling:
         text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
         word = next((w for w in (text, self.start + text) if self._holds(self._cut(w, ""))), None)
         word = self.start + str(place) if word is None else self._cut(word, "")
-        found, count = word, taken.get(word, 1)
+        found, number = word, taken.get(word, 1)
         while found in taken or not self._holds(found):
-            count += 1
-            found = self._cut(word, f"_{count}")
+            number += 1
+            found = self._cut(word, f"_{number}")
         if word in taken:
-            taken[word] = count
+            taken[word] = number
         return found
 
     def _cut(self, word: str, ending: str) -> str:
@@ -129,24 +130,33 @@ class NumberSpelling:
         return f"{self.prefix or ''}{place}"
 
 
+class _Literal(str):
+    """A word that is the `repr` of a text, and its own `repr` in messages."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 @dataclass(frozen=True)
 class AnySpelling:
-    """Names or states of any type, held as they are."""
+    """Names or states of any type, held as they are. Their words are their `repr`."""
 
     held: str = "any value"
 
     def exact(self, value: object, place: int) -> str | None:
-        """Return a text for the value."""
+        """Return the `repr` of the value."""
         return repr(value)
 
     def near(self, value: object, place: int, taken: dict[str, int]) -> str:
-        """Return a text for the value; it is never needed."""
-        return repr(value)
+        """Return the `repr` of a text that is held in place of the value."""
+        text = _as_text(value)
+        texts = chain([text], (f"{text}_{number}" for number in count(2)))
+        return next(word for word in map(_Literal, map(repr, texts)) if word not in taken)
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a file format can hold.
+    """What a format of files, or objects of another library, can hold.
 
     Writers derive from it what they refuse, what they write in another form, and what they put into
     the comments from which bayesgraph restores the rest; the table of formats in the documentation
@@ -178,9 +188,10 @@ class Capabilities:
     training : bool
         Whether it holds what a model was fitted on, a :class:`bayesgraph.Training`.
     equal_states : bool
-        Whether it tells states apart that are equal in Python, such as True and 1.
+        Whether it tells states apart that are equal in Python, such as True and 1. Otherwise all
+        states of such a variable are written as texts.
     restores : bool
-        Whether files have a place for the table from which bayesgraph restores what the format
+        Whether there is a place for the table from which bayesgraph restores what the format
         itself cannot hold.
     """
 
@@ -205,6 +216,10 @@ class Capabilities:
     def continuous(self) -> bool:
         """Whether it holds continuous variables."""
         return GaussianCPD in self.families
+
+    def tells_apart(self, states: Sequence[object]) -> bool:
+        """Return whether it tells the states of a variable apart."""
+        return self.equal_states or len(set(states)) == len(states)
 
     def is_plain(self, variable: Variable) -> bool:
         """Return whether a reader makes the kind of variable that this one is."""

@@ -129,9 +129,9 @@ class Words:
         for variable, spelled in zip(variables, exact, strict=True):
             values = variable.states if isinstance(variable, Discrete) else ()
             known = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
+            if not capabilities.tells_apart(values):
+                known = [None] * len(values)
             states[variable] = _filled(values, known, capabilities.states)
-            if not capabilities.equal_states and len(set(values)) < len(values):
-                losses.refuse(f"equal states of {variable.name!r:.80}: {quoted(values)}")
             if spelled is not None and None not in known and capabilities.is_plain(variable):
                 continue
             line = _line(variable, names[variable], states[variable], capabilities)

@@ -1,4 +1,4 @@
-"""What a file does not hold of the model that was written to it."""
+"""What a file, or an object of another library, does not hold of the model it was made of."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LossReport:
-    """What became of a model that was written to a file.
+    """What became of a model that was written to a file, or became one of another library.
 
     Attributes
     ----------
     format : str
         Name of the format.
     restored : tuple of str
-        What other programs read in another form, such as names of other spelling. The file has a
-        table from which bayesgraph restores it exactly.
+        What other programs read in another form, such as names of other spelling. The file or
+        object has a table from which bayesgraph restores it exactly.
     lost : tuple of str
         What the file does not have, or has in another form for good.
     skipped : tuple of str

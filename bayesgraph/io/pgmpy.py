@@ -16,9 +16,10 @@ factors would be one node. DiscreteMarkovNetwork keeps the list of factors.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import networkx as nx
 import numpy as np
@@ -35,6 +36,7 @@ from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.capabilities import AnySpelling, Capabilities
 from bayesgraph.io.exporting import Export, Losses, Words, no_table
+from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import RoundedRows
 from bayesgraph.io.sidecar import Sidecar, content_of
 from bayesgraph.models.factor_graph import FactorGraph, Term
@@ -52,7 +54,7 @@ _SIDECAR = "bayesgraph"
 HELD = Capabilities(
     "pgmpy",
     names=AnySpelling(),
-    states=AnySpelling(),
+    states=AnySpelling("any values, no two of them equal"),
     families=(TableCPD, GaussianCPD),
     scores=True,
     equal_states=False,
@@ -63,8 +65,20 @@ def _pgmpy(module: str) -> Any:
     return optional_module(f"pgmpy.{module}", extra="pgmpy", what="Exchanging models with pgmpy")
 
 
-def to_pgmpy(model: Any) -> Any:
+@overload
+def to_pgmpy(model: Any, *, strict: Literal[True] = True) -> Any: ...
+
+
+@overload
+def to_pgmpy(model: Any, *, strict: Literal[False]) -> tuple[Any, LossReport]: ...
+
+
+def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     """Return a model as a pgmpy object of the same names, states and numbers.
+
+    Kinds of variables (intervals, groups) and annotations, which pgmpy has no place for, are in the
+    entry ``"bayesgraph"`` of the object's dictionary `graph`, from which `from_pgmpy` restores
+    them.
 
     Parameters
     ----------
@@ -72,6 +86,10 @@ def to_pgmpy(model: Any) -> Any:
         A network of discrete variables, a network of continuous ones, or a factor graph of tables.
         A weighted network is converted by way of its factor graph, which gives the same answers if
         all features are observed.
+    strict : bool
+        pgmpy tells no states of a variable apart that are equal (``True`` and ``1``). If true, they
+        are refused; if false, all states of such a variable are texts in pgmpy, and `from_pgmpy`
+        restores them. What pgmpy cannot hold in any form is refused either way.
 
     Returns
     -------
@@ -82,37 +100,68 @@ def to_pgmpy(model: Any) -> Any:
     pgmpy.models.DiscreteMarkovNetwork
         From a factor graph, with its factors in their order. Exponents become part of the tables
         (a warning says so); log values become plain numbers, up to the rounding of exp.
+    LossReport
+        Only if `strict` is false, after one of these: what pgmpy has in another form, and what is
+        lost.
 
     Raises
     ------
     LossyExportError
-        If pgmpy cannot hold the model: discrete and continuous variables together, states of one
-        variable that are equal (``True`` and ``1``), numbers outside the range of floats.
+        If pgmpy cannot hold the model; the message lists why: discrete and continuous variables
+        together, numbers outside the range of floats and (unless `strict` is false) states of one
+        variable that are equal.
     DataTypeError
         If `model` is not a model.
     MissingDependencyError
         If pgmpy is not installed.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork([TableCPD(Discrete("a", [1, True]), [0.25, 0.75])])
+    >>> converted, report = network.to_pgmpy(strict=False)
+    >>> converted.states
+    {'a': ['1', 'True']}
+    >>> report.lost
+    ()
+    >>> from_pgmpy(converted) == network
+    True
     """
+    converted, report = _converted(model, strict=strict)
+    return converted if strict else (converted, report)
+
+
+def _converted(model: Any, *, strict: bool) -> tuple[Any, LossReport]:
+    losses = Losses(HELD.format, strict)
     if isinstance(model, WeightedNetwork):
+        if model.arc_scores or model.network.annotations:
+            losses.leave_out("arcs, their scores and annotations: the factors are converted")
         # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
         # are already raised to their exponents.
         model = model.to_factor_graph()
     if isinstance(model, FactorGraph):
-        return _to_markov_network(model)
+        return _to_markov_network(model, losses)
     if not isinstance(model, BayesianNetwork):
         raise DataTypeError(
             f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
         )
-    found = Export.of(model, HELD, strict=True)
+    found = Export.of(model, HELD, strict=strict)
     tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
     gaussians = [cpd for cpd in found.cpds if isinstance(cpd, GaussianCPD)]
-    result = _to_discrete(model, tables) if tables else _to_linear_gaussian(model, gaussians)
-    if found.sidecar:
-        result.graph[_SIDECAR] = list(found.sidecar)
+    result = (
+        _to_discrete(model, tables, found.words)
+        if tables
+        else _to_linear_gaussian(model, gaussians)
+    )
+    return _with_sidecar(result, found.sidecar), found.report
+
+
+def _with_sidecar(result: Any, lines: Sequence[str]) -> Any:
+    if lines:
+        result.graph[_SIDECAR] = list(lines)
     return result
 
 
-def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
+def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD], words: Words) -> Any:
     factors = _pgmpy("factors.discrete")
     result = _with_graph(_pgmpy("models").DiscreteBayesianNetwork(), model)
     for cpd in cpds:
@@ -125,7 +174,7 @@ def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD]) -> Any:
             values,
             evidence=[parent.name for parent in cpd.parents] or None,
             evidence_card=[parent.cardinality for parent in cpd.parents] or None,
-            state_names=_state_names(cpd.parents, cpd.variable),
+            state_names=_state_names([cpd.variable, *cpd.parents], words),
         )
         _check_kept(converted.get_values(), values, cpd.title)
         result.add_cpds(converted)
@@ -162,8 +211,15 @@ def _with_graph(result: Any, model: BayesianNetwork) -> Any:
     return result
 
 
-def _state_names(parents: Iterable[Discrete], *more: Discrete) -> dict[Name, list[Any]]:
-    return {variable.name: list(variable.states) for variable in (*more, *parents)}
+def _state_names(variables: Iterable[Discrete], words: Words) -> dict[Name, list[Any]]:
+    """Return the states of variables as pgmpy has them: themselves, or texts for equal ones."""
+
+    def states(variable: Discrete) -> Iterable[Any]:
+        if HELD.tells_apart(variable.states):
+            return variable.states
+        return map(ast.literal_eval, words.states[variable])
+
+    return {variable.name: list(states(variable)) for variable in variables}
 
 
 def _check_kept(converted: Any, values: Floats, source: str) -> None:
@@ -174,9 +230,8 @@ def _check_kept(converted: Any, values: Floats, source: str) -> None:
         )
 
 
-def _to_markov_network(model: FactorGraph) -> Any:
-    losses = Losses(HELD.format, strict=True)
-    Words.of(model.variables, HELD, losses)
+def _to_markov_network(model: FactorGraph, losses: Losses) -> tuple[Any, LossReport]:
+    words = Words.of(model.variables, HELD, losses)
     for variable in model.variables:
         if not isinstance(variable, Discrete):
             losses.refuse(no_table(variable))
@@ -186,7 +241,7 @@ def _to_markov_network(model: FactorGraph) -> Any:
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     if powered:
         losses.change(f"the exponents of {powered} factors are applied to their tables")
-    losses.report()
+    report = losses.report()
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
     result.add_nodes_from(model.names)
@@ -196,11 +251,11 @@ def _to_markov_network(model: FactorGraph) -> Any:
         result.add_edges_from([(a, b) for i, a in enumerate(names) for b in names[:i]])
         values = _term_values(term)
         converted = discrete.DiscreteFactor(
-            names, [v.cardinality for v in scope], values, state_names=_state_names(scope)
+            names, [v.cardinality for v in scope], values, state_names=_state_names(scope, words)
         )
         _check_kept(converted.values, values, term.title)
         result.add_factors(converted)
-    return result
+    return _with_sidecar(result, words.sidecar), report
 
 
 def _term_values(term: Term) -> Floats:
@@ -268,9 +323,9 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
     models = _pgmpy("models")
     try:
         if isinstance(model, models.DiscreteBayesianNetwork):
-            return _restored(_from_discrete(model, normalize=normalize), model)
+            return _sidecar(model).restore(_from_discrete(model, normalize=normalize))
         if isinstance(model, models.LinearGaussianBayesianNetwork):
-            return _restored(_from_linear_gaussian(model), model)
+            return _sidecar(model).restore(_from_linear_gaussian(model))
         if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
             return _from_factors(model)
     except (BayesGraphError, Warning):
@@ -288,11 +343,11 @@ def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | Facto
     )
 
 
-def _restored(network: BayesianNetwork, model: Any) -> BayesianNetwork:
-    """Return a network with what `to_pgmpy` has written to the attributes of a pgmpy network."""
+def _sidecar(model: Any) -> Sidecar:
+    """Return what `to_pgmpy` has written to the attributes of a pgmpy model."""
     lines = [content_of(line) for line in model.graph.get(_SIDECAR, ())]
     found = [line for line in lines if line is not None]
-    return Sidecar.of(found, "The pgmpy model", spell=repr).restore(network)
+    return Sidecar.of(found, "The pgmpy model", spell=repr)
 
 
 def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
@@ -372,7 +427,16 @@ def _from_factors(model: Any) -> FactorGraph:
     ]
     if without:
         raise ModelError(f"The pgmpy model has no factor for {quoted(without)}.")
-    return FactorGraph([Factor(_scope(factor), _values(factor)) for factor in model.factors])
+    scopes = [_scope(factor) for factor in model.factors]
+    tables = [_values(factor) for factor in model.factors]
+    graph = FactorGraph([Factor(*pair) for pair in zip(scopes, tables, strict=True)])
+    sidecar = _sidecar(model)
+    if not sidecar.variables:
+        return graph
+    known = list({variable: None for scope in scopes for variable in scope})
+    found = dict(zip(known, sidecar.restored(known), strict=True))
+    new = [[found[variable] for variable in scope] for scope in scopes]
+    return FactorGraph([Factor(*pair) for pair in zip(new, tables, strict=True)])
 
 
 def _scope(factor: Any) -> list[Discrete]:

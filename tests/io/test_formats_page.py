@@ -8,6 +8,8 @@ from pathlib import Path
 import bayesgraph as bg
 from bayesgraph.cpds import DeterministicCPD, NoisyMaxCPD
 from bayesgraph.io import FileFormat
+from bayesgraph.io.capabilities import Capabilities
+from bayesgraph.io.pgmpy import HELD
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 HEAD = (
@@ -29,12 +31,14 @@ def _cards() -> dict[str, tuple[FileFormat, list[str]]]:
 
 def table() -> str:
     """Return the table of formats as the page has it."""
-    return _table(HEAD, [_row(card, suffixes) for card, suffixes in _cards().values()])
+    rows = [_row(card, suffixes) for card, suffixes in _cards().values()]
+    pgmpy = ("pgmpy's objects", "`to_pgmpy`, `from_pgmpy`", "makes, reads")
+    return _table(HEAD, [*rows, (*pgmpy, *_cells(HELD))])
 
 
 def spellings() -> str:
     """Return the table of what names and states can be."""
-    held = [card.holds for card, _ in _cards().values()]
+    held = [*(card.holds for card, _ in _cards().values()), HELD]
     return _table(SPELLINGS, [(h.format, h.names.held, h.states.held) for h in held if h])
 
 
@@ -47,10 +51,11 @@ def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
     plain = ", ".join(f"`{suffix}`" for suffix in suffixes if not suffix.endswith(".gz"))
     packed = " (`.gz`)" if any(suffix.endswith(".gz") for suffix in suffixes) else ""
     verbs = "reads, writes" if card.read and card.write else "reads" if card.read else "writes"
-    held = card.holds
-    if held is None:
-        return card.name, plain + packed, verbs, *("",) * (len(HEAD) - 3)
+    cells = ("",) * (len(HEAD) - 3) if card.holds is None else _cells(card.holds)
+    return card.name, plain + packed, verbs, *cells
 
+
+def _cells(held: Capabilities) -> tuple[str, ...]:
     def cell(yes: bool) -> str:
         return "yes" if yes else "restored" if held.restores else "no"
 
@@ -60,9 +65,6 @@ def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
         return "restored" if held.states.exact(value, 1) is None else "states"
 
     return (
-        card.name,
-        plain + packed,
-        verbs,
         *map(spelled, ("a b", "ä", 1.5)),
         cell(held.intervals),
         ("mixed" if held.mixed else "alone") if held.continuous else "no",

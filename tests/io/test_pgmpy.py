@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import sys
 from typing import Any
@@ -225,12 +226,63 @@ def test_kinds_scores_and_annotations_come_back() -> None:
     assert back.annotations == net.annotations
 
 
-def test_equal_states_are_refused() -> None:
-    net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [True, 1, "1"]), [0.5, 0.25, 0.25])])
-    with pytest.raises(LossyExportError, match="equal states of 'a': True, 1, '1'"):
-        net.to_pgmpy()
-    with pytest.raises(LossyExportError, match="equal states of 'a': True, 1, '1'"):
-        net.to_factor_graph().to_pgmpy()
+def test_equal_states_are_refused_or_become_texts() -> None:
+    a, b = bg.Discrete("a", [True, 1, "1"]), bg.Discrete("b", ["x", "y"])
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(a, [0.5, 0.25, 0.25]),
+            bg.TableCPD(b, [[0.5, 0.5], [1, 0], [0.1, 0.9]], [a]),
+        ]
+    )
+    for model in (net, net.to_factor_graph()):
+        with pytest.raises(
+            LossyExportError, match=r"True, 1, '1' .*of 'a': .*no two of them equal"
+        ):
+            model.to_pgmpy()
+        converted, report = model.to_pgmpy(strict=False)
+        assert len(report.restored) == 1
+        assert "written as 'True', '1', '1_2'" in report.restored[0]
+        assert not report.lost
+        assert converted.check_model()
+        judge = VariableElimination(converted)
+        theirs = judge.query(["b"], evidence={"a": "1"}, show_progress=False)
+        theirs.normalize()
+        assert theirs.get_value(b="x") == pytest.approx(1.0)
+        back = bg.from_pgmpy(converted)
+        assert [states_of(v) for v in back.variables] == [states_of(v) for v in net.variables]
+    assert bg.from_pgmpy(net.to_pgmpy(strict=False)[0]) == net
+
+
+def test_equal_states_of_types_that_no_file_holds_are_lost() -> None:
+    mode = enum.StrEnum("mode", ["x"])
+    variable = bg.Discrete("a", [mode.x, "x", range(2)])
+    net = bg.BayesianNetwork([bg.TableCPD(variable, [0.5, 0.25, 0.25])])
+    with pytest.warns(LossyExportWarning, match="of 'a': states are any values"):
+        converted, report = net.to_pgmpy(strict=False)
+    assert converted.states == {"a": ["x", "x_2", "range(0, 2)"]}
+    assert len(report.lost) == 1
+    assert not report.restored
+    assert bg.from_pgmpy(converted).variable("a").states == ("x", "x_2", "range(0, 2)")
+
+
+def test_factor_graphs_keep_the_kinds_of_variables() -> None:
+    size = bg.Binned("size", [0.5])
+    graph = bg.FactorGraph([bg.Factor([size, A], [[1.0, 2.0], [0.0, 3.0]])])
+    converted, report = graph.to_pgmpy(strict=False)
+    assert not report
+    assert bg.from_pgmpy(converted).variables == graph.variables
+    assert type(bg.from_pgmpy(converted).variable("size")) is bg.Binned
+
+
+def test_the_report_says_what_is_left_out() -> None:
+    rows = {"x": ["n", "y", "n", "n"]}
+    classifier = bg.NaiveBayesClassifier().fit(rows, ["no", "yes", "no", "yes"])
+    converted, report = classifier.to_pgmpy(strict=False)
+    assert bg.from_pgmpy(converted) == classifier.network_
+    assert report.lost == ("what the model was fitted on is left out",)
+    network = classifier.network_.annotated(bg.Annotations("a note"))
+    _, report = bg.WeightedNetwork(network, network.names[0], {}).to_pgmpy(strict=False)
+    assert any("annotations" in item for item in report.lost)
 
 
 def test_other_precision_is_refused(net: bg.BayesianNetwork) -> None:
