@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bayesgraph.cpds.description import Description
 from bayesgraph.cpds.item_counts import ItemTerms
 from bayesgraph.cpds.parameter_posterior import ParameterPosterior
-from bayesgraph.cpds.stacked_cpds import Adder
+from bayesgraph.cpds.stacked_cpds import Adder, in_turns
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor, Potential
@@ -427,7 +427,7 @@ class Combination:
             scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
             families = [list(same) for _, same in groupby(group, type)]
             found = [a for same in families for a in same[0].adders(same, scope, observed)]
-            sums[free] = _Sum(scope, tuple(found))
+            sums[free] = _Sum(scope, tuple(in_turns(found)))
         return cls(tuple(alone), sums)
 
     def potentials(self, evidence: Evidence) -> list[Potential]:

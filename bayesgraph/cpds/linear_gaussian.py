@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.cpds.base import CPD, Columns
 from bayesgraph.cpds.description import Description, describe_numbers, texts
-from bayesgraph.cpds.stacked_cpds import Adder, LinearStack
+from bayesgraph.cpds.stacked_cpds import Adder, LinearStack, SelectedLinearStack
 from bayesgraph.cpds.validation import check_child, check_family, checked_numbers
 from bayesgraph.errors import CPDError, quoted
 from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
@@ -183,20 +183,26 @@ class GaussianCPD(CPD):
     ) -> list[Adder]:
         """Return `Adder` objects, which add the CPDs' log densities to an array; see CPD.
 
-        Consecutive CPDs without observed discrete parents share one `Adder`, a `LinearStack`.
+        Consecutive CPDs with observed discrete parents share one `Adder`, a `SelectedLinearStack`,
+        and so do those without, a `LinearStack`.
         """
         found: list[Adder] = []
-        for alone, run in groupby(cpds, lambda c: any(p in observed for p in c.discrete_parents)):
+        for selected, run in groupby(
+            cpds, lambda c: any(p in observed for p in c.discrete_parents)
+        ):
             group = list(run)
-            if alone:
-                found += super().adders(group, scope, observed)
+            families = [(cpd.variable, *cpd.continuous_parents) for cpd in group]
+            if selected:
+                chosen = [[p for p in cpd.discrete_parents if p in observed] for cpd in group]
+                pairs = zip(group, chosen, strict=True)
+                numbers = [cpd._flat([*known, *scope]) for cpd, known in pairs]
+                found.append(SelectedLinearStack.of(numbers, chosen, families))
             else:
-                families = [(cpd.variable, *cpd.continuous_parents) for cpd in group]
                 found.append(LinearStack.of([cpd._flat(scope) for cpd in group], families))
         return found
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
-        """Return mean, variance and slopes for each configuration of the parents in `scope`."""
+        """Return mean, variance and slopes for each configuration of the parents, `scope`."""
         found = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)

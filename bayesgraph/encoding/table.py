@@ -134,7 +134,13 @@ class Table:
             return self.codes.T
         if len(self.continuous) == len(self.variables):
             return self.values.T
-        return map(self.column, self.variables)
+        codes, numbers = iter(self.codes.T), iter(self.values.T)
+        return [
+            self.counts[v]
+            if isinstance(v, CountVector)
+            else next(codes if isinstance(v, Discrete) else numbers)
+            for v in self.variables
+        ]
 
     def evidence(self) -> Evidence:
         """Return all columns as evidence for the engine."""

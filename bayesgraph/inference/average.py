@@ -94,7 +94,6 @@ class AverageJoint(Work):
         """
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self._variables[0].cardinality))
-        rows, _ = rows.split()
         refusals: list[NDArray[np.bool_]] = []
         found = zip(self._weights, self._members, self._works, strict=True)
         for weight, (member, question), work in found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from bayesgraph.inference.contract import Case, Pattern
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.interventions import read_values
+from bayesgraph.models.member_rows import MemberRows
 from bayesgraph.models.mixture import Ensemble, checked_networks, checked_weights
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -384,18 +385,23 @@ class Member:
         """
         if self._places is not None:
             return rows
-        columns: dict[Variable, NDArray[Any]] = {}
-        for whole, column in rows.columns.items():
-            if self.has(whole.name):
-                own = self.network.variable(whole.name)
-                columns[own] = _translated_column(whole, own, column)
         soft: dict[Discrete, Floats] = {}
         for whole, logs in rows.likelihoods.items():
             if self.has(whole.name):
                 own = self.network.variable(whole.name)
                 assert isinstance(own, Discrete)  # like the average's variable
                 soft[own] = logs[:, _positions(own, whole)]
-        return Evidence(rows.n_rows, columns, soft)
+        wholes = tuple(rows.columns)
+        key = "member rows", id(self.network), wholes
+        found: MemberRows = self._average.memo.get(key, partial(self._translation, wholes))
+        return found.translated(rows, soft)
+
+    def _translation(self, wholes: tuple[Variable, ...]) -> MemberRows:
+        """Return what translates rows in which some of the average's variables have columns."""
+        known = [whole for whole in wholes if self.has(whole.name)]
+        return MemberRows.of(
+            [(whole, self.network.variable(whole.name)) for whole in known], _translated
+        )
 
     def spread(self, targets: Sequence[int], values: Floats) -> Floats:
         """Convert probabilities of the network's target states to those of the states answered.
@@ -408,18 +414,28 @@ class Member:
             The last axes are the states of the targets in the network.
         """
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
-            whole = self._average.answered(target)
-            own = self.network.variable(whole.name)
-            if own != whole:
+            key = "answered", id(self.network), target
+            answered = self._average.memo.get(key, partial(self._answered, target))
+            if answered:
                 shape = list(values.shape)
-                assert isinstance(whole, Discrete)  # checked before
-                shape[axis] = whole.cardinality
+                shape[axis], places = answered
                 wide = np.zeros(shape)
                 # Intervals of the network may be parts of one interval.
-                places, parts = _positions(own, whole), np.moveaxis(values, axis, 0)
-                np.add.at(np.moveaxis(wide, axis, 0), places, parts)
+                np.add.at(np.moveaxis(wide, axis, 0), places, np.moveaxis(values, axis, 0))
                 values = wide
         return values
+
+    def _answered(self, target: int) -> tuple[int, NDArray[np.intp]] | tuple[()]:
+        """Return the number of the states answered, and the place there of each of the network's.
+
+        Nothing is returned if the states are the same.
+        """
+        whole = self._average.answered(target)
+        own = self.network.variable(whole.name)
+        if own == whole:
+            return ()
+        assert isinstance(whole, Discrete)  # checked before
+        return whole.cardinality, _positions(own, whole)
 
 
 def _checked_ratio(variable: Variable, ratio: ArrayLike) -> Floats:
@@ -525,20 +541,3 @@ def _translated(whole: Variable, own: Variable, value: Any) -> Any:
         return own.encode(whole.states[int(value)] if isinstance(whole, Discrete) else value)
     except UnknownStateError:
         return None
-
-
-def _translated_column(whole: Variable, own: Variable, column: NDArray[Any]) -> NDArray[Any]:
-    if own == whole:
-        return column
-    if isinstance(whole, Discrete):
-        codes = [_translated(whole, own, code) for code in range(whole.cardinality)]
-        place = np.array([-1 if code is None else code for code in (*codes, None)])
-        return np.asarray(place[column])  # code -1 (missing) reads the last entry
-    if isinstance(own, Binned):
-        # Small codes, because columns are read often.
-        kind = np.min_scalar_type(-own.cardinality)
-        return own.codes(column.astype(np.float64, copy=False)).astype(kind)
-    if isinstance(whole, CountVector) and isinstance(own, CountVector):
-        found: NDArray[Any] = column[:, [whole.positions[item] for item in own.items]]
-        return found
-    return column

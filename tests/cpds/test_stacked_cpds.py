@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.cpds import Combination
+from bayesgraph.cpds import Combination, kernels
+from bayesgraph.cpds.stacked_cpds import AlternatingStack
 from bayesgraph.factors import Evidence
 
 CLASS = bg.Discrete("class", ["a", "b", "c"])
@@ -80,6 +81,27 @@ def parent_observed(random, n):
     return cpds, columns | {OTHER: codes(random, OTHER, n, gaps=False)}
 
 
+def alternating(random, n):
+    """Return tables and Gaussians in turn, given the class and states, with gaps in leaves."""
+    d, x = STATES, NUMBERS
+    cpds = [
+        table(random, d[0], [CLASS]),
+        gaussian(random, x[0], [CLASS, d[0]]),
+        gaussian(random, x[1], [d[1], CLASS, x[0], d[0]]),
+        table(random, d[1], [CLASS, d[0]]),
+        table(random, d[2], [d[1], CLASS]),
+        gaussian(random, x[2], [d[2], d[0], CLASS]),
+        table(random, d[3], [d[0], CLASS, d[2]]),
+        gaussian(random, x[3], [x[1], CLASS, d[1], x[0]]),
+    ]
+    gaps = {d[3]}
+    columns = {v: codes(random, v, n, gaps=v in gaps) for v in d[:4]}
+    columns |= {v: random.normal(size=n) for v in x[:4]}
+    for v in x[2:4]:
+        columns[v][random.random(n) < 0.3] = np.nan
+    return cpds, columns
+
+
 def two_free(random, n):
     """Return CPDs that leave two variables free, in any order."""
     cpds = [
@@ -95,7 +117,7 @@ def two_free(random, n):
 
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", [0, 1, 5, 128, 300])
-@pytest.mark.parametrize("made", [tables, gaussians, two_free, parent_observed])
+@pytest.mark.parametrize("made", [tables, gaussians, two_free, parent_observed, alternating])
 def test_sums_are_those_of_each_by_itself(made, n):
     random = np.random.default_rng(n)
     cpds, columns = made(random, n)
@@ -108,6 +130,23 @@ def test_sums_are_those_of_each_by_itself(made, n):
         product += cpd.potential(evidence).aligned(found.scope)
     np.testing.assert_array_equal(found.log_values, expected)
     np.testing.assert_allclose(found.log_values, product, rtol=1e-12, atol=1e-12)
+
+
+def test_what_takes_turns_is_one_call_on_both_tiers():
+    random = np.random.default_rng(3)
+    cpds, columns = alternating(random, 9)
+    evidence = Evidence(9, columns)
+    (total,) = Combination.of(cpds, evidence.columns).sums.values()
+    (stack,) = total.adders
+    assert isinstance(stack, AlternatingStack)
+    numbers = stack.gaussians.numbers(evidence)
+    found = np.zeros((2, CLASS.cardinality, 9))
+    for out, tier in zip(found, ("interpreted", "compiled"), strict=True):
+        own = np.ascontiguousarray(evidence.matrix(stack.discrete).T)
+        arrays = stack.turns, stack.tables.arrays, stack.gaussians.arrays
+        getattr(kernels.add_in_turns, tier)(out, own, numbers, *arrays)
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0].T, total.factor(evidence, None).log_values)
 
 
 def test_one_combination_serves_all_rows():
