@@ -31,6 +31,7 @@ from bayesgraph.learning.extended import (
 )
 from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
+from bayesgraph.learning.separation import SeparatingSets
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
 from bayesgraph.learning.structure import Structure, check_source
 from bayesgraph.statistics import CountSource, Family, Numbered, RowSource
@@ -100,7 +101,8 @@ def pc(
     allowed, forced = rules.admissible(columns), rules.forced(columns)
     limit = len(columns) if max_given is None else at_least("max_given", max_given, 0)
     tests = PairTests(source, columns, as_smoothing(smoothing).ridge)
-    skeleton = Skeleton(allowed, forced, tests, alpha)
+    sets = SeparatingSets.of(source, Numbered(columns), alpha, MAX_CELLS)
+    skeleton = Skeleton(allowed, forced, tests, alpha, sets)
     skeleton.search(limit)
     arcs = directed(skeleton, allowed, forced)
     names = [v.name for v in columns]
@@ -276,28 +278,29 @@ class Skeleton:
     """
 
     def __init__(
-        self, allowed: NDArray[np.bool_], forced: NDArray[np.bool_], tests: PairTests, alpha: float
+        self,
+        allowed: NDArray[np.bool_],
+        forced: NDArray[np.bool_],
+        tests: PairTests,
+        alpha: float,
+        sets: SeparatingSets | None = None,
     ) -> None:
         self.linked = allowed | allowed.T
         self.separators: dict[tuple[int, int], tuple[frozenset[int], float]] = {}
         self.least: Floats = np.full(allowed.shape, np.inf)
         self._allowed, self._kept = allowed, forced | forced.T
-        self._tests, self._alpha = tests, alpha
+        self._tests, self._alpha, self._first = tests, alpha, sets
         self._silent: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         self._order = np.empty(allowed.shape, dtype=np.intp)
 
     def search(self, most: int) -> None:
         """Test all pairs, given sets of 0, 1, ... up to `most` of their neighbours."""
         for size in range(most + 1):
-            around = self._neighbours() if size else []
-            waiting = {
-                (a, b): sets
-                for a, b in np.argwhere(np.triu(self.linked & ~self._kept)).tolist()
-                if (sets := self._sets(a, b, size, around)) is not None
-            }
-            if not waiting:
+            around = self._neighbours() if size else [[]] * len(self.linked)
+            pairs = np.argwhere(np.triu(self.linked & ~self._kept))
+            level = self._level if self._first is None else self._level_of_rows
+            if not level(pairs, around, size):
                 return
-            self._level(waiting)
             if not size:
                 shown = np.where(np.isfinite(self.least), self.least, 0.0)
                 self._order = np.argsort(-(shown + shown.T).round(12), axis=1, kind="stable")
@@ -331,12 +334,39 @@ class Skeleton:
         silent = self._silent.get((a, b))
         return None if silent is None else _without(silent)
 
-    def _level(self, waiting: dict[tuple[int, int], Iterator[Asked]]) -> None:
+    def _level_of_rows(
+        self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int
+    ) -> bool:
+        """Test pairs as `_level` does, from rows in memory."""
+        assert self._first is not None
+        found = self._first.first(pairs, around, size)
+        a, b = pairs.T
+        self.least[a, b] = np.minimum(self.least[a, b], found.least)
+        apart = ~np.isnan(found.p_values)
+        p_values, sets = found.p_values[apart].tolist(), found.sets[apart].tolist()
+        for (one, other), p_value, given in zip(pairs[apart].tolist(), p_values, sets, strict=True):
+            self.separators[one, other] = frozenset(given), p_value
+        self.linked[a[apart], b[apart]] = self.linked[b[apart], a[apart]] = False
+        return found.n_sets > 0
+
+    def _level(self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int) -> bool:
         """Test pairs until a set separates them, some sets of each pair in one pass at a time.
 
         The first set in order decides, so that the result does not depend on how many are tested
         at a time.
+
+        Returns
+        -------
+        bool
+            Whether a pair has a set.
         """
+        waiting = {
+            (a, b): sets
+            for a, b in pairs.tolist()
+            if (sets := self._sets(a, b, size, around)) is not None
+        }
+        if not waiting:
+            return False
         removed: list[tuple[int, int]] = []
         together = 1
         while waiting:
@@ -353,6 +383,7 @@ class Skeleton:
             together = min(2 * together, _MOST_AT_ONCE)
         for a, b in removed:
             self.linked[a, b] = self.linked[b, a] = False
+        return True
 
     def _separated(self, tests: dict[tuple[int, int], list[Asked]]) -> set[tuple[int, int]]:
         """Note what tests of pairs say; return the pairs that one of them finds independent."""
