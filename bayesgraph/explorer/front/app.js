@@ -86,8 +86,6 @@ class App {
   see(findings, target, answer) {
     this.scene = { key: this.latest, findings, target, answer, base: this.base, isPinned: this.base !== this.origin };
     this.paint();
-    this.writeAddress();
-    this.speak();
   }
 
   refuse(clash) {
@@ -185,8 +183,21 @@ class App {
   }
 
   paint() {
-    const { scene, state, clear, undo, redo } = this;
+    const { scene } = this;
     this.view().show(scene);
+    // The picture first, then what can wait and what takes longer to find.
+    requestAnimationFrame(() => setTimeout(() => {
+      if (scene !== this.scene) return;
+      this.view().write?.();
+      this.paintAround();
+      if (this.state.view !== "classifier") this.inspector.show(scene);
+      this.place.dataset.seen = scene.key;
+    }));
+  }
+
+  /** Bring what is around the picture up to date: the heading, the address, what is spoken and printed. */
+  paintAround() {
+    const { scene, state, clear, undo, redo } = this;
     clear.disabled = !Object.keys(scene.findings).length;
     undo.disabled = !state.past.length;
     redo.disabled = !state.future.length;
@@ -196,11 +207,8 @@ class App {
     if (scene.isPinned) {
       fill(this.pinned, WORDS.compared(Object.keys(state.pinned).length), " ", button(WORDS.unpin, () => this.pin(), { className: "link" }));
     }
-    // The picture first, then what takes longer to find.
-    requestAnimationFrame(() => setTimeout(() => {
-      if (scene === this.scene && state.view !== "classifier") this.inspector.show(scene);
-      this.place.dataset.seen = scene.key;
-    }));
+    this.writeAddress();
+    this.speak();
   }
 
   changed(what) {
