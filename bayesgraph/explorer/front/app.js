@@ -163,7 +163,10 @@ class App {
     this.pinned, element, this.printed, this.main, this.live);
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("hashchange", () => this.readAddress());
-    addEventListener("beforeprint", () => this.made.network?.fit());
+    addEventListener("beforeprint", () => {
+      this.made.network?.fit();
+      if (this.scene) this.finish();
+    });
     this.showTheme(remember(THEME));
     this.showView();
   }
@@ -186,18 +189,13 @@ class App {
     const { scene } = this;
     this.view().show(scene);
     // The picture first, then what can wait and what takes longer to find.
-    requestAnimationFrame(() => setTimeout(() => {
-      if (scene !== this.scene) return;
-      this.view().write?.();
-      this.paintAround();
-      if (this.state.view !== "classifier") this.inspector.show(scene);
-      this.place.dataset.seen = scene.key;
-    }));
+    requestAnimationFrame(() => setTimeout(() => scene === this.scene && this.finish()));
   }
 
-  /** Bring what is around the picture up to date: the heading, the address, what is spoken and printed. */
-  paintAround() {
+  /** Write the figures, what is around the picture, what is spoken and printed, and the panels. */
+  finish() {
     const { scene, state, clear, undo, redo } = this;
+    this.view().write?.();
     clear.disabled = !Object.keys(scene.findings).length;
     undo.disabled = !state.past.length;
     redo.disabled = !state.future.length;
@@ -209,6 +207,8 @@ class App {
     }
     this.writeAddress();
     this.speak();
+    if (state.view !== "classifier") this.inspector.show(scene);
+    this.place.dataset.seen = scene.key;
   }
 
   changed(what) {
@@ -216,6 +216,8 @@ class App {
     else if (what === "view") {
       this.showView();
       this.again();
+      // Figures of an answer that another view showed would be seen for a frame.
+      this.view().write?.();
       this.writeAddress();
     } else if (what === "selected") this.again();
     else if (what === "focus" || what === "radius") {

@@ -86,7 +86,8 @@ class StateRow {
   }
 
   show(k, p, before, finding) {
-    if (k !== this.k) this.name(k);
+    const isOther = k !== this.k;
+    if (isOther) this.name(k);
     else if (p === this.p && before === this.before && finding === this.finding) return;
     Object.assign(this, { p, before, finding });
     const out = finding?.not?.includes(k) ?? false, on = finding?.state === k;
@@ -96,6 +97,8 @@ class StateRow {
     set(this.button, "className", `row${on ? " on" : ""}${out ? " out" : ""}`);
     if (on !== (this.button.ariaPressed === "true")) this.button.ariaPressed = String(on);
     this.weigh(finding?.weights?.[k]);
+    // The figure of another state may not stand beside the name for a frame.
+    if (isOther) this.write();
   }
 
   write() {

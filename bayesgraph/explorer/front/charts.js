@@ -89,7 +89,7 @@ function axis(scale, labels = false) {
 function barOf({ label, from, to, value, tone }, scale, isTerm) {
   const [left, right] = [scale(Math.min(from, to)), scale(Math.max(from, to))];
   const text = isTerm ? signed(value) : percent(1 / (1 + Math.exp(-to)));
-  const side = right < 84 ? "" : left > 18 ? "before" : "within";
+  const side = right < 84 ? "" : left > 36 ? "before" : "within";
   return h("div", { className: `step ${isTerm ? "" : "sum"}` },
     h("div", { className: "step-name" }, label),
     h("div", { className: "span" },

@@ -48,7 +48,7 @@ export function fill(element, ...children) {
 /** Return a text of the model, whose direction of writing stays its own and which may break at marks. */
 export function own(text, given = {}) {
   const parts = text.length > LONGEST_BROKEN ? [text] : text.split(/(?<=[_\-./,;:=])/);
-  const className = [given.className, text.length > SHORT && "cut"].filter(Boolean).join(" ");
+  const className = [given.className, text.length > SHORT && "cut"].filter(Boolean).join(" ") || null;
   return h("bdi", { ...given, className }, parts.flatMap((part, k) => (k ? [document.createElement("wbr"), part] : [part])));
 }
 
