@@ -68,11 +68,7 @@ _CLICK = """async (turn) => {
   await new Promise((done) => {
     const seen = new MutationObserver(() => {
       seen.disconnect();
-      requestAnimationFrame(() => {
-        const painted = new MessageChannel();
-        painted.port1.onmessage = done;
-        painted.port2.postMessage(null);
-      });
+      requestAnimationFrame(() => scheduler.postTask(done, { priority: "user-blocking" }));
     });
     seen.observe(document.querySelector("#app"), { subtree: true, attributes: true });
   });

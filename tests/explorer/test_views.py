@@ -224,6 +224,47 @@ def test_findings_that_cannot_be_are_refused_by_name(shown):
     expect(page.tab.locator(".notice")).to_have_count(0)
 
 
+# What the page says when bars of a card have moved: before the next frame, in which figures follow.
+_MEANWHILE = """async ([clicked, watched, event]) => {
+  const card = document.querySelector(`.card[data-v="${watched}"]`);
+  const moved = new Promise((done) => {
+    const observer = new MutationObserver(() => {
+      observer.disconnect();
+      if (event) dispatchEvent(new Event(event));
+      const spoken = document.querySelector("[aria-live]");
+      const parts = [card.querySelector(".label"), card.querySelector(".share"), spoken];
+      done([...parts.map((part) => part.textContent), location.hash]);
+    });
+    observer.observe(card, { subtree: true, attributes: true });
+  });
+  document.querySelector(`.card[data-v="${clicked}"] .row`).click();
+  return moved;
+}"""
+
+
+def test_what_is_printed_at_once_is_the_new_answer(shown):
+    model = asia()
+    page = shown(model, to_html={"target": "lung"})
+    smoke, lung = page.number["smoke"], page.number["lung"]
+    label, share, spoken, address = page.tab.evaluate(_MEANWHILE, [smoke, lung, "beforeprint"])
+    assert label == "yes"
+    assert share == percent(model.query("lung", {"smoke": "yes"})["yes"])
+    assert share in spoken
+    assert unquote(address).endswith("#e=smoke:yes")
+
+
+def test_no_figure_stands_beside_another_state(shown):
+    a, b = bg.Discrete("a", YES_NO), bg.Discrete("b", [f"s{k}" for k in range(9)])
+    falling = np.arange(9, 0, -1) / 45
+    rows = [falling[::-1], falling]
+    model = bg.BayesianNetwork([bg.TableCPD(a, [0.1, 0.9]), bg.TableCPD(b, rows, [a])])
+    page = shown(model)
+    assert page.card("b").locator(".label").first.inner_text() == "s0"
+    label, share, *_ = page.tab.evaluate(_MEANWHILE, [0, 1, None])
+    assert label == "s8"
+    assert share == percent(model.query("b", {"a": "yes"})["s8"])
+
+
 def test_keys_alone_do_all_that_a_mouse_does(shown):
     from playwright.sync_api import expect
 

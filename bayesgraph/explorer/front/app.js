@@ -86,8 +86,6 @@ class App {
   see(findings, target, answer) {
     this.scene = { key: this.latest, findings, target, answer, base: this.base, isPinned: this.base !== this.origin };
     this.paint();
-    this.writeAddress();
-    this.speak();
   }
 
   refuse(clash) {
@@ -165,7 +163,10 @@ class App {
     this.pinned, element, this.printed, this.main, this.live);
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("hashchange", () => this.readAddress());
-    addEventListener("beforeprint", () => this.made.network?.fit());
+    addEventListener("beforeprint", () => {
+      this.made.network?.fit();
+      if (this.scene) this.finish();
+    });
     this.showTheme(remember(THEME));
     this.showView();
   }
@@ -185,8 +186,16 @@ class App {
   }
 
   paint() {
-    const { scene, state, clear, undo, redo } = this;
+    const { scene } = this;
     this.view().show(scene);
+    // The picture first, then what can wait and what takes longer to find.
+    requestAnimationFrame(() => setTimeout(() => scene === this.scene && this.finish()));
+  }
+
+  /** Write the figures, what is around the picture, what is spoken and printed, and the panels. */
+  finish() {
+    const { scene, state, clear, undo, redo } = this;
+    this.view().write?.();
     clear.disabled = !Object.keys(scene.findings).length;
     undo.disabled = !state.past.length;
     redo.disabled = !state.future.length;
@@ -196,11 +205,10 @@ class App {
     if (scene.isPinned) {
       fill(this.pinned, WORDS.compared(Object.keys(state.pinned).length), " ", button(WORDS.unpin, () => this.pin(), { className: "link" }));
     }
-    // The picture first, then what takes longer to find.
-    requestAnimationFrame(() => setTimeout(() => {
-      if (scene === this.scene && state.view !== "classifier") this.inspector.show(scene);
-      this.place.dataset.seen = scene.key;
-    }));
+    this.writeAddress();
+    this.speak();
+    if (state.view !== "classifier") this.inspector.show(scene);
+    this.place.dataset.seen = scene.key;
   }
 
   changed(what) {
@@ -208,6 +216,8 @@ class App {
     else if (what === "view") {
       this.showView();
       this.again();
+      // Figures of an answer that another view showed would be seen for a frame.
+      this.view().write?.();
       this.writeAddress();
     } else if (what === "selected") this.again();
     else if (what === "focus" || what === "radius") {

@@ -1,5 +1,6 @@
 // A variable as the reader meets it: a bar for each state, or a density with a handle.
 
+import { lengthOf } from "./charts.js";
 import { fill, h, named, own, quotable, set, svg } from "./dom.js";
 import { decimals, exactly, number, percent } from "./format.js";
 import { excluded, likelihoods, observed, weighed } from "./state.js";
@@ -7,8 +8,7 @@ import { WORDS } from "./words.js";
 
 /** The most states that a card shows; of more, all but one of so many, and the sum of the others. */
 const MOST_STATES = 7;
-// Bars are drawn to a part of a pixel: those that do not move are not painted anew.
-const THINNEST = 3 / 256, SAME = 0.002, LENGTHS = 256;
+const SAME = 0.002;
 
 /** Change the finding about a state as a click or a key asks: with Shift exclude, with Alt weigh. */
 export function press(app, v, k, { shiftKey, altKey }) {
@@ -50,6 +50,11 @@ export class States {
     const left = Math.max(0, 1 - order.reduce((sum, k) => sum + p[k], 0));
     set(this.rest, "textContent", WORDS.more_states(this.n - this.shown, percent(left)));
   }
+
+  /** Write the figures of the last answer. */
+  write() {
+    for (const row of this.rows) row.write();
+  }
 }
 
 class StateRow {
@@ -81,18 +86,26 @@ class StateRow {
   }
 
   show(k, p, before, finding) {
-    if (k !== this.k) this.name(k);
+    const isOther = k !== this.k;
+    if (isOther) this.name(k);
     else if (p === this.p && before === this.before && finding === this.finding) return;
     Object.assign(this, { p, before, finding });
-    const share = percent(p), out = finding?.not?.includes(k) ?? false, on = finding?.state === k;
-    set(this.share, "textContent", share);
-    this.bar.style.transform = `scaleX(${p > 0 ? Math.max(Math.round(LENGTHS * p) / LENGTHS, THINNEST) : 0})`;
+    const out = finding?.not?.includes(k) ?? false, on = finding?.state === k;
+    this.bar.style.backgroundSize = lengthOf(p);
     this.tick.style.left = `${100 * before}%`;
     this.tick.style.visibility = Math.abs(p - before) < SAME ? "hidden" : "";
     set(this.button, "className", `row${on ? " on" : ""}${out ? " out" : ""}`);
     if (on !== (this.button.ariaPressed === "true")) this.button.ariaPressed = String(on);
-    this.button.ariaLabel = out ? `${quotable(this.app.model.variables[this.v].states[k])}, ${WORDS.excluded}, ${share}` : null;
     this.weigh(finding?.weights?.[k]);
+    // The figure of another state may not stand beside the name for a frame.
+    if (isOther) this.write();
+  }
+
+  write() {
+    if (this.p === undefined) return;
+    const share = percent(this.p), out = this.finding?.not?.includes(this.k);
+    set(this.share, "textContent", share);
+    set(this.button, "ariaLabel", out ? `${quotable(this.app.model.variables[this.v].states[this.k])}, ${WORDS.excluded}, ${share}` : null);
   }
 
   /** Show a knob for the likelihood of a state, or take it away. */
@@ -280,6 +293,11 @@ export class Card {
     const marks = [this.v === scene.target && "target", this.v === selected && "selected"];
     set(this.element, "className", ["card", kind, ...marks.filter(Boolean)].join(" "));
     this.body.show(scene);
+  }
+
+  /** Write what can wait for the picture: figures, which cost more than all bars. */
+  write() {
+    this.body.write?.();
   }
 
   /** Say how many neighbours are not on the page; pressing it goes there. */

@@ -5,7 +5,14 @@ import { exactly, percent, percentTick, signed } from "./format.js";
 import { WORDS } from "./words.js";
 
 const TICKS = [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
+// Bars are drawn to a part of a pixel: those that do not move are not painted anew.
+const THINNEST = 3 / 256, LENGTHS = 256;
 const MOST_TERMS = 14, NARROWEST_TICK = 13, EDGE = 0.06;
+
+/** Return the size of the background of a bar: none below 0, and something to be seen above. */
+export function lengthOf(share) {
+  return `${share > 0 ? Math.max(Math.round(LENGTHS * share) / LENGTHS, THINNEST) * 100 : 0}% 100%`;
+}
 
 const placeOnAxis = (p) => Math.log(p / (1 - p));
 
@@ -21,7 +28,7 @@ export function barList(rows) {
   const longest = Math.max(...rows.map(({ value }) => value), 1e-300);
   return h("ul", { className: "bars" }, rows.map(({ name, value, text, press, extra }) => h("li", {},
     h("button", { type: "button", className: "link", on: { click: press } }, named(name)), extra,
-    h("span", { className: "track" }, h("i", { className: "bar", style: { transform: `scaleX(${Math.max(value / longest, 0)})` } })),
+    h("span", { className: "track" }, h("i", { className: "bar", style: { "background-size": lengthOf(value / longest) } })),
     h("span", { className: "share" }, text))));
 }
 
@@ -82,7 +89,7 @@ function axis(scale, labels = false) {
 function barOf({ label, from, to, value, tone }, scale, isTerm) {
   const [left, right] = [scale(Math.min(from, to)), scale(Math.max(from, to))];
   const text = isTerm ? signed(value) : percent(1 / (1 + Math.exp(-to)));
-  const side = right < 84 ? "" : left > 18 ? "before" : "within";
+  const side = right < 84 ? "" : left > 36 ? "before" : "within";
   return h("div", { className: `step ${isTerm ? "" : "sum"}` },
     h("div", { className: "step-name" }, label),
     h("div", { className: "span" },

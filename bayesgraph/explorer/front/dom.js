@@ -1,6 +1,6 @@
 // Makes elements. Whatever comes from a model reaches the page as a text node, never as markup.
 
-const SVG = "http://www.w3.org/2000/svg", LONGEST_BROKEN = 200;
+const SVG = "http://www.w3.org/2000/svg", LONGEST_BROKEN = 200, SHORT = 16;
 
 /**
  * Return an element.
@@ -48,7 +48,8 @@ export function fill(element, ...children) {
 /** Return a text of the model, whose direction of writing stays its own and which may break at marks. */
 export function own(text, given = {}) {
   const parts = text.length > LONGEST_BROKEN ? [text] : text.split(/(?<=[_\-./,;:=])/);
-  return h("bdi", given, parts.flatMap((part, k) => (k ? [document.createElement("wbr"), part] : [part])));
+  const className = [given.className, text.length > SHORT && "cut"].filter(Boolean).join(" ") || null;
+  return h("bdi", { ...given, className }, parts.flatMap((part, k) => (k ? [document.createElement("wbr"), part] : [part])));
 }
 
 /** Return the name of a variable. */

@@ -113,6 +113,7 @@ const TARGET_PANEL = {
     if (target === null) return h("p", { className: "quiet" }, WORDS.no_target);
     const states = new States(app, target, 60);
     states.show(scene);
+    states.write();
     for (const row of states.rows) row.button.tabIndex = 0;
     return [h("h3", {}, named(app.model.names[target])), h("div", { className: "card-like" }, states.element)];
   },
@@ -289,6 +290,7 @@ const SELECTED_PANEL = {
     if (variable.kind === "discrete" && v !== scene.target) {
       const states = new States(app, v, 400);
       states.show(scene);
+      states.write();
       for (const row of states.rows) row.button.tabIndex = 0;
       children.push(h("div", { className: "card-like long" }, states.element));
     }

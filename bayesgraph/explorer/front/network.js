@@ -11,8 +11,6 @@ import { WORDS } from "./words.js";
 /** Networks of more variables are shown around a focus. */
 const MOST_CARDS = 150;
 const MOST_AROUND = 40;
-/** Bars of more cards jump to their new lengths: each that glides is a layer of its own, in each frame. */
-const MOST_GLIDING = 12;
 /** A parent of all others, of so many or more, has one arrow to a frame around them. */
 const FRAME_FROM = 13, FRAME_MARGIN = 18, FRAME_GAP = 40;
 const SMALLEST = 0.08, LARGEST = 3, READABLE = 0.62, MARGIN = 24, HOLD = 500, STILL = 6;
@@ -64,8 +62,8 @@ export class Network {
     fill(this.stage, this.arcs, [...this.cards.values()].map((card) => card.element));
     const beyond = (v) => [...model.parents[v], ...model.children[v]].filter((u) => !this.cards.has(u)).length;
     for (const [v, card] of this.cards) card.showBeyond(beyond(v));
-    this.element.classList.toggle("many", shown.length > MOST_GLIDING);
     this.showCards(app.scene);
+    this.write();
     this.place(shown, isAll ? model.positions : null);
     this.showBar(shown, isAll);
     this.current ??= shown[0];
@@ -150,6 +148,10 @@ export class Network {
   showCards(scene) {
     for (const card of this.cards.values()) card.show(scene);
     this.cards.get(this.current)?.reachable(true);
+  }
+
+  write() {
+    for (const card of this.cards.values()) card.write();
   }
 
   show(scene) {

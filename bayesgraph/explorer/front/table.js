@@ -1,6 +1,7 @@
 // All variables as a table with form controls: the way through the page without its pictures.
 
 import { Items } from "./card.js";
+import { lengthOf } from "./charts.js";
 import { button, fill, h, named, own, quotable, set } from "./dom.js";
 import { bits, number, percent } from "./format.js";
 import { movement } from "./inspector.js";
@@ -188,7 +189,7 @@ class TableRow {
     const order = Array.from(now.p.keys());
     if (order.length > MOST_RADIOS) order.sort((a, b) => now.p[b] - now.p[a]).length = 3;
     fill(this.belief, order.map((k) => h("span", { className: "belief-line" }, own(states[k]),
-      h("span", { className: "track", "aria-hidden": "true" }, h("i", { className: "bar", style: { transform: `scaleX(${now.p[k]})` } })),
+      h("span", { className: "track", "aria-hidden": "true" }, h("i", { className: "bar", style: { "background-size": lengthOf(now.p[k]) } })),
       h("span", { className: "share" }, percent(now.p[k])))));
   }
 }
