@@ -8,8 +8,8 @@ from .classifiers.conformal import conformalize as conformalize
 from .classifiers.conformal import prediction_sets as prediction_sets
 from .encoding import log_likelihood as log_likelihood
 from .encoding import query_rows as query_rows
-from .encoding.model_rows import evidence_rows as evidence_rows
 from .encoding.frames import to_frame as to_frame
+from .encoding.model_rows import evidence_rows as evidence_rows
 from .explain import contributions as contributions
 from .explain import contributions_rows as contributions_rows
 from .explain import top_items as top_items

@@ -1,26 +1,34 @@
 """The contributions of many rows at once: a matrix of terms of the log odds.
 
-The terms are those of `contributions`, computed for all rows together that observe the same
-features. What `contributions` also knows of a term, such as what it would be alone, is left out.
+The terms are those of `contributions`, computed feature by feature for all rows together: from the
+feature's distribution where its parents are observed, and else by two batch queries. What
+`contributions` also knows of a term, such as what it would be alone, is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import late_methods
 from bayesgraph.checks import is_sparse
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.item_counts import ItemTerms
 from bayesgraph.display import Displayed, DisplayTable, more
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceWarning, quoted, warn
-from bayesgraph.explain.chain_rule import Product, item_name, local_features, product, term_name
+from bayesgraph.errors import DataError, EvidenceError, ImpossibleEvidenceWarning, quoted, warn
+from bayesgraph.explain.chain_rule import (
+    Product,
+    item_name,
+    product,
+    target_and_above,
+    term_name,
+)
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.factors import Evidence, Factor, Potential
 from bayesgraph.factors.algebra import Floats
@@ -39,9 +47,7 @@ if TYPE_CHECKING:
 
 _MAX_LINES = 20
 
-# The log likelihoods of a finding in each row, shape (n_rows, n_classes), or one row of items.
-_Logs: TypeAlias = tuple[Name, Floats]
-_Step: TypeAlias = "_Logs | _Items"
+_Rows: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,13 +89,25 @@ class RowContributions(Displayed):
         if not len(self.terms):
             return np.full(len(self.names), np.nan)
         possible = self.terms[~np.isnan(self.total)]
-        return np.abs(possible).sum(axis=0) / max(len(possible), 1)
+        return np.asarray(np.abs(possible).sum(axis=0) / max(len(possible), 1))
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the terms as a pandas DataFrame, one row for each row and a column by name."""
+    def to_frame(self, index: ArrayLike | None = None) -> pd.DataFrame:
+        """Return the terms as a pandas DataFrame, one row for each row and a column by name.
+
+        Parameters
+        ----------
+        index : array_like, shape (n_rows,), optional
+            What identifies the rows, such as a column of numbers of patients; by default their
+            numbers from 0 on.
+        """
         pandas = optional_module("pandas", extra="pandas", what="RowContributions.to_frame")
+        if index is not None and len(np.asarray(index)) != len(self):
+            raise DataError(
+                f"index= identifies each of {len(self):,} rows; it has "
+                f"{len(np.asarray(index)):,} values."
+            )
         columns = pandas.Index(list(self.names), tupleize_cols=False)
-        frame: pd.DataFrame = pandas.DataFrame(self.terms, columns=columns)
+        frame: pd.DataFrame = pandas.DataFrame(self.terms, columns=columns, index=index)
         return frame
 
     def __len__(self) -> int:
@@ -137,8 +155,8 @@ def contributions_rows(
     -------
     RowContributions
         `terms` is an array of rows by features. Each row has the terms that `contributions` has
-        for it; rows that observe the same features are computed together. With vectors of counts
-        there are as many columns as items occur: take some rows at a time.
+        for it. With vectors of counts there are as many columns as items occur: take some rows at a
+        time.
 
     Raises
     ------
@@ -159,22 +177,18 @@ def contributions_rows(
 def explain_rows(model: Product, contrast: Contrast, rows: Evidence) -> RowContributions:
     """Return the log odds of a class in each row of encoded evidence, as sums of terms."""
     n = rows.n_rows
+    rows, _ = rows.split()
+    prior, steps = _steps(model, contrast.target, rows)
+    scores = np.tile(prior, (n, 1))
     columns: dict[Name, Floats] = {}
-    total = np.empty(n)
-    prior = np.nan
-    groups = _groups(rows) or [(np.empty(0, dtype=np.intp), Evidence(0, {}))]
-    for places, group in groups:
-        first, steps = _steps(model, contrast.target, group)
-        prior = float(contrast(first))
-        scores = np.tile(first, (group.n_rows, 1))
-        for step in steps:
-            if isinstance(step, _Items):
-                scores = step.add(contrast, places, scores, columns, n)
-                continue
-            name, logs = step
-            scores, moved = _moved(contrast, scores, logs)
-            columns.setdefault(name, np.zeros(n))[places] = moved
-        total[places] = contrast(scores)
+    for step in steps:
+        if isinstance(step, _Items):
+            step.add(contrast, scores, columns)
+        else:
+            column = columns.setdefault(step.name, np.zeros(n))
+            at = step.rows
+            scores[at], column[at] = _moved(contrast, scores[at], step.logs)
+    total = contrast(scores)
     names = _in_order(model, contrast.target, columns)
     terms = np.column_stack([columns[name] for name in names]) if names else np.zeros((n, 0))
     impossible = np.isnan(total)
@@ -185,7 +199,7 @@ def explain_rows(model: Product, contrast: Contrast, rows: Evidence) -> RowContr
             "log odds; their contributions are NaN.",
             ImpossibleEvidenceWarning,
         )
-    return RowContributions(contrast, prior, tuple(names), terms, total)
+    return RowContributions(contrast, float(contrast(prior)), tuple(names), terms, total)
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:
@@ -208,24 +222,20 @@ def _moved(contrast: Contrast, scores: Floats, logs: Floats) -> tuple[Floats, Fl
     return after, np.where(np.isnan(moved), 0.0, moved)
 
 
-def _groups(rows: Evidence) -> list[tuple[NDArray[np.intp], Evidence]]:
-    """Return the rows that observe the same variables together, without the missing columns."""
-    if not rows.n_rows:
-        return []
-    known, partial = rows.split()
-    if not partial:
-        return [(np.arange(rows.n_rows), known)]
-    seen = np.column_stack([known.observed_rows(v) for v in partial])
-    _, first, which = np.unique(
-        np.packbits(seen, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    found = []
-    for number, row in enumerate(first.tolist()):
-        places = np.flatnonzero(which.reshape(-1) == number)
-        gone = {v for v, is_seen in zip(partial, seen[row].tolist(), strict=True) if not is_seen}
-        columns = {v: column[places] for v, column in known.columns.items() if v not in gone}
-        found.append((places, Evidence(len(places), columns)))
-    return found
+def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[_Rows, list[Variable]]]:
+    """Return the rows that observe the same of some variables together, and which these are."""
+    known = [v for v in variables if v in rows]
+    seen = np.array([rows.observed_rows(v) for v in known]).reshape(len(known), rows.n_rows).T
+    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    return [
+        (np.flatnonzero(which.reshape(-1) == k), list(compress(known, pattern)))
+        for k, pattern in enumerate(patterns.tolist())
+    ]
+
+
+def _part(rows: Evidence, places: _Rows, variables: Collection[Variable]) -> Evidence:
+    """Return the columns of some variables in some rows."""
+    return Evidence(len(places), {v: rows.columns[v][places] for v in variables if v in rows})
 
 
 def _in_order(model: Product, target: Discrete, columns: dict[Name, Floats]) -> list[Name]:
@@ -237,10 +247,10 @@ def _in_order(model: Product, target: Discrete, columns: dict[Name, Floats]) -> 
         order = [v for v in model.variables if v != target]
     ranks: dict[Name, int] = {}
     for variable in order:
-        ranks.setdefault(variable.name, len(ranks))
         for item in variable.items if isinstance(variable, CountVector) else ():
             ranks.setdefault(item, len(ranks))
             ranks.setdefault((variable.name, item), len(ranks))
+        ranks.setdefault(variable.name, len(ranks))
     if any(name not in ranks for name in columns):  # factors over several variables
         return list(columns)
     return sorted(columns, key=lambda name: ranks[name])
@@ -249,19 +259,16 @@ def _in_order(model: Product, target: Discrete, columns: dict[Name, Floats]) -> 
 # ------------------------------------------------------------------------------ kinds of models
 
 
-def _steps(model: Product, target: Discrete, group: Evidence) -> tuple[Floats, Iterator[_Step]]:
+def _steps(model: Product, target: Discrete, rows: Evidence) -> tuple[Floats, Iterator[_AnyStep]]:
     """Return the log prior of the classes, shape (n_classes,), and what each finding adds."""
     if isinstance(model, FactorGraph):
-        return _factor_steps(model, target, group)
-    if isinstance(model, Ensemble):
-        return _ensemble_steps(model, target, group)
+        return _factor_steps(model, target, rows)
     if isinstance(model, WeightedNetwork):
-        return _weighted_steps(model, group)
-    return _network_steps(model, target, group)
-
-
-def _prior(model: Model, target: Discrete) -> Floats:
-    return np.asarray(model.log_posterior_rows(target, Evidence(1, {}))[0])
+        return model.log_scores(Evidence(1, {}))[0], _weighted_steps(model, rows)
+    prior = model.log_posterior_rows(target, Evidence(1, {}))[0]
+    if isinstance(model, Ensemble):
+        return prior, _ensemble_steps(model, target, rows, prior)
+    return prior, _network_steps(model, target, rows)
 
 
 def _by_class(potential: Potential, target: Discrete, n_rows: int) -> Floats:
@@ -271,94 +278,121 @@ def _by_class(potential: Potential, target: Discrete, n_rows: int) -> Floats:
 
 
 def _network_steps(
-    network: BayesianNetwork, target: Discrete, group: Evidence
-) -> tuple[Floats, Iterator[_Step]]:
-    cpds, local = local_features(network, target, group.columns)
-    prior = _prior(network, target)
-
-    def joint(few: Sequence[CPD]) -> Floats:
-        known = {cpd.variable: group.columns[cpd.variable] for cpd in few}
-        return network.log_posterior_rows(target, Evidence(group.n_rows, known))
-
-    def steps() -> Iterator[_Step]:
-        last: tuple[int, Floats] = (-1, np.empty(0))
-        taken = set(network.names)
-        for i, cpd in enumerate(cpds):
-            variable = cpd.variable
-            if cpd.parents == (target,) and isinstance(variable, CountVector):
-                yield _Items(cpd, variable, group, taken)
-            elif variable in local:
-                yield variable.name, _by_class(cpd.potential(group), target, group.n_rows)
+    network: BayesianNetwork, target: Discrete, rows: Evidence
+) -> Iterator[_AnyStep]:
+    above = target_and_above(network, target)
+    cpds = [cpd for cpd in network.nodes() if cpd.variable in rows]
+    taken = set(network.names)
+    last: tuple[int, _Rows, Floats] = -1, np.empty(0, dtype=np.intp), np.empty(0)
+    for i, cpd in enumerate(cpds):
+        variable = cpd.variable
+        if cpd.parents == (target,) and isinstance(variable, CountVector):
+            yield _Items(cpd, variable, rows, taken)
+            continue
+        given = [p for p in cpd.parents if p != target]
+        seen = rows.observed_rows(variable)
+        local = seen & _all_observed(rows, given) & (variable not in above)
+        if (places := np.flatnonzero(local)).size:
+            potential = cpd.potential(_part(rows, places, [variable, *given]))
+            yield _Step(variable.name, places, _by_class(potential, target, len(places)))
+        if (places := np.flatnonzero(seen & ~local)).size:
+            earlier = [c.variable for c in cpds[:i]]
+            if last[0] == i and np.array_equal(last[1], places):
+                before = last[2]
             else:
-                before = last[1] if last[0] == i else joint(cpds[:i])
-                last = i + 1, joint(cpds[: i + 1])
-                with np.errstate(invalid="ignore"):
-                    yield variable.name, np.asarray(last[1] - before)
+                before = network.log_posterior_rows(target, _part(rows, places, earlier))
+            after = network.log_posterior_rows(target, _part(rows, places, [*earlier, variable]))
+            last = i + 1, places, after
+            yield _Step(variable.name, places, _difference(after, before))
 
-    return prior, steps()
+
+def _all_observed(rows: Evidence, variables: Sequence[Variable]) -> NDArray[np.bool_]:
+    """Return which rows observe all of the variables, shape (n_rows,)."""
+    seen = np.ones(rows.n_rows, dtype=bool)
+    for variable in variables:
+        seen &= variable in rows and rows.observed_rows(variable)
+    return seen
 
 
 def _ensemble_steps(
-    model: NetworkMixture | PosteriorAverage, target: Discrete, group: Evidence
-) -> tuple[Floats, Iterator[_Step]]:
-    observed = [v for v in model.variables if v in group.columns]
-    prior = _prior(model, target)
-
-    def steps() -> Iterator[_Step]:
-        before = np.tile(prior, (group.n_rows, 1))
-        for i, variable in enumerate(observed, 1):
-            known = {v: group.columns[v] for v in observed[:i]}
-            after = model.log_posterior_rows(target, Evidence(group.n_rows, known))
-            with np.errstate(invalid="ignore"):
-                yield variable.name, np.asarray(after - before)
-            before = after
-
-    return prior, steps()
+    model: NetworkMixture | PosteriorAverage, target: Discrete, rows: Evidence, prior: Floats
+) -> Iterator[_Step]:
+    observed = [v for v in model.variables if v in rows]
+    scores = np.tile(prior, (rows.n_rows, 1))
+    for i, variable in enumerate(observed, 1):
+        places = np.flatnonzero(rows.observed_rows(variable))
+        after = model.log_posterior_rows(target, _part(rows, places, observed[:i]))
+        yield _Step(variable.name, places, _difference(after, scores[places]))
+        scores[places] = after
 
 
-def _weighted_steps(model: WeightedNetwork, group: Evidence) -> tuple[Floats, Iterator[_Step]]:
-    columns = group.columns
+def _difference(after: Floats, before: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(after - before)
 
-    def steps() -> Iterator[_Step]:
-        for cpd in model.network.nodes():
-            if cpd.variable not in columns:
-                continue
-            scope = [*(p for p in cpd.parents if p in columns), cpd.variable]
-            logs = model.tempered(cpd, Evidence(group.n_rows, {v: columns[v] for v in scope}))
-            none = np.zeros((group.n_rows, model.target.cardinality))
-            yield cpd.variable.name, none if logs is None else logs
 
-    return model.log_scores(Evidence(1, {}))[0], steps()
+def _weighted_steps(model: WeightedNetwork, rows: Evidence) -> Iterator[_Step]:
+    for cpd in model.network.nodes():
+        if cpd.variable not in rows:
+            continue
+        for places, seen in _patterns(rows, [cpd.variable, *cpd.parents]):
+            if cpd.variable in seen:
+                logs = model.tempered(cpd, _part(rows, places, seen))
+                none = np.zeros((len(places), model.target.cardinality))
+                yield _Step(cpd.variable.name, places, none if logs is None else logs)
 
 
 def _factor_steps(
-    graph: FactorGraph, target: Discrete, group: Evidence
-) -> tuple[Floats, Iterator[_Step]]:
-    if missing := [v.name for v in graph.variables if v != target and v not in group.columns]:
+    graph: FactorGraph, target: Discrete, rows: Evidence
+) -> tuple[Floats, Iterator[_AnyStep]]:
+    if missing := [
+        v.name
+        for v in graph.variables
+        if v != target and not (v in rows and rows.observed_rows(v).all())
+    ]:
         raise EvidenceError(
             "The factors of a factor graph add up where every variable is observed; "
             f"{quoted(missing)} are not, in some rows. Give their values, or query the "
             "BayesianNetwork."
         )
-    alone = [term for term in graph.terms if term.scope == (target,)]
     prior = np.zeros(target.cardinality)
-    for term in alone:
-        prior = prior + _by_class(term.potential(Evidence(1, {})), target, 1)[0]
+    for term in graph.terms:
+        if term.scope == (target,):
+            prior = prior + _by_class(term.potential(Evidence(1, {})), target, 1)[0]
 
-    def steps() -> Iterator[_Step]:
+    def steps() -> Iterator[_AnyStep]:
         taken: set[Name] = set()
         named = set(graph.names)
+        everywhere = np.arange(rows.n_rows)
         for number, term in enumerate(graph.terms):
             vector = term.scope[-1]
             if term.scope[:-1] == (target,) and isinstance(vector, CountVector):
-                yield _Items(term, vector, group, named)
+                yield _Items(term, vector, rows, named)
             elif term.scope != (target,):
                 name = term_name(term, target)
                 name = (name, number) if name in taken else name
                 taken.add(name)
-                yield name, _by_class(term.potential(group), target, group.n_rows)
+                logs = _by_class(term.potential(rows), target, rows.n_rows)
+                yield _Step(name, everywhere, logs)
 
     return prior, steps()
+
+
+class _Step(NamedTuple):
+    """What a finding adds in the rows that have it.
+
+    Attributes
+    ----------
+    name : name
+    rows : ndarray
+        The rows.
+    logs : ndarray, shape (len(rows), n_classes)
+        Log likelihoods of the finding.
+    """
+
+    name: Name
+    rows: _Rows
+    logs: Floats
 
 
 @dataclass(frozen=True)
@@ -367,29 +401,24 @@ class _Items:
 
     source: CPD | Term
     vector: CountVector
-    group: Evidence
+    rows: Evidence
     taken: set[Name]
 
-    def add(
-        self,
-        contrast: Contrast,
-        places: NDArray[np.intp],
-        scores: Floats,
-        columns: dict[Name, Floats],
-        n: int,
-    ) -> Floats:
-        """Write the terms of all rows to columns by name; return the log scores with them."""
-        counts = self.group.columns[self.vector]
+    def add(self, contrast: Contrast, scores: Floats, columns: dict[Name, Floats]) -> None:
+        """Write the terms of all rows to columns by name, and add them to the log scores."""
+        counts = self.rows.columns[self.vector]
         names = {item: item_name(self.vector, item, self.taken) for item in self.vector.items}
         names[self.vector.name] = self.vector.name
         self.taken.update(names.values())
-        found = scores.copy()
-        for row, place in enumerate(places.tolist()):
+        for row, before in enumerate(scores):
             terms = self.source.item_terms(Evidence(1, {self.vector: counts[[row]]}))
             assert isinstance(terms, ItemTerms)
-            steps = np.cumsum([found[row], *terms.logs], axis=0)
+            steps = np.cumsum([before, *terms.logs], axis=0)
             moved = contrast.shift(steps[:-1], terms.logs)
-            found[row] = steps[-1]
-            for item, value in zip(terms.names, np.where(np.isnan(moved), 0.0, moved).tolist(), strict=True):
-                columns.setdefault(names[item], np.zeros(n))[place] = value
-        return found
+            scores[row] = steps[-1]
+            values = np.where(np.isnan(moved), 0.0, moved).tolist()
+            for item, value in zip(terms.names, values, strict=True):
+                columns.setdefault(names[item], np.zeros(len(scores)))[row] = value
+
+
+_AnyStep: TypeAlias = _Step | _Items

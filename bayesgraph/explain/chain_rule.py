@@ -130,6 +130,11 @@ def product(model: Model, target: Name) -> Product:
         )
     if not isinstance(model.variable(target), Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
+    if isinstance(model, WeightedNetwork) and model.target != model.variable(target):
+        raise EvidenceError(
+            f"The log odds of a weighted network are those of its class {model.target.name!r}; "
+            "query its `network` for those of another variable."
+        )
     return model
 
 
@@ -279,11 +284,6 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 
     The log likelihoods are log conditionals multiplied by their exponents.
     """
-    if model.target != findings.contrast.target:
-        raise EvidenceError(
-            f"The log odds of a weighted network are those of its class {model.target.name!r}; "
-            "query its `network` for those of another variable."
-        )
     columns = findings.row.columns
     prior = model.log_scores(Evidence(1, {}))[0]
     steps = []
@@ -311,7 +311,9 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
     """Return the log prior of the classes, and a `_Step` for each finding in topological order."""
     target, columns = findings.contrast.target, findings.row.columns
-    cpds, local = local_features(network, target, columns)
+    cpds = [cpd for cpd in network.nodes() if cpd.variable in columns]
+    known, above = {target, *columns}, target_and_above(network, target)
+    local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
     # Pairs (set of findings without the feature, the same set with it). Prefixes: all earlier
     # findings, for features that are not local. Chains: no other finding, the first observed
     # parent, the first two observed parents, ...
@@ -353,19 +355,9 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
     return scores[_NOTHING], steps
 
 
-def local_features(
-    network: BayesianNetwork, target: Discrete, observed: Collection[Variable]
-) -> tuple[list[CPD], set[Variable]]:
-    """Return the distributions of observed features in order, and which terms follow from them.
-
-    See the description of the module.
-    """
-    nodes = network.nodes()
-    cpds = [cpd for cpd in nodes if cpd.variable in observed]
-    known = {target, *observed}
-    above = ancestral_set({cpd.variable: cpd.parents for cpd in nodes}, [target])
-    local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
-    return cpds, local
+def target_and_above(network: BayesianNetwork, target: Discrete) -> set[Variable]:
+    """Return the target and its ancestors, whose terms do not follow from their distributions."""
+    return ancestral_set({cpd.variable: cpd.parents for cpd in network.nodes()}, [target])
 
 
 def _ensemble_steps(

@@ -12,10 +12,10 @@ from oracle import random_network
 
 import bayesgraph as bg
 from bayesgraph.errors import (
+    DataError,
     EvidenceError,
     ImpossibleEvidenceWarning,
     UnknownVariableError,
-    UnsupportedModelError,
 )
 
 CONTRASTS = ({"positive": "virginica", "negative": "setosa"}, {"positive": "versicolor"})
@@ -61,16 +61,14 @@ def test_rows_have_the_contributions_of_each_row(case, kind, share):
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_of_networks(seed):
     network = random_network(seed, n_discrete=5, n_continuous=2 * (seed % 2))
-    target = next(v for v in network.variables if isinstance(v, bg.Discrete))
+    target = next(v for v in network.variables if isinstance(v, bg.Discrete) and v.cardinality > 1)
     table = network.sample(30, random_state=seed, frame="pandas")
     gone = np.random.default_rng(seed).random(table.shape) < 0.2
     table = table.astype(object).mask(gone, None)
     seen = table.drop(columns=[target.name])
     for model in (network, bg.NetworkMixture([network, network]), bg.PosteriorAverage([network])):
         many = model.contributions_rows(target.name, seen, positive=target.states[-1])
-        rows = [
-            {n: x for n, x in row.items() if not pd.isna(x)} for row in seen.to_dict("records")
-        ]
+        rows = [{n: x for n, x in row.items() if not pd.isna(x)} for row in seen.to_dict("records")]
         singles = [model.contributions(target.name, r, positive=target.states[-1]) for r in rows]
         assert_the_same(many, singles)
 
@@ -153,6 +151,16 @@ def test_what_is_refused():
     numbers = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0)])
     with pytest.raises(EvidenceError, match="is continuous"):
         numbers.contributions_rows("x", {"x": [1.0]})
-    words = bg.ComplementNaiveBayesClassifier().fit({"a": [1, 0], "b": [0, 1]}, ["x", "y"])
-    with pytest.raises(UnsupportedModelError):
-        words.network_.contributions_rows("class", {"a": [1], "b": [0]})
+    weighted = bg.WeightedNetwork(net, "spam", {"free": 0.5})
+    with pytest.raises(EvidenceError, match="those of its class 'spam'"):
+        weighted.contributions_rows("free", ROWS)
+    with pytest.raises(EvidenceError, match="those of its class 'spam'"):
+        weighted.contributions("free", {"name": "yes"})
+
+
+def test_rows_have_identifiers_in_the_frame():
+    found = spam().contributions_rows("spam", ROWS)
+    assert list(found.to_frame(["a", "b", "c"]).index) == ["a", "b", "c"]
+    assert list(found.to_frame(pd.Index([7, 8, 9], name="patient")).index) == [7, 8, 9]
+    with pytest.raises(DataError, match="each of 3 rows; it has 2 values"):
+        found.to_frame([1, 2])
