@@ -19,7 +19,7 @@ from bayesgraph.asking.answers import (
 from bayesgraph.asking.numbers import fewer, typical_answers, worth_of_number
 from bayesgraph.asking.terms import NOTHING, Terms
 from bayesgraph.checks import whole_number
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
@@ -162,13 +162,13 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
 
     def _cells(self, question: RankedQuestion) -> list[str]:
         cells = [str(question.name), f"{question.information:.4f}", f"{question.gain:.4f}"]
-        texts = f"{question.cost:g}", f"{question.score:.4f}"
+        texts = rounded(question.cost, 6), f"{question.score:.4f}"
         shown = zip(texts, self._columns, strict=True)
         return cells + [text for text, (_, is_shown) in shown if is_shown]
 
     def _errors(self) -> str:
         largest = float(self.errors.max(initial=0.0))
-        return f"errors of integrals below {largest:.1g}" if largest > 1e-6 else ""
+        return f"errors of integrals below {rounded(largest, 1)}" if largest > 1e-6 else ""
 
     def _verdict(self) -> str:
         if self.best is not None:
