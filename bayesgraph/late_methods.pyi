@@ -37,6 +37,7 @@ from .plots.maps import correspondence_figure as correspondence_figure
 from .plots.mixtures import density_figure as density_figure
 from .plots.mixtures import items_figure as items_figure
 from .plots.prequential import prequential_figure as prequential_figure
+from .plots.questions import next_question_figure as next_question_figure
 from .plots.rendering import render as render
 from .plots.rendering import render_text as render_text
 from .plots.rendering import to_graphviz as to_graphviz
