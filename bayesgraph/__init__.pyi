@@ -78,6 +78,7 @@ from .drift import PageHinkley as PageHinkley
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
 from .explain import Explanation as Explanation
+from .explain import RowContributions as RowContributions
 from .explain import Shape as Shape
 from .explain import Shapes as Shapes
 from .explain import TopItems as TopItems

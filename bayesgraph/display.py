@@ -13,6 +13,8 @@ from bayesgraph.palette import BLUE, ORANGE
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>#|~&$]")
 
 _BAR_CHARACTERS, _BAR_EMS = 24, 8.0
+# From this size on numbers have an exponent.
+_LONGEST_WHOLE = 1e12
 # Columns of a terminal that a line with a bar keeps to.
 _LINE = 80
 # The longest cell that is no sentence.
@@ -39,6 +41,28 @@ def _is_control(char: str) -> bool:
 def escaped_markdown(text: str) -> str:
     """Return text in which no character of it has a meaning in Markdown."""
     return _MARKDOWN.sub(r"\\\g<0>", printable(text))
+
+
+def rounded(value: float, digits: int = 4, *, signed: bool = False, grouped: bool = False) -> str:
+    """Return a number as text with at most `digits` significant digits after its whole part.
+
+    Numbers are shown so in everything that people read: ``12000``, not ``1.2e+04``. Whole parts are
+    not shortened below a trillion.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Fewer are shown of a number that needs fewer.
+    signed : bool
+        Whether positive numbers have a plus.
+    grouped : bool
+        Whether thousands have a comma, as in numbers of rows; values have none, so that their text
+        can be given as a number again.
+    """
+    form = ("+" if signed else "") + ("," if grouped else "")
+    text = f"{value:{form}.{digits}g}"
+    return f"{value:{form}.0f}" if "e+" in text and abs(value) < _LONGEST_WHOLE else text
 
 
 def cut_texts(cuts: Sequence[float], longest: int = 10) -> list[str]:

@@ -9,7 +9,9 @@ from .classifiers.conformal import prediction_sets as prediction_sets
 from .encoding import log_likelihood as log_likelihood
 from .encoding import query_rows as query_rows
 from .encoding.frames import to_frame as to_frame
+from .encoding.model_rows import evidence_rows as evidence_rows
 from .explain import contributions as contributions
+from .explain import contributions_rows as contributions_rows
 from .explain import top_items as top_items
 from .explain.spoken import explanation as explanation
 from .explorer.page import to_html as to_html
@@ -35,6 +37,7 @@ from .plots.maps import correspondence_figure as correspondence_figure
 from .plots.mixtures import density_figure as density_figure
 from .plots.mixtures import items_figure as items_figure
 from .plots.prequential import prequential_figure as prequential_figure
+from .plots.questions import next_question_figure as next_question_figure
 from .plots.rendering import render as render
 from .plots.rendering import render_text as render_text
 from .plots.rendering import to_graphviz as to_graphviz

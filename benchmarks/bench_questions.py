@@ -22,6 +22,9 @@ probable, found by bounds of sums of log odds; the peer asks for all changes in 
 cost, as for models whose log odds do not add up. "diff" compares two networks of one graph, of
 which the peer is one propagation for all marginals.
 
+"Terms of rows" are the contributions of 30 findings to the log odds of 200 rows, of which the peer
+is a call of ``contributions`` for each row.
+
 "Intervals" are the credible intervals of all posteriors of a network that was fitted to 1,000 rows,
 drawing included, of which the peer is two warm ``marginals`` for each of the 1,000 draws.
 """
@@ -40,6 +43,7 @@ import numpy as np
 import pgmpy
 import pyagrum
 from harness import Row, options, report
+from sklearn.datasets import load_breast_cancer
 
 import bayesgraph as bg
 
@@ -233,6 +237,26 @@ def flips(rounds: int) -> Row:
     )
 
 
+def terms_of_rows(missing: float, rounds: int) -> Row:
+    """Return the row of the contributions of a table, together and row by row in turn."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    clf = bg.TANClassifier(discretizer="mdlp").fit(X, y)
+    seen = np.random.default_rng(0).random(X.shape) >= missing
+    asked = X.where(seen).iloc[:200]
+    singles = [asked.iloc[[i]] for i in range(len(asked))]
+
+    def together() -> bg.RowContributions:
+        return clf.contributions_rows(asked)
+
+    def one_by_one() -> list[bg.Contributions]:
+        return [clf.contributions(evidence=row) for row in singles]
+
+    totals = [one.total for one in one_by_one()]
+    np.testing.assert_allclose(together().total, totals, rtol=1e-9, atol=1e-9)
+    what = f"terms of rows, {missing:.0%} missing"
+    return in_turn(("TAN", what, "row by row"), [together, one_by_one], min(rounds, 3))
+
+
 def differences(rounds: int) -> Row:
     """Return the row of the difference between two networks of one graph."""
     net = load("alarm")
@@ -300,6 +324,7 @@ def main() -> None:
     rows += [noisy_or(n, rounds, peer) for n, peer in ((10, True), (16, True), (25, False))]
     rows.append(leaf(rounds, n))
     rows += [flips(rounds), differences(rounds)]
+    rows += [terms_of_rows(missing, rounds) for missing in (0.0, 0.1)]
     for network in ("asia", "alarm", "hailfinder"):
         rows += intervals(network, rounds)
     report(rows, chosen.json, ["pyagrum", "numpy", "numba"])

@@ -4,6 +4,7 @@ The prices are those of Turney (1995, Journal of Artificial Intelligence Researc
 dollars of 1992: what a patient says costs 1, an exercise test or a scan about 100.
 """
 
+import sys
 from pathlib import Path
 
 import bayesgraph as bg
@@ -19,6 +20,9 @@ PRICES = {
     **dict.fromkeys(["exang", "oldpeak", "slope"], 87.3),
 }
 
+OUT = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("out")
+OUT.mkdir(parents=True, exist_ok=True)
+
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])
 clf = bg.TANClassifier().fit(X, y)
@@ -26,7 +30,9 @@ patient = X.slice(7, 1).to_pylist()[0]
 
 print("What says most, whatever it costs, and what says most per dollar:")
 print(clf.next_question(evidence={"sex": "female"}), "\n")
-print(clf.next_question(evidence={"sex": "female"}, costs=PRICES), "\n")
+ranking = clf.next_question(evidence={"sex": "female"}, costs=PRICES)
+print(ranking, "\n")
+bg.plots.save_figure(ranking.plot(), OUT / "ask_next.svg")
 
 print("A session that ends at a probability of 0.8, question after question:")
 session = clf.questionnaire(evidence={"sex": "female"}, costs=PRICES, threshold=0.8)

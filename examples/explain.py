@@ -25,8 +25,10 @@ arcs = ", ".join(f"given {parent} {added:+.3f}" for parent, added in term.arcs.i
 print(f"  {term.name}: alone {term.alone:+.3f}, {arcs}, together {term.log_odds:+.3f}\n")
 save_figure(why.plot(arcs=True), out / "why.png")
 
-print("The same for a whole table at once:")
-print(tan.log_odds(X, positive="yes")[:4].round(3), "\n")
+print("The same for a whole table at once: an array of rows by features.")
+whole = tan.contributions_rows(X, positive="yes")
+print(whole)
+print("The first patients' log odds:", whole.total[:4].round(3), "\n")
 
 print("A naive Bayes on paper: a ruler for each feature, to add up by hand.")
 bayes = bg.NaiveBayesClassifier().fit(X, y)

@@ -1,6 +1,8 @@
 """Tables as text and HTML."""
 
-from bayesgraph.display import Displayed, DisplayTable
+import pytest
+
+from bayesgraph.display import Displayed, DisplayTable, rounded
 
 
 class Shown(Displayed):
@@ -60,3 +62,32 @@ def test_sentences_that_do_not_fit_have_lines_of_their_own():
     ]
     fitting = DisplayTable("", [["a", "1", said]]).text().splitlines()
     assert fitting[1] == f"  a  1  {said}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (7, "7"),
+        (-0.123456, "-0.1235"),
+        (1234.5678, "1235"),
+        (9999.6, "10000"),
+        (12000.0, "12000"),
+        (-12345.678, "-12346"),
+        (999_999_999_999.0, "999999999999"),
+        (1e12, "1e+12"),
+        (0.00001234, "1.234e-05"),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_numbers_have_no_exponent_that_nobody_needs(value, text):
+    assert rounded(value) == text
+
+
+def test_signs_digits_and_thousands():
+    assert rounded(1234567.8, 6) == "1234568"
+    assert rounded(0.5, signed=True) == "+0.5"
+    assert rounded(-123456.0, signed=True) == "-123456"
+    assert rounded(1234567.8, grouped=True) == "1,234,568"
+    assert rounded(1234.5, 6, grouped=True) == "1,234.5"

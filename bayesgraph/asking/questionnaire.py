@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 from bayesgraph.asking.ranking import NextQuestion, ranked
 from bayesgraph.asking.terms import Options, Terms, checked_number
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.inference.results import Posterior
 from bayesgraph.models.evidence import as_mapping
@@ -126,14 +126,15 @@ class Questionnaire(Displayed):
     def reason(self) -> str | None:
         """Why the session has ended, in words; None if there is a question."""
         if self._is_known:
-            return f"the probability has reached {self.threshold:g}"
+            assert self.threshold is not None
+            return f"the probability has reached {rounded(self.threshold, 6)}"
         if self.question is not None:
             return None
         if len(self.ranking):
             priced = self.terms.is_priced
             return f"no question is worth {'its price' if priced else 'asking'}"
         if self.budget is not None and self._is_open_without_budget:
-            return f"no question is within the rest of the budget of {self.budget:g}"
+            return f"no question is within the rest of the budget of {rounded(self.budget, 6)}"
         return "all questions were asked"
 
     @property
@@ -198,14 +199,14 @@ class Questionnaire(Displayed):
     def _display(self) -> DisplayTable:
         state = self.posterior.argmax
         n = sum(step.answer is not None for step in self.steps)
-        cost = f", cost {self.spent:g}" if self.terms.is_priced else ""
+        cost = f", cost {rounded(self.spent, 6)}" if self.terms.is_priced else ""
         first = self.steps and replace(self, evidence=self._at_first, steps=())
         start = (first or self).posterior
         rows = [("before", "", f"{start[state]:.4f}")]
         for step in self.steps:
             answer = "not known" if step.answer is None else f"{step.answer!r}"
             rows.append(
-                (f"{step.name} = {answer}", f"{step.cost:g}", f"{step.posterior[state]:.4f}")
+                (f"{step.name} = {answer}", rounded(step.cost, 6), f"{step.posterior[state]:.4f}")
             )
         note = f"next: {self.question}" if self.reason is None else f"ended: {self.reason}"
         target = self.posterior.names[0]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bayesgraph import late_methods
 from bayesgraph.asking.answers import (
     Answers,
     by_propagation,
@@ -19,11 +20,12 @@ from bayesgraph.asking.answers import (
 from bayesgraph.asking.numbers import fewer, typical_answers, worth_of_number
 from bayesgraph.asking.terms import NOTHING, Terms
 from bayesgraph.checks import whole_number
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.results import Posterior
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.evidence import as_mapping, impossible
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.interventions import under
@@ -139,6 +141,8 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     def __len__(self) -> int:
         return len(self.names)
 
+    plot = late_method(lambda: late_methods.next_question_figure)
+
     def _display(self) -> DisplayTable:
         shown = self.questions[:_MAX_LINES]
         top = max((q.score for q in shown if np.isfinite(q.score)), default=0.0) or 1.0
@@ -162,13 +166,13 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
 
     def _cells(self, question: RankedQuestion) -> list[str]:
         cells = [str(question.name), f"{question.information:.4f}", f"{question.gain:.4f}"]
-        texts = f"{question.cost:g}", f"{question.score:.4f}"
+        texts = rounded(question.cost, 6), f"{question.score:.4f}"
         shown = zip(texts, self._columns, strict=True)
         return cells + [text for text, (_, is_shown) in shown if is_shown]
 
     def _errors(self) -> str:
         largest = float(self.errors.max(initial=0.0))
-        return f"errors of integrals below {largest:.1g}" if largest > 1e-6 else ""
+        return f"errors of integrals below {rounded(largest, 1)}" if largest > 1e-6 else ""
 
     def _verdict(self) -> str:
         if self.best is not None:

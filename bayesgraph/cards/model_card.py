@@ -15,7 +15,7 @@ from bayesgraph.cards.structure import (
     variables_table,
     width_of,
 )
-from bayesgraph.display import DisplayTable
+from bayesgraph.display import DisplayTable, rounded
 from bayesgraph.errors import DataTypeError
 from bayesgraph.models.model import Model
 from bayesgraph.models.training import Training, TrainingRows
@@ -156,7 +156,11 @@ def _training_tables(training: Training | None) -> list[DisplayTable]:
 def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
     if rows is None:
         return [("rows", "not known"), ("missing values", "not known")]
-    weights = "without weights" if rows.weight is None else f"of weight {rows.weight:,.7g}"
+    weights = (
+        "without weights"
+        if rows.weight is None
+        else f"of weight {rounded(rows.weight, 7, grouped=True)}"
+    )
     n, total = len(rows.missing), sum(rows.missing.values())
     missing = f"{total:,} in {n:,} column{'s' * (n != 1)}" if n else "none"
     return [("rows", f"{rows.n_rows:,}, {weights}"), ("missing values", missing)]

@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.causal.causal_graph import CausalGraph
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
@@ -85,15 +85,15 @@ class Effect(Displayed):
         outcome = str(self.outcome) if self.state is None else f"{self.outcome} = {self.state!r}"
         kind = "mean" if self.state is None else "probability"
         rows = [
-            (f"{kind} if {self.treated!r}", f"{self.at_treated:.6g}"),
-            (f"{kind} if {self.control!r}", f"{self.at_control:.6g}"),
-            ("effect", f"{self.value:+.6g}"),
+            (f"{kind} if {self.treated!r}", rounded(self.at_treated, 6)),
+            (f"{kind} if {self.control!r}", rounded(self.at_control, 6)),
+            ("effect", rounded(self.value, 6, signed=True)),
         ]
         note = ""
         if self.standard_error is not None:
             low, high = self.interval()
-            rows.append(("standard error", f"{self.standard_error:.3g}"))
-            rows.append(("95 % interval", f"[{low:.6g}, {high:.6g}]"))
+            rows.append(("standard error", rounded(self.standard_error, 3)))
+            rows.append(("95 % interval", f"[{rounded(low, 6)}, {rounded(high, 6)}]"))
             names = ", ".join(map(str, self.adjusted)) or "nothing"
             note = f"{self.n_rows:,} rows, adjusted for {names}"
         return DisplayTable(f"Effect of {self.treatment} on {outcome}", rows, note=note)

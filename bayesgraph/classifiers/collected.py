@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph import late_methods
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.labels import check_one_type, joined_classes
+from bayesgraph.display import rounded
 from bayesgraph.encoding.columns import kind_of, with_states
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.models.training import TrainingRows
@@ -105,7 +106,7 @@ class CollectedStatistics:
 
     def __repr__(self) -> str:
         n, n_rows = len(self.features), self.n_rows
-        rows = "" if n_rows is None else f" of {n_rows:,.10g} rows"
+        rows = "" if n_rows is None else f" of {rounded(n_rows, 7, grouped=True)} rows"
         return (
             f"CollectedStatistics{rows}: {n} feature{'s' * (n != 1)}, class "
             f"{self.target.name!r} with {len(self.classes)} states"

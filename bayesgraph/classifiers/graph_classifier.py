@@ -21,7 +21,16 @@ from bayesgraph.classifiers.single_row import row_evidence
 from bayesgraph.classifiers.updates import Updated
 from bayesgraph.classifiers.validation import check_fitted, known_columns
 from bayesgraph.decisions import DecisionRule
-from bayesgraph.explain import Contrast, Contributions, Shapes, TopItems, explain, shapes
+from bayesgraph.explain import (
+    Contrast,
+    Contributions,
+    RowContributions,
+    Shapes,
+    TopItems,
+    explain,
+    shapes,
+)
+from bayesgraph.explain.by_rows import explain_rows, together
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Joint, Mass
@@ -384,6 +393,40 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             )
         contrast = Contrast.of(self.target_, positive, negative)
         return explain(self.network_, contrast, self._row(evidence))
+
+    def contributions_rows(
+        self, X: Any, *, positive: State | None = None, negative: State | None = None
+    ) -> RowContributions:
+        """Decompose the log odds of the class in each row into the prior and a term per feature.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        positive, negative : label, optional
+            Classes to compare, as for `log_odds`.
+
+        Returns
+        -------
+        RowContributions
+            `terms` is an array of rows by features, whose rows are those of `contributions`; see
+            :meth:`BayesianNetwork.contributions_rows`.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> clf = bg.NaiveBayesClassifier().fit(X.iloc[:, :2], y)
+        >>> clf.contributions_rows(X.iloc[:, :2])
+        Contributions of 569 rows to the log odds of target = 1 against 0
+          feature       mean size
+          mean radius      3.8118  ████████████████████████
+          mean texture     1.1019  ███████
+        """
+        check_fitted(self, "network_")
+        contrast = Contrast.of(self.target_, positive, negative)
+        rows = together([part for _, _, part in self._evidence(X)])
+        return explain_rows(self.network_, contrast, rows)
 
     def shapes(self, X: Any = None, *, positive: Any = None, negative: Any = None) -> Shapes:
         """Return the effect of each feature, and of each pair of features, on the log odds.

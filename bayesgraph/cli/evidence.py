@@ -80,7 +80,7 @@ def _value(variable: Variable, text: str) -> Any:
         return between
     if isinstance(variable, Continuous):
         try:
-            return float(text)
+            return _number(text)
         except ValueError as error:
             raise EvidenceError(
                 f"{variable.name!r} is continuous and takes a number, or a range such as 50..60; "
@@ -89,6 +89,13 @@ def _value(variable: Variable, text: str) -> Any:
     if isinstance(variable, CountVector):
         return _numbers(variable, text, {str(item): item for item in variable.items})
     return _state(variable, text)
+
+
+def _number(text: str) -> float:
+    """Return a number, as an int if it is written as one, which flips then change to whole ones."""
+    with suppress(ValueError):
+        return int(text)
+    return float(text)
 
 
 def _between(variable: Variable, text: str) -> Between | None:
@@ -126,7 +133,7 @@ def _state(variable: Discrete, text: str) -> Any:
         return by_text[text]
     if isinstance(variable, Binned):
         with suppress(ValueError):
-            return float(text)
+            return _number(text)
     if text.lower() in ("true", "false") and {True, False} == set(known):
         return text.lower() == "true"
     return _numbers(variable, text, by_text) if ":" in text else text

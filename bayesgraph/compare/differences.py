@@ -10,7 +10,7 @@ from bayesgraph.checks import whole_number
 from bayesgraph.compare.families import FamilyChange, families_table, family_changes
 from bayesgraph.compare.predictions import PredictionChanges, prediction_changes
 from bayesgraph.compare.structures import StructureChanges, structure_changes
-from bayesgraph.display import DisplayTable
+from bayesgraph.display import DisplayTable, rounded
 from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.models.model import Model
 from bayesgraph.models.weighted import WeightedNetwork
@@ -75,7 +75,7 @@ class Diff(Report):
         found = [*self.structure.tables(), families_table(self.families, self.remarks)]
         if self.exponents:
             shown = list(self.exponents.items())[:_MAXIMUM_LINES]
-            rows = [(str(name), f"{p:.4g} → {q:.4g}") for name, (p, q) in shown]
+            rows = [(str(name), f"{rounded(p)} → {rounded(q)}") for name, (p, q) in shown]
             found.append(DisplayTable(f"Exponents: {len(self.exponents)} differ", rows))
         return [*found, *(self.predictions.tables() if self.predictions is not None else [])]
 

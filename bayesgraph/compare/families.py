@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.cpds import CPD, GaussianCPD
-from bayesgraph.display import DisplayTable, more
+from bayesgraph.display import DisplayTable, more, rounded
 from bayesgraph.errors import BayesGraphError, MemoryLimitError, UnsupportedModelError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -251,7 +251,7 @@ class _Pair:
         cell, total = _largest(self._weights(scope), parts)
         moved = np.abs(shares[cell] - np.exp(others[cell]))
         code = int(np.argmax(moved.round(12)))  # of two states the first one
-        changed = f"{shares[cell][code]:.4g} → {np.exp(others[cell][code]):.4g}"
+        changed = f"{rounded(shares[cell][code])} → {rounded(np.exp(others[cell][code]))}"
         where = _text(scope, cell, f"{child.name}={child.states[code]}")
         return _Found(total, 0.0, _codes(scope, cell), f"P({where}): {changed}")
 
@@ -268,8 +268,8 @@ class _Pair:
         parts = 0.5 * (ratio - 1.0 - np.log(ratio) + square / other.variance)
         cell, total = _largest(weights, parts)
         first, second = (
-            f"mean {cpd.mean[cell] + cpd.slopes[cell] @ moments.mean[cell]:.4g}, "
-            f"sd {math.sqrt(cpd.variance[cell]):.4g}"
+            f"mean {rounded(cpd.mean[cell] + cpd.slopes[cell] @ moments.mean[cell])}, "
+            f"sd {rounded(math.sqrt(cpd.variance[cell]))}"
             for cpd in (own, other)
         )
         where = _text(scope, cell, str(p.variable.name))
@@ -433,15 +433,15 @@ def _amount(change: FamilyChange) -> str:
         return "–"
     if math.isinf(change.divergence):
         return "∞"
-    error = f" ± {change.standard_error:.2g}" if change.standard_error else ""
-    return f"{change.divergence:.4g}{error}"
+    error = f" ± {rounded(change.standard_error, 2)}" if change.standard_error else ""
+    return f"{rounded(change.divergence)}{error}"
 
 
 def _behind(change: FamilyChange) -> str:
     rows = change.rows_before, change.rows_after
     if rows == (None, None):
         return "–"
-    return " → ".join("?" if n is None else f"{n:,.6g}" for n in rows)
+    return " → ".join("?" if n is None else rounded(n, 6, grouped=True) for n in rows)
 
 
 def _parents(change: FamilyChange) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.display import DisplayTable, more
+from bayesgraph.display import DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import BayesGraphError, DataError, EvidenceError, quoted
@@ -89,7 +89,7 @@ class PredictionChanges:
         share = self.n_changed / self.n_rows if self.n_rows else 0.0
         title = (
             f"Predictions of {self.target}: {self.n_changed:,} of {self.n_rows:,} rows change "
-            f"({share:.1%}), mean distance {self.mean_distance:.4g}"
+            f"({share:.1%}), mean distance {rounded(self.mean_distance)}"
         )
         moves = sorted(self.moves.items(), key=lambda item: -item[1])
         notes = [

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bayesgraph import late_methods
 from bayesgraph.cpds import CPD
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import (
@@ -126,8 +126,8 @@ class TableDrift(Displayed):
         rows = [
             (
                 f"{'● ' if f.moved else '  '}{f.title}",
-                "–" if math.isnan(f.information) else f"{f.information:.4g}",
-                "–" if math.isnan(f.adjusted) else f"{f.adjusted:.3g}",
+                "–" if math.isnan(f.information) else rounded(f.information),
+                "–" if math.isnan(f.adjusted) else rounded(f.adjusted, 3),
                 _change(f.log_likelihood_before, f.log_likelihood_after),
             )
             for f in shown
@@ -156,7 +156,7 @@ class TableDrift(Displayed):
 def _change(before: float, after: float) -> str:
     if math.isnan(before) or math.isnan(after):
         return "–"
-    return f"{before:.4g} → {after:.4g}"
+    return f"{rounded(before)} → {rounded(after)}"
 
 
 def _unknown(families: Sequence[FamilyDrift]) -> str:

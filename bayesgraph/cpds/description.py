@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bayesgraph.display import cut_texts
+from bayesgraph.display import cut_texts, rounded
 from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Binned, CountVector, Discrete, Variable
@@ -63,8 +63,8 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number as text with at most `digits` significant digits; minus is U+2212."""
-    return f"{value:.{digits}g}".replace("-", "−")
+    """Return a number as `rounded` does, as in figures: minus is U+2212."""
+    return rounded(value, digits).replace("-", "−")
 
 
 # ------------------------------------------------------------------------------------- tables

@@ -1,5 +1,6 @@
 """Explanation of predictions: log odds as a sum of one term for each finding."""
 
+from bayesgraph.explain.by_rows import RowContributions, contributions_rows
 from bayesgraph.explain.chain_rule import contributions, explain
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.explain.item_ranking import TopItems, top_items
@@ -13,10 +14,12 @@ __all__ = [
     "Contribution",
     "Contributions",
     "Explanation",
+    "RowContributions",
     "Shape",
     "Shapes",
     "TopItems",
     "contributions",
+    "contributions_rows",
     "explain",
     "explanation",
     "shapes",

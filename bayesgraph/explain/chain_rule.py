@@ -102,14 +102,8 @@ def contributions(
                 f"{quoted(both)} is both set by do= and observed; leave it out of one of them."
             )
         return contributions(after, target, evidence, positive=positive, negative=negative)
-    if not isinstance(model, Product):
-        raise UnsupportedModelError(
-            f"{type(model).__name__} does not answer contributions: it has no joint distribution "
-            f"whose parts add up.{model.instead}"
-        )
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
+    variable = product(model, target).variable(target)
+    assert isinstance(variable, Discrete)  # checked by `product`
     given = as_mapping(evidence)
     asked, known = with_findings(model, given)
     assert isinstance(asked, Product)
@@ -125,6 +119,23 @@ def contributions(
         return found
     terms = (replace(t, value=intervals.get(t.name, t.value)) for t in found.terms)
     return replace(found, terms=tuple(terms))
+
+
+def product(model: Model, target: Name) -> Product:
+    """Return a model whose parts add up to the log odds of a discrete target, or refuse it."""
+    if not isinstance(model, Product):
+        raise UnsupportedModelError(
+            f"{type(model).__name__} does not answer contributions: it has no joint distribution "
+            f"whose parts add up.{model.instead}"
+        )
+    if not isinstance(model.variable(target), Discrete):
+        raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
+    if isinstance(model, WeightedNetwork) and model.target != model.variable(target):
+        raise EvidenceError(
+            f"The log odds of a weighted network are those of its class {model.target.name!r}; "
+            "query its `network` for those of another variable."
+        )
+    return model
 
 
 def explain(
@@ -273,11 +284,6 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 
     The log likelihoods are log conditionals multiplied by their exponents.
     """
-    if model.target != findings.contrast.target:
-        raise EvidenceError(
-            f"The log odds of a weighted network are those of its class {model.target.name!r}; "
-            "query its `network` for those of another variable."
-        )
     columns = findings.row.columns
     prior = model.log_scores(Evidence(1, {}))[0]
     steps = []
@@ -305,10 +311,8 @@ def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats
 def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
     """Return the log prior of the classes, and a `_Step` for each finding in topological order."""
     target, columns = findings.contrast.target, findings.row.columns
-    nodes = network.nodes()
-    cpds = [cpd for cpd in nodes if cpd.variable in columns]
-    known = {target, *columns}
-    above = ancestral_set({cpd.variable: cpd.parents for cpd in nodes}, [target])
+    cpds = [cpd for cpd in network.nodes() if cpd.variable in columns]
+    known, above = {target, *columns}, target_and_above(network, target)
     local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
     # Pairs (set of findings without the feature, the same set with it). Prefixes: all earlier
     # findings, for features that are not local. Chains: no other finding, the first observed
@@ -351,6 +355,11 @@ def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Float
     return scores[_NOTHING], steps
 
 
+def target_and_above(network: BayesianNetwork, target: Discrete) -> set[Variable]:
+    """Return the target and its ancestors, whose terms do not follow from their distributions."""
+    return ancestral_set({cpd.variable: cpd.parents for cpd in network.nodes()}, [target])
+
+
 def _ensemble_steps(
     model: NetworkMixture | PosteriorAverage, findings: _Findings
 ) -> tuple[Floats, list[_Step]]:
@@ -386,10 +395,15 @@ def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_S
     """
     steps = []
     for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
-        name = item if item == vector.name or item not in taken else (vector.name, item)
+        name = item_name(vector, item, taken)
         taken.add(name)
         steps.append(_Step(name, value, logs))
     return steps
+
+
+def item_name(vector: Variable, item: Name, taken: Collection[Name]) -> Name:
+    """Return the name of an item's step, given the names that are taken; see `_item_steps`."""
+    return item if item == vector.name or item not in taken else (vector.name, item)
 
 
 # ------------------------------------------------------------------------------- factor graphs
@@ -420,7 +434,9 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
         if term.scope == (target,):
             prior = prior + logs
             continue
-        name, value = _called(term, findings)
+        name = term_name(term, target)
+        shown = [findings.value(v) for v in _shown(term, target)]
+        value = shown[0] if len(shown) == 1 else tuple(shown)
         if name in taken:
             name = (name, number)
         taken.add(name)
@@ -428,17 +444,17 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
     return prior, steps
 
 
-def _called(term: Term, findings: _Findings) -> tuple[Name, Any]:
-    """Return the name and the value that identify a factor's term in the explanation.
+def term_name(term: Term, target: Discrete) -> Name:
+    """Return the name of a factor's term in the explanation.
 
-    For the CPD of a feature these are the feature's name and its value. For other factors they are
-    the tuples of names and of values of all variables but the class variable; if there is only one
-    such variable, its name and value.
+    For the CPD of a feature this is the feature's name. For other factors it is the tuple of the
+    names of all variables but the class variable; if there is only one such variable, its name.
     """
-    target = findings.contrast.target
-    shown = [v for v in term.scope if v != target]
+    shown = _shown(term, target)
+    return shown[0].name if len(shown) == 1 else tuple(v.name for v in shown)
+
+
+def _shown(term: Term, target: Discrete) -> list[Variable]:
     if isinstance(term.source, CPD) and term.source.variable != target:
-        shown = [term.source.variable]
-    if len(shown) == 1:
-        return shown[0].name, findings.value(shown[0])
-    return tuple(v.name for v in shown), tuple(findings.value(v) for v in shown)
+        return [term.source.variable]
+    return [v for v in term.scope if v != target]

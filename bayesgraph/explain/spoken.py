@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesgraph.display import rounded
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError
 from bayesgraph.explain.links import Links, Path, known_below, links
 from bayesgraph.inference.results import GaussianMixture, Posterior
@@ -249,10 +250,11 @@ class _Told:
         """Return the sentence on the answer, and on what is believed without findings."""
         name, value = self.target.name, self.value_of(answer)
         if self.state is None:
-            text = f"{name} is expected to be {value:.4g}, give or take {float(answer.std):.3g}."
+            spread = rounded(float(answer.std), 3)
+            text = f"{name} is expected to be {rounded(value)}, give or take {spread}."
             if prior is None:
                 return text
-            return f"{text} Without the findings it would be {self.value_of(prior):.4g}."
+            return f"{text} Without the findings it would be {rounded(self.value_of(prior))}."
         text = f"{_is(name, self.state)} with a probability of {_percent(value)}."
         if prior is None:
             return text
@@ -308,7 +310,7 @@ class _Told:
         return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, found)]
 
     def _number(self, value: float) -> str:
-        return f"{value:.4g}" if self.state is None else _percent(value)
+        return rounded(value) if self.state is None else _percent(value)
 
     # --------------------------------------------------------------------------------- paths
 
@@ -455,7 +457,7 @@ def _odds_ratio(p: float, q: float) -> float:
 def _is(name: Name, value: Any, verb: str = "is") -> str:
     if isinstance(value, Between):
         return f"{name} {verb} {value.words}"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = rounded(value, 6) if isinstance(value, float) else str(value)
     return f"{name} {verb} {text}"
 
 

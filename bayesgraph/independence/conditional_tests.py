@@ -22,7 +22,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.factors.algebra import Floats
@@ -66,9 +66,9 @@ class IndependenceTest(Displayed):
         x, y, given = (", ".join(map(str, names)) for names in (self.x, self.y, self.given))
         title = f"Independence of {x} and {y}" + (f" given {given}" if given else "")
         rows = [
-            (self.method.replace("_", " "), f"{self.statistic:.6g}"),
+            (self.method.replace("_", " "), rounded(self.statistic, 6)),
             ("degrees of freedom", f"{self.degrees_of_freedom:,}"),
-            ("p-value", f"{self.p_value:.4g}"),
+            ("p-value", rounded(self.p_value)),
         ]
         return DisplayTable(title, rows, note=f"{self.n_rows:,} rows")
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from bayesgraph.display import rounded
 from bayesgraph.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
@@ -90,10 +91,10 @@ class Convergence:
         return "\n".join(
             [
                 first,
-                f"  largest change   {self.message_change:.2g} of a log message (tolerance "
-                f"{self.tolerance:.2g}), {self.belief_change:.2g} of a probability",
+                f"  largest change   {rounded(self.message_change, 2)} of a log message (tolerance "
+                f"{rounded(self.tolerance, 2)}), {rounded(self.belief_change, 2)} of a probability",
                 f"  damping          {self.damping:g}",
-                f"  log partition    {self.log_partition:.10g}"
+                f"  log partition    {rounded(self.log_partition, 10)}"
                 + ("" if self.exact else " (Bethe estimate)"),
             ]
         )

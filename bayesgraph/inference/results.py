@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import late_methods
 from bayesgraph.checks import random_generator, whole_number
-from bayesgraph.display import Displayed, DisplayTable, cut_texts, more
+from bayesgraph.display import Displayed, DisplayTable, cut_texts, more, rounded
 from bayesgraph.errors import (
     BayesGraphError,
     EvidenceError,
@@ -362,7 +362,7 @@ class Marginals(Displayed, Mapping[Name, Any]):
 
     def _title(self) -> str:
         known = not math.isnan(self.log_evidence)
-        evidence = f" (log evidence {self.log_evidence:.6g})" if known else ""
+        evidence = f" (log evidence {rounded(self.log_evidence, 6)})" if known else ""
         return f"Marginals of {len(self)} variables{evidence}"
 
     def _note(self, shown: int) -> str:
@@ -380,7 +380,10 @@ class Marginals(Displayed, Mapping[Name, Any]):
         except UnsupportedModelError:
             return []
         if isinstance(posterior, NumberMixture):
-            return [("mean", f"{posterior.mean:.6g}", 0.0), ("sd", f"{posterior.std:.6g}", 0.0)]
+            return [
+                ("mean", rounded(posterior.mean, 6), 0.0),
+                ("sd", rounded(posterior.std, 6), 0.0),
+            ]
         pairs = sorted(posterior.items(), key=lambda pair: -pair[1])[:4]
         lines = [(str(state), f"{p:.4f}", float(p)) for state, p in pairs]
         return [*lines, ("...", "", 0.0)] if len(posterior) > 4 else lines
@@ -514,16 +517,21 @@ class NumberMixture(Displayed, ABC):
         if len(self.variables) == 1:
             low, high = self.interval()
             rows = [
-                ("mean", f"{self.mean:.6g}"),
-                ("sd", f"{self.std:.6g}"),
-                ("95 % interval", f"[{low:.6g}, {high:.6g}]"),
+                ("mean", rounded(self.mean, 6)),
+                ("sd", rounded(self.std, 6)),
+                ("95 % interval", f"[{rounded(low, 6)}, {rounded(high, 6)}]"),
             ]
             return DisplayTable(title, rows)
         moments = zip(self.variables, self.mean, self.std, strict=True)
         shown = [str(variable.name) for variable in self.variables[:_MAX_COVARIANCES]]
         covariance = self.covariance[:, : len(shown)]
         table = [
-            (str(v.name), f"{mean:.6g}", f"{std:.6g}", *(f"{number:.6g}" for number in row))
+            (
+                str(v.name),
+                rounded(mean, 6),
+                rounded(std, 6),
+                *(rounded(number, 6) for number in row),
+            )
             for (v, mean, std), row in zip(moments, covariance, strict=True)
         ]
         header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))
@@ -663,7 +671,7 @@ def _moments(mixture: NumberMixture | None, n: int) -> list[str]:
     if mixture is None:
         return [""] * (2 * n)
     pairs = zip(np.atleast_1d(mixture.mean), np.atleast_1d(mixture.std), strict=True)
-    return [f"{value:.6g}" for pair in pairs for value in pair]
+    return [rounded(value, 6) for pair in pairs for value in pair]
 
 
 class Assignment(Displayed, Mapping[Name, Any]):
@@ -695,6 +703,8 @@ class Assignment(Displayed, Mapping[Name, Any]):
 
     def _display(self) -> DisplayTable:
         values = [
-            (str(n), f"{x:.10g}" if isinstance(x, float) else repr(x)) for n, x in self.items()
+            (str(n), rounded(x, 10) if isinstance(x, float) else repr(x)) for n, x in self.items()
         ]
-        return DisplayTable(f"Assignment (log probability {self.log_probability:.6g})", values)
+        return DisplayTable(
+            f"Assignment (log probability {rounded(self.log_probability, 6)})", values
+        )

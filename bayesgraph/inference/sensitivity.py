@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.errors import quoted
 from bayesgraph.factors.algebra import Floats, log_of, log_sum_exp
 from bayesgraph.inference.calibration import table_derivatives
@@ -142,9 +142,9 @@ class Sensitivity(Displayed):
         shown = sorted(lines, key=lambda line: -abs(line[1]))[:_MAXIMUM_LINES]
         scale = max((abs(value) for _, value in shown), default=0.0) or 1.0
         return DisplayTable(
-            f"Sensitivity of P({self.target}={self.state} | evidence) = {self.posterior:.6g}, "
-            "its derivative with respect to",
-            [(entry, f"{value:+.4g}") for entry, value in shown],
+            f"Sensitivity of P({self.target}={self.state} | evidence) = "
+            f"{rounded(self.posterior, 6)}, its derivative with respect to",
+            [(entry, rounded(value, signed=True)) for entry, value in shown],
             bars=[value / scale for _, value in shown],
             note=f"taken as certain: {quoted(self.others)}" if self.others else "",
         )
@@ -399,9 +399,9 @@ class Conflict(Displayed):
     def _display(self) -> DisplayTable:
         verdict = "in conflict" if self.measure > 1e-9 else "not in conflict"
         return DisplayTable(
-            f"Findings {verdict}: measure {self.measure:+.4g} nats, "
-            f"log evidence {self.log_evidence:.6g}",
-            [(str(name), f"{value:+.4g}") for name, value in self.findings.items()],
+            f"Findings {verdict}: measure {rounded(self.measure, signed=True)} nats, "
+            f"log evidence {rounded(self.log_evidence, 6)}",
+            [(str(name), rounded(value, signed=True)) for name, value in self.findings.items()],
         )
 
 

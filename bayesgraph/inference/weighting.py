@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.checks import random_generator, whole_number
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.errors import (
     BayesGraphWarning,
     DataError,
@@ -86,7 +86,7 @@ class Estimate:
 
     def __str__(self) -> str:
         pairs = zip(np.ravel(self.value), np.ravel(self.standard_error), strict=True)
-        return ", ".join(f"{value:.6g} ± {error:.2g}" for value, error in pairs)
+        return ", ".join(f"{rounded(value, 6)} ± {rounded(error, 2)}" for value, error in pairs)
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ class SamplingError:
 
     def __str__(self) -> str:
         share = 100 * self.effective_samples / self.n_samples
-        error = f"{self.largest_standard_error:.2g}"
+        error = rounded(self.largest_standard_error, 2)
         if self.requested_standard_error is not None:
             verdict = "reached" if self.reached else "NOT reached"
-            error += f" (requested {self.requested_standard_error:.2g}: {verdict})"
+            error += f" (requested {rounded(self.requested_standard_error, 2)}: {verdict})"
         lines = [
             f"{self.method}: {self.n_samples:,} samples",
-            f"  effective samples       {self.effective_samples:,.1f} ({share:.2g} %)",
+            f"  effective samples       {self.effective_samples:,.1f} ({rounded(share, 2)} %)",
             f"  largest standard error  {error}",
         ]
         if not self.reliable:
@@ -360,12 +360,17 @@ class WeightedSamples(Displayed):
                 found = self.probabilities(v)
                 cells = zip(v.states, found.value, found.standard_error, strict=True)
                 rows += [
-                    (f"P({v.name} = {state})", f"{p:.6f}", f"± {e:.2g}") for state, p, e in cells
+                    (f"P({v.name} = {state})", f"{p:.6f}", f"± {rounded(e, 2)}")
+                    for state, p, e in cells
                 ]
             else:
                 known = {"mean": self.mean(v), "sd": self.std(v)}
                 rows += [
-                    (f"{what} of {v.name}", f"{e.value:.6g}", f"± {e.standard_error:.2g}")
+                    (
+                        f"{what} of {v.name}",
+                        rounded(e.value, 6),
+                        f"± {rounded(e.standard_error, 2)}",
+                    )
                     for what, e in known.items()
                 ]
         return DisplayTable(str(self.report), rows)

@@ -16,6 +16,7 @@ import numpy as np
 from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import CPD, TreeAverageCPD
 from bayesgraph.cpds.description import describe_factor, number, state_texts, texts
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
@@ -323,7 +324,7 @@ class _Drawing:
             scores = net.arc_scores if self.scores else {}
             for arc in arcs:
                 if (score := scores.get((arc[0].name, arc[1].name))) is not None:
-                    numbers[arc] = score, labels.score(score), f"{score:.6g} nats"
+                    numbers[arc] = score, labels.score(score), f"{rounded(score, 6)} nats"
             note = "scores in nats"
         else:
             weighted = [] if _is_plain(net) else [arc for arc in arcs if arc[0] == net.target]
@@ -379,7 +380,7 @@ class _Drawing:
             if differ and probability < _CERTAIN:
                 look["label"] = f" {probability:.2f} "
             sign = "↔" if both else "→"
-            look["tooltip"] = f"{parent.name} {sign} {child.name}: {probability:.6g}"
+            look["tooltip"] = f"{parent.name} {sign} {child.name}: {rounded(probability, 6)}"
             lines.append(self.arc(parent, child, look))
         return lines, ["numbers on arcs: their probability"] if differ else []
 

@@ -11,6 +11,7 @@ from scipy.special import xlogy
 
 from bayesgraph.checks import random_generator
 from bayesgraph.cpds import TableCPD
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataError, NotConvergedWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.expected_statistics import Expectation
@@ -65,7 +66,7 @@ class EMHistory:
         end = "converged" if self.converged else "not converged"
         return (
             f"EMHistory: {self.n_iter} iterations, {end}, log likelihood "
-            f"{self.log_likelihood:.6g}, best of {len(self.restarts)}"
+            f"{rounded(self.log_likelihood, 6)}, best of {len(self.restarts)}"
         )
 
 
@@ -147,8 +148,8 @@ def expectation_maximization(
     if not history.converged:
         gain = history.objective[-1] - history.objective[-2]
         warn(
-            f"EM still gained {gain:.3g} nats in iteration {history.n_iter}, its last; give "
-            "max_iter a larger number, or tol.",
+            f"EM still gained {rounded(gain, 3)} nats in iteration {history.n_iter}, its last; "
+            "give max_iter a larger number, or tol.",
             NotConvergedWarning,
         )
     for block in network.blocks:

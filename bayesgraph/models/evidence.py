@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesgraph.display import rounded
 from bayesgraph.errors import (
     DataTypeError,
     EvidenceError,
@@ -118,13 +119,13 @@ class Between:
     def words(self) -> str:
         """The interval in words, such as "between 1 and 2"."""
         if math.isinf(self.low):
-            return f"at most {self.high:.6g}"
+            return f"at most {rounded(self.high, 6)}"
         if math.isinf(self.high):
-            return f"at least {self.low:.6g}"
-        return f"between {self.low:.6g} and {self.high:.6g}"
+            return f"at least {rounded(self.low, 6)}"
+        return f"between {rounded(self.low, 6)} and {rounded(self.high, 6)}"
 
     def __repr__(self) -> str:
-        return f"Between({self.low:g}, {self.high:g})"
+        return f"Between({rounded(self.low, 6)}, {rounded(self.high, 6)})"
 
 
 def has_intervals(evidence: Any) -> bool:

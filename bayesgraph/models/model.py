@@ -804,6 +804,8 @@ class Model(Edits, Answering):
 
     contributions = late_method(lambda: late_methods.contributions)
 
+    contributions_rows = late_method(lambda: late_methods.contributions_rows)
+
     explanation = late_method(lambda: late_methods.explanation)
 
     top_items = late_method(lambda: late_methods.top_items)

@@ -6,6 +6,7 @@ from .mixtures import density_figure as density_figure
 from .mixtures import items_figure as items_figure
 from .nomogram import nomogram_figure as nomogram_figure
 from .prequential import prequential_figure as prequential_figure
+from .questions import next_question_figure as next_question_figure
 from .rendering import render as render
 from .rendering import to_svg as to_svg
 from .shapes import shapes_figure as shapes_figure

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.cpds.description import texts
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.palette import COLOURS, FRAME, INK
@@ -83,7 +84,9 @@ def correspondence_figure(
         write_labels(figure, panel, drawn)
         names = " × ".join(texts(list(analysis), _LONGEST)[:4])
         names += " × …" if len(analysis.points) > 4 else ""
-        heading(panel, names if title is None else title, f"total inertia {analysis.total:.4g}")
+        heading(
+            panel, names if title is None else title, f"total inertia {rounded(analysis.total)}"
+        )
     return figure
 
 

@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import encode_column
 from bayesgraph.errors import DataError, quoted, unknown_variable
@@ -94,7 +94,7 @@ class Axes(Displayed):
     def _display(self) -> DisplayTable:
         k = min(_MAX_AXES, len(self.variances))
         lines = [
-            ("variance", *(f"{x:.6g}" for x in self.variances[:k])),
+            ("variance", *(rounded(x, 6) for x in self.variances[:k])),
             ("share", *(f"{x:.4f}" for x in self.shares[:k])),
         ]
         pairs = zip(self.names, self.correlations[:, :k], strict=True)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import late_methods
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import encode_column
 from bayesgraph.errors import DataError, quoted, unknown_variable
@@ -173,7 +173,8 @@ class Correspondence(Displayed, Mapping[Name, Points]):
         notes = [more(len(states), min(len(states), _MAX_LINES), "states")]
         notes.append(more(len(self.inertias), k, "axes"))
         return DisplayTable(
-            f"Correspondence analysis of {', '.join(map(str, self))}: inertia {self.total:.6g}",
+            f"Correspondence analysis of {', '.join(map(str, self))}: inertia "
+            f"{rounded(self.total, 6)}",
             lines,
             header=("", "mass", *(f"axis {i + 1}" for i in range(k))),
             note="\n".join(note for note in notes if note),

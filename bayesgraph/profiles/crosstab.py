@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.profiles.sources import Rows, Source
@@ -124,11 +124,12 @@ class Crosstab(Displayed):
             for state, profile, mass in zip(self.rows.states, shown, self.row_masses, strict=False)
         ]
         mean = [f"{p:.4f}" for p in self.column_masses[:_MAX_COLUMNS]]
-        test = f"inertia {self.inertia:.6g}, Cramér's V {self.cramers_v:.4f}"
+        test = f"inertia {rounded(self.inertia, 6)}, Cramér's V {self.cramers_v:.4f}"
         if self.n is not None:
             test = (
-                f"chi-squared {self.chi_squared:.6g}, {self.degrees_of_freedom} degrees of freedom,"
-                f" p-value {self.p_value:.4g}; {test}; {self.n:,.10g} rows"
+                f"chi-squared {rounded(self.chi_squared, 6)}, {self.degrees_of_freedom} degrees of "
+                f"freedom, p-value {rounded(self.p_value)}; {test}; "
+                f"{rounded(self.n, 10, grouped=True)} rows"
             )
         left = more(self.rows.cardinality, len(lines), "rows")
         right = more(self.columns.cardinality, len(names), "columns")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bayesgraph.checks import check_coverage, random_generator, whole_number
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataError, EvidenceError, FewRowsWarning, quoted, warn
 from bayesgraph.inference.contract import All, Case, Joint
 from bayesgraph.inference.results import Marginals
@@ -200,7 +201,7 @@ def _split(
 def _warn_of_few(parts: Sequence[CredibleIntervals], min_rows: float) -> None:
     few = [part for part in parts if part.rows < min_rows]
     if few:
-        texts = [f"{', '.join(map(str, part.names))} ({part.rows:.3g})" for part in few]
+        texts = [f"{', '.join(map(str, part.names))} ({rounded(part.rows, 3)})" for part in few]
         warn(
             f"Posteriors that are known as from fewer than {min_rows:g} rows: {quoted(texts)}.",
             FewRowsWarning,

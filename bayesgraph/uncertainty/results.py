@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import EvidenceError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Discrete, Name, State, Variable
@@ -169,11 +169,11 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         return tuple(variable.name for variable in self.variables)
 
     def _display(self) -> DisplayTable:
-        form = "{:.4f}" if self._discrete else "{:.4g}"
+        text = "{:.4f}".format if self._discrete else rounded
         spread = self._spread
         columns = (spread.estimate, spread.low, spread.high)
         shown = list(itertools.islice(zip(self, *columns, strict=False), _MAX_LINES))
-        rows = [(str(key), *(form.format(x) for x in numbers)) for key, *numbers in shown]
+        rows = [(str(key), *map(text, numbers)) for key, *numbers in shown]
         letter = "P" if self._discrete else "p"
         lines = [more(len(self), len(rows), "states"), f"as from {_count(self.rows)} rows"]
         lines += [f"{100 * s.share:.0f} % of the variance: {_source(s)}" for s in self.sources[:3]]
@@ -218,7 +218,7 @@ class CredibleMarginals(Displayed, Mapping[Name, CredibleIntervals]):
         for name, each in shown:
             key = max(each, key=lambda k: each[k].estimate) if each._discrete else MOMENTS[0]
             found = each[key]
-            numbers = (f"{x:.4g}" for x in found[:3])
+            numbers = (rounded(x) for x in found[:3])
             rows.append((str(name), str(key), *numbers, _count(each.rows)))
         return DisplayTable(
             f"{100 * self.coverage:g} % credible intervals of the most probable states",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.checks import whole_number
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import Posterior
@@ -26,7 +26,7 @@ from bayesgraph.models.evidence import as_mapping, impossible
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Count, Discrete, Name, State
+from bayesgraph.variables import Discrete, Name, State
 from bayesgraph.what_if.blocks import Sum, as_sum
 from bayesgraph.what_if.cells import relaxed_bound
 from bayesgraph.what_if.options import Choice, Rules, choices_of
@@ -109,21 +109,23 @@ class Flip(Displayed):
         p = self.posterior_before[self.before]
         if not self.found:
             sure = math.isinf(self.bound)
-            why = "no change of these findings does" if sure else f"none below {self.bound:.4g}"
+            why = (
+                "no change of these findings does" if sure else f"none below {rounded(self.bound)}"
+            )
             return DisplayTable(
                 f"No flip of {self.target} = {self.before!r} ({p:.4f}) was found",
                 note=f"{why}; {self.examined:,} examined",
             )
         q = self.posterior_after[self.after]
         title = f"{self.target}: {self.before!r} ({p:.4f}) becomes {self.after!r} ({q:.4f}) if"
-        rows = [(str(c.name), f"{c.old!r} → {c.new!r}", f"{c.cost:.4g}") for c in self.changes]
+        rows = [(str(c.name), f"{c.old!r} → {c.new!r}", rounded(c.cost)) for c in self.changes]
         if self.proved:
-            note = f"cost {self.cost:.4g}: proved that no change costs less"
+            note = f"cost {rounded(self.cost)}: proved that no change costs less"
         elif self.on_grid:
-            note = f"cost {self.cost:.4g}; no change to the proposed values costs less than "
-            note += f"{self.bound:.4g}"
+            note = f"cost {rounded(self.cost)}; no change to the proposed values costs less than "
+            note += rounded(self.bound)
         else:
-            note = f"cost {self.cost:.4g}; no change costs less than {self.bound:.4g}"
+            note = f"cost {rounded(self.cost)}; no change costs less than {rounded(self.bound)}"
         return DisplayTable(title, rows, header=("finding", "change", "cost"), note=note)
 
 
@@ -152,6 +154,8 @@ def flip(
         A discrete variable.
     evidence : mapping from name to value, optional
         As in `query`. Vectors of counts, soft evidence and intervals of numbers stay as they are.
+        A number that is given as an int, such as 63, changes to whole numbers: write 63.0 for one
+        of a measurement.
     to : state, optional
         The answer to reach; by default any other one.
     at_least : float, optional
@@ -364,7 +368,7 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
         low, high = float(choice.old.code), float(now[j].code)
         for _ in range(_ROUNDS):
             points = np.linspace(low, high, _STEPS)
-            if isinstance(choice.variable, Count):
+            if choice.whole:
                 points = np.unique(points.round())[:: 1 if low <= high else -1]
             turned = turns(j, points)
             turned[-1] = True
@@ -373,7 +377,7 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
                 break
             low, high = float(points[first - 1]), float(points[first])
         value: float | int = int(high)
-        if not isinstance(choice.variable, Count):
+        if not choice.whole:
             values = _rounded(float(choice.old.code), high, float(now[j].code))
             value = high = float(values[np.argmax(turns(j, values))])
         cost = choice.weight + choice.scale * abs(high - float(choice.old.code))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.checks import whole_number
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import DataError, EvidenceError, quoted
@@ -73,7 +73,7 @@ class NearestRows(Displayed, Sequence[NearRow]):
             (
                 f"row {near.row}",
                 f"{near.answer} ({near.probability:.4f})",
-                f"{near.distance:.4g}",
+                rounded(near.distance),
                 ", ".join(f"{n}: {a} → {b}" for n, (a, b) in near.differences.items()),
             )
             for near in self.rows

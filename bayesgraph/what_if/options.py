@@ -72,7 +72,9 @@ class Choice:
     options : tuple of Option
         The first one keeps the finding as it is, at no cost; the others follow by cost.
     continuous : bool
-        Whether values between those of the options are possible; whole numbers of a count.
+        Whether values between those of the options are possible.
+    whole : bool
+        Whether a number takes whole numbers only: a count, and one whose finding is an int.
     weight, scale : float
         A number that moves by d costs ``weight + scale * d``; both are 0 where costs were given.
     """
@@ -80,6 +82,7 @@ class Choice:
     variable: Variable
     options: tuple[Option, ...]
     continuous: bool = False
+    whole: bool = False
     weight: float = 0.0
     scale: float = 0.0
 
@@ -270,27 +273,46 @@ def _number_choice(
         old = Option(value, code, 0.0)
         low, high = min(low, number), max(high, number)
     scale = weight / (high - low) if high > low else 0.0
+    whole = _is_whole(variable, value, cuts)
     if cuts is not None:
         ends = pairwise([-math.inf, *cuts, math.inf])
-        points = [_inside(a, b, number, (low, high)) for a, b in ends if not _holds(a, b, number)]
+        points = [
+            _inside(a, b, number, (low, high), whole=whole)
+            for a, b in ends
+            if not _holds(a, b, number)
+        ]
+    elif whole:
+        points = _whole_grid(variable, low, high, rules.n_values)
     else:
-        points = _grid(variable, low, high, rules.n_values)
+        points = _grid(low, high, rules.n_values)
     if variable.name in rules.ranges:
         points = [point for point in points if low <= point <= high]
     new = []
     for point in points:
         code = variable.encode(point)
         cost = weight + (0.0 if number is None else scale * abs(point - number))
-        shown: Any = int(point) if isinstance(variable, Count) else point
+        is_int = isinstance(variable, Count) or (isinstance(value, int) and point.is_integer())
+        shown: Any = int(point) if is_int else point
         if as_text and isinstance(variable, Binned):
             shown = variable.states[int(code)]
         new.append(Option(shown, code, cost))
     found = _sorted(variable, old, new)
-    # Of a count all values of a short range are proposed, so that none lies between them.
-    is_continuous = cuts is None and not (
-        isinstance(variable, Count) and math.floor(high) - math.ceil(low) < len(points)
-    )
-    return replace(found, continuous=is_continuous, weight=weight, scale=scale)
+    # All whole numbers of a short range are proposed, so that none lies between them.
+    is_continuous = cuts is None and not (whole and math.floor(high) - math.ceil(low) < len(points))
+    return replace(found, continuous=is_continuous, whole=whole, weight=weight, scale=scale)
+
+
+def _is_whole(variable: Variable, value: Any, cuts: Sequence[float] | None) -> bool:
+    """Tell whether changes of a number are to whole numbers.
+
+    A number says so that is given as an int, and one of intervals by a value and cut points like
+    those of whole numbers: 3.0, between 2.5 and 4.
+    """
+    if isinstance(variable, Count) or isinstance(value, int):
+        return True
+    if cuts is None or not (isinstance(value, float) and value.is_integer()):
+        return False
+    return all((2.0 * cut).is_integer() for cut in cuts)
 
 
 def cuts_of(model: Model, variable: Variable) -> tuple[float, ...] | None:
@@ -365,11 +387,14 @@ def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def _grid(variable: Variable, low: float, high: float, n: int) -> list[float]:
-    """Return values from low to high, of few digits; whole numbers of counts."""
-    if isinstance(variable, Count):
-        low, high = math.ceil(max(low, 0.0)), math.floor(high)
-        return [float(v) for v in np.unique(np.linspace(low, high, n).round())]
+def _whole_grid(variable: Variable, low: float, high: float, n: int) -> list[float]:
+    """Return whole numbers from low to high."""
+    low, high = math.ceil(max(low, 0.0) if isinstance(variable, Count) else low), math.floor(high)
+    return [float(v) for v in np.unique(np.linspace(low, high, n).round())]
+
+
+def _grid(low: float, high: float, n: int) -> list[float]:
+    """Return values from low to high, of few digits."""
     step = (high - low) / max(n - 1, 1)
     digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
     values = np.unique(np.round(np.linspace(low, high, n), digits))
@@ -386,11 +411,19 @@ def _holds(low: float, high: float, number: float | None) -> bool:
     return number is not None and low < number <= high
 
 
-def _inside(low: float, high: float, number: float | None, ends: tuple[float, float]) -> float:
+def _inside(
+    low: float, high: float, number: float | None, ends: tuple[float, float], *, whole: bool
+) -> float:
     """Return the number of an interval that is closest to another number, of few digits.
 
     Intervals are open below and closed above, so that there is no closest one above the number.
+    With `whole` it is the closest whole number, if the interval has one.
     """
+    if whole and number is not None:
+        # No interval below the number is without an upper end, and none above it without a lower.
+        point = float(math.floor(high) if number > high else math.floor(low) + 1)
+        if low < point <= high:
+            return point
     if number is not None and number > high:
         return high
     if math.isinf(low):

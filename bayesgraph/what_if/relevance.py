@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesgraph.checks import whole_number
-from bayesgraph.display import Displayed, DisplayTable
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.errors import EvidenceError, MemoryLimitError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.evidence import as_mapping, read_targets
@@ -53,9 +53,10 @@ class RelevantExplanation(Displayed):
 
     def _display(self) -> DisplayTable:
         return DisplayTable(
-            f"Explanation with a generalised Bayes factor of {self.factor:.6g}",
+            f"Explanation with a generalised Bayes factor of {rounded(self.factor, 6)}",
             [(str(name), repr(state)) for name, state in self.states.items()],
-            note=f"probability {self.prior:.4g} before, {self.posterior:.4g} after the evidence",
+            note=f"probability {rounded(self.prior)} before, {rounded(self.posterior)} after the "
+            "evidence",
         )
 
 

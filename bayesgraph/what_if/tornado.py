@@ -21,7 +21,7 @@ from bayesgraph.ancestors import ancestral_set
 from bayesgraph.checks import whole_number
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
 from bayesgraph.cpds.description import texts
-from bayesgraph.display import Displayed, DisplayTable, more
+from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError
 from bayesgraph.inference import Sensitivity
 from bayesgraph.late_binding import late_method
@@ -118,7 +118,7 @@ class Tornado(Displayed):
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return rounded(value) if isinstance(value, float) else str(value)
 
 
 def tornado(

@@ -371,6 +371,54 @@ def test_counts_move_to_whole_numbers():
     assert 3 < found.evidence["visits"] < 8
 
 
+def test_a_number_that_is_given_as_an_int_moves_to_the_cheapest_whole_number():
+    net = gaussians(shift=2.7, n=1)
+    ranges = {"x0": (-5.5, 5.5)}
+    (change,) = net.flip("c", {"x0": -1}, ranges=ranges).changes
+    answers = {x: net.query("c", {"x0": x})["yes"] for x in range(-5, 6)}
+    assert change.new == min(x for x, p in answers.items() if p > 0.5) == 2
+    assert isinstance(change.new, int)
+    assert change.cost == pytest.approx(1.0 + 3.0 / 11.0)
+    (back,) = net.flip("c", {"x0": 4}, ranges=ranges).changes
+    assert back.new == 1
+    (between,) = net.flip("c", {"x0": -1.0}, ranges=ranges).changes
+    assert 1.35 <= between.new < 1.36
+    # Of more whole numbers than are proposed, the ones between are found by moving back.
+    far = gaussians(shift=2701.0, n=1)
+    (change,) = far.flip("c", {"x0": 0}, ranges={"x0": (-9000, 9000)}).changes
+    assert change.new == 1351
+
+
+def binned(*cuts):
+    c, x = yes_no("c"), bg.Binned("x", cuts)
+    even = np.ones(len(cuts) + 1) / (len(cuts) + 1)
+    last = np.full(len(cuts) + 1, 0.01)
+    last[-1] = 1.0 - 0.01 * len(cuts)
+    return bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), bg.TableCPD(x, [last, even], [c])])
+
+
+@pytest.mark.parametrize(
+    ("cuts", "old", "new"),
+    [
+        ((1.0, 2.0), 3, 2),
+        ((0.5, 2.5), 3, 2),
+        ((0.5, 2.5), 3.0, 2.0),
+        ((0.5, 2.5), 2.7, 2.5),
+        ((0.55, 2.5), 3.0, 2.5),
+        ((2.1, 2.5), 3, 2.5),  # no whole number lies in the interval
+    ],
+)
+def test_intervals_of_whole_numbers_are_met_at_whole_numbers(cuts, old, new):
+    (change,) = binned(*cuts).flip("c", {"x": old}, costs={"x": 1.0}).changes
+    assert (change.new, type(change.new)) == (new, type(new))
+
+
+def test_whole_numbers_above_an_open_end():
+    (change,) = binned(1.0, 2.0).flip("c", {"x": 1}).changes
+    assert change.new == 3
+    assert isinstance(change.new, int)
+
+
 # ------------------------------------------------------------------------------ options
 
 

@@ -21,6 +21,7 @@ from bayesgraph.cli.options import (
 )
 from bayesgraph.cli.output import put_rows, rows_to, say
 from bayesgraph.cli.registering import Commands
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataError, EvidenceError
 from bayesgraph.variables import Continuous, Discrete, Name
 
@@ -75,7 +76,7 @@ def _print_posterior(
         word = "density" if _has_densities(network, given) else "probability"
         if any(_is_soft(network, name, value) for name, value in given.items()):
             word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
-        say(f"log {word} of the evidence: {found.log_evidence:.6g}")
+        say(f"log {word} of the evidence: {rounded(found.log_evidence, 6)}")
 
 
 def _is_soft(model: Model, name: Name, value: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
 
@@ -232,7 +233,7 @@ class ColumnSummaries(SketchState):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__} of {self.n_features} features and {self.n_classes} classes, "
-            f"weight {self.counts.sum():.6g}, {self.nbytes} bytes"
+            f"weight {rounded(self.counts.sum(), 6)}, {self.nbytes} bytes"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.display import rounded
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.statistics.sketches.base import (
@@ -206,5 +207,5 @@ class FrequentValues(SketchState):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__} of {self.n_classes} classes, {len(self._keys)} values, "
-            f"weight {self.totals.sum():.6g}"
+            f"weight {rounded(self.totals.sum(), 6)}"
         )
