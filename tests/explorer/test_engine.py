@@ -91,6 +91,7 @@ def test_messages_that_are_sums_of_products(engine, seed):
     assert page.tab.evaluate("globalThis.backend.engine.logarithmic")
 
 
+@pytest.mark.slow
 def test_a_product_of_four_large_tables(engine):
     random = np.random.default_rng(4)
     blocks = [[0], [1, 2], [3, 4], [5, 6]]
