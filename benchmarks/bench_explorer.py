@@ -3,14 +3,16 @@
 python benchmarks/bench_explorer.py [--quick] [--json FILE] [--network NAME ...] [--old FOLDER]
 
 The networks are those of pgmpy's wheel. Measured are: all posteriors without findings, in the page
-(warm, WebAssembly) and by `net.marginals`, in turn; with `--old` also by the bayesgraph of that
-folder, a checkout of another commit; by npm's bayesjs, in the same browser, if npm is there; the
-time from a click on a state to painted bars; and the memory of a page that has answered. A time is
-the best of all blocks, as others use the machine too. Needs Chromium and Playwright.
+(warm, WebAssembly) and by `net.marginals`, in turn; by pyAgrum's LazyPropagation, on one thread;
+with `--old` also by the bayesgraph of that folder, a checkout of another commit; by npm's bayesjs,
+in the same browser, if npm is there; the time from a click on a state to painted bars; and the
+memory of a page that has answered. A time is the best of all blocks, as others use the
+machine too. Needs Chromium and Playwright.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -96,14 +99,40 @@ while time.perf_counter() < end or best == float("inf"):
     best = min(best, time.perf_counter() - start)
 print(best)
 """
+# Evidence that was there makes pyAgrum compute anew; its junction tree is kept.
+_AGRUM = """
+import sys, time
+import pyagrum
+net = pyagrum.loadBN(sys.argv[1])
+engine = pyagrum.LazyPropagation(net)
+engine.setNumberOfThreads(1)
+nodes = list(net.nodes())
+best, end = float("inf"), time.perf_counter() + float(sys.argv[2])
+while time.perf_counter() < end or best == float("inf"):
+    engine.setEvidence({nodes[0]: 0})
+    engine.makeInference()
+    engine.eraseAllEvidence()
+    start = time.perf_counter()
+    engine.makeInference()
+    for node in nodes:
+        engine.posterior(node)
+    best = min(best, time.perf_counter() - start)
+print(best)
+"""
+AGRUM_PATIENCE = 60.0
+
+
+def network_file(name: str) -> AbstractContextManager[Path]:
+    """Return a file of pgmpy's wheel, while the context lasts."""
+    import pgmpy
+
+    file = resources.files(pgmpy) / "utils" / "example_models" / f"{name}.bif.gz"
+    return resources.as_file(file)
 
 
 def network(name: str) -> bg.BayesianNetwork:
     """Return a network of pgmpy's wheel."""
-    import pgmpy
-
-    file = resources.files(pgmpy) / "utils" / "example_models" / f"{name}.bif.gz"
-    with resources.as_file(file) as path:
+    with network_file(name) as path:
         found: bg.BayesianNetwork = bg.load(path)
     return found
 
@@ -134,6 +163,9 @@ def propagation(browser: Any, name: str, folder: Path, args: Any) -> list[Row]:
     page, python = min(times["page"]), min(times["python"])
     case = f"{name}, {len(net.variables)} variables: all posteriors"
     rows = [Row(case, "warm", page, python, "net.marginals", python / page)]
+    theirs, reason = by_agrum(name, folder, TURNS * seconds)
+    ratio = None if theirs is None else theirs / page
+    rows.append(Row(case, "warm", page, theirs, f"pyagrum.LazyPropagation{reason}", ratio))
     if args.old is not None:
         old = by_commit(args.old, net, folder, TURNS * seconds)
         rows.append(Row(case, "warm", page, old, f"net.marginals of {args.old.name}", old / page))
@@ -153,6 +185,21 @@ def by_commit(checkout: Path, net: bg.BayesianNetwork, folder: Path, seconds: fl
         check=True,
     )
     return float(done.stdout)
+
+
+def by_agrum(name: str, folder: Path, seconds: float) -> tuple[float | None, str]:
+    """Return the time of pyAgrum in a process of its own, or none with the reason."""
+    path = folder / f"{name}.bif"
+    with network_file(name) as packed:
+        path.write_bytes(gzip.decompress(packed.read_bytes()))
+    command = [sys.executable, "-c", _AGRUM, str(path), str(seconds)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=AGRUM_PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return None, f": over {AGRUM_PATIENCE:.0f} s"
+    return float(done.stdout), ""
 
 
 def bayesjs_nodes(net: bg.BayesianNetwork) -> dict[str, Any]:
@@ -268,7 +315,7 @@ def main() -> None:
                 rows += clicks(browser, network_name, folder)
             if network_name in ("munin", "link"):
                 rows.append(memory(browser, network_name, folder))
-    report(rows, args.json, ["numpy", "playwright"])
+    report(rows, args.json, ["numpy", "playwright", "pyagrum"])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ _INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
 _SPACED = re.compile(r" ?([=*<>(){}\[\],;:?&|!]+) ?")
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_STYLE_SPACED = re.compile(r" ?([{};,]) ?|(?<=[a-z-])(:) ")
 
 
 @functools.cache
@@ -78,8 +79,10 @@ def bare_module(module: str) -> str:
 
 
 def bare_style(style: str) -> str:
-    """Return a style sheet without comments and indentation."""
-    return _INDENT.sub("", _STYLE_COMMENT.sub("", style))
+    """Return a style sheet without comments, indentation and spaces, but those of its texts."""
+    parts = _STRING.split(_INDENT.sub("", _STYLE_COMMENT.sub("", style)))
+    parts[::2] = [_STYLE_SPACED.sub(r"\1\2", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _colours() -> str:

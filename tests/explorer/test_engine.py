@@ -1,5 +1,6 @@
 """The engine of the page: WebAssembly beside plain JavaScript, logarithms, planning, the kernel."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -53,7 +54,7 @@ _OPERATIONS = """() => {
   }
   return found;
 }"""
-_CONTRACT = 10
+_CONTRACT, _LOOP = 10, 8
 
 
 def wide_network(seed, n=9):
@@ -88,6 +89,30 @@ def test_messages_that_are_sums_of_products(engine, seed):
     }
     assert parity.posterior_error(model, page, seldom) < 1e-9
     assert page.tab.evaluate("globalThis.backend.engine.logarithmic")
+
+
+@pytest.mark.slow
+def test_a_product_of_four_large_tables(engine):
+    random = np.random.default_rng(4)
+    blocks = [[0], [1, 2], [3, 4], [5, 6]]
+    scopes = [[i for block in blocks if block is not left for i in block] for left in blocks]
+    tables = [random.random((5,) * len(scope)) for scope in scopes]
+    v = [bg.Discrete(f"v{i}", range(5)) for i in range(7)]
+    factors = [bg.Factor([v[i] for i in s], x) for s, x in zip(scopes, tables, strict=True)]
+    model = bg.FactorGraph(factors)
+    page = engine.take(model)
+    found = page.ask("answer", {}, None)["posteriors"]
+    operations = page.tab.evaluate(_OPERATIONS)
+    assert operations.count(_CONTRACT) > 4
+    assert _LOOP not in operations
+    joint = np.einsum(*itertools.chain(*zip(tables, scopes, strict=True)), range(7))
+    for i in range(7):
+        marginal = joint.sum(axis=tuple(k for k in range(7) if k != i))
+        p = found[model.number[f"v{i}"]]["p"]
+        np.testing.assert_allclose(p, marginal / marginal.sum(), rtol=0, atol=1e-13)
+    wasm, plain = both(page, model, {"v0": {0: 0.2, 1: 0.5, 2: 0, 3: 1, 4: 1}, "v3": 2})
+    for a, b in zip(wasm["posteriors"], plain["posteriors"], strict=True):
+        np.testing.assert_allclose(a["p"], b["p"], rtol=0, atol=1e-13)
 
 
 def wide_star(n):

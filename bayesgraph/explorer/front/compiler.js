@@ -23,8 +23,9 @@ export const LOOP = 8, AGAIN = 9, CONTRACT = 10, HEAD = 7, CONTRACT_HEAD = 8;
 export const FREE = 0, HARD = 1, SOFT = 2;
 // A table of more entries is made in tiles and forgotten; others are kept for the way down.
 const MOST_KEPT = 65536, ALL_KEPT = 1 << 20, TILE = 8192;
-// A clique of so many entries that multiplies at most three things is never made, see contract.js.
-const LEAST_CONTRACTED = 256, MOST_MULTIPLIED = 3;
+// A clique of so many entries that multiplies at most three things is never made, see contract.js; and one
+// that would be made in tiles of at most four, if its axes are long: short ones would be turned for too long.
+const LEAST_CONTRACTED = 256, MOST_MULTIPLIED = 3, LONG = 4;
 
 /**
  * A clique tree with the scopes of its factors. Children precede parents; in `member`, the variables
@@ -380,7 +381,8 @@ class Builder {
     if (size < LEAST_CONTRACTED || (isRoot && !leaving)) return false;
     this.enterAxes(c);
     const found = this.operands(c), n = found.length + (isRoot ? 0 : 1);
-    if (!found.length || n < 2 || n > MOST_MULTIPLIED) return false;
+    const isLarge = size > MOST_KEPT && size >= LONG ** axes.length;
+    if (!found.length || n < 2 || n > MOST_MULTIPLIED + isLarge) return false;
     const shown = new Set(found.flatMap((operand) => operand.axes));
     return axes.slice(0, leaving).every((v) => shown.has(v));
   }
@@ -409,13 +411,13 @@ class Builder {
   distributeSums(c) {
     const { tree } = this, counts = this.enterAxes(c), { axes, leaving } = this.parts[c];
     const found = this.operands(c), width = axes.length, isRoot = tree.parent[c] < 0;
-    const sources = found.slice(), sums = new Map();
+    const sources = found.slice(), sums = new Map(), made = new Map();
     if (!isRoot) {
       const { axes: of, steps } = this.message(c);
       sources.push({ source: this.down[c], isTable: 0, steps: this.along(of, steps, width) });
     }
     const sumOver = (operand, at, steps) => {
-      this.sum(counts, at, steps, sources.filter((other) => other !== operand));
+      this.sum(counts, at, steps, sources.filter((other) => other !== operand), made);
       return { operand, at, steps };
     };
     for (const d of tree.kids[c]) {
@@ -443,8 +445,11 @@ class Builder {
     for (const d of tree.kids[c]) this.code.push(DIVIDE, this.down[d], this.parts[d].separator, -1, d);
   }
 
-  /** Set a table to the sum of the product of one to three sources. */
-  sum(counts, target, t, sources) {
+  /**
+   * Set a table to the sum of the product of some sources.
+   * @param {Map<string, object>} made products of two sources, which other sums of the clique use again
+   */
+  sum(counts, target, t, sources, made = new Map()) {
     const n = packed(counts, t, counts.map((_, k) => k)).n;
     if (sources.length === 1) {
       const [{ source, isTable, steps }] = sources;
@@ -456,13 +461,15 @@ class Builder {
       this.contract(counts, target, t, ...sources);
       return;
     }
-    const { first, second, third, isKept } = cheapestPair(counts, t, sources);
-    const has = (k) => first.steps[k] || second.steps[k], order = counts.map((_, k) => k);
-    const kept = packed(counts, order.map((k) => (isKept(k) ? 1 : 0)), order);
-    const at = this.shared("product", kept.n);
-    this.contract(counts.map((count, k) => (has(k) ? count : 1)), at, kept.steps, first, second);
-    const rest = counts.map((count, k) => (has(k) && !isKept(k) ? 1 : count));
-    this.contract(rest, target, t, { source: at, isTable: 0, steps: kept.steps }, third);
+    const { first, second, others, joint, kept, key } = cheapestPair(counts, t, sources, made);
+    if (!made.has(key)) {
+      const { steps, n: size } = packed(counts, kept, counts.map((_, k) => k));
+      const at = this.shared(`product ${made.size}`, size);
+      this.contract(counts.map((count, k) => (joint[k] ? count : 1)), at, steps, first, second);
+      made.set(key, { source: at, isTable: 0, steps });
+    }
+    const rest = counts.map((count, k) => (joint[k] && !kept[k] ? 1 : count));
+    this.sum(rest, target, t, [made.get(key), ...others], made);
   }
 
   /** Set a table to the sum of the product of two sources, in the cheapest order of the loops. */

@@ -3,7 +3,7 @@
 
 // Costs, in the time of an entry in a long run: an entry of two sources that share the innermost axes,
 // the begin of a run, a round of the outer loops, a rearranged entry, an instruction.
-const ALONE = 2, BROKEN = 12, NESTED = 30, MOVED = 8, CALL = 150;
+const ALONE = 2, BROKEN = 12, NESTED = 30, MOVED = 8, CALL = 150, MADE = 2;
 /** Kinds of axes: 1 if the sum has it, 2 if the first source has it, 4 if the second has it. */
 const OUTSIDE = [1, 7, 3, 5, 0, 2, 4, 6];
 /** Kinds of the innermost axes of orders that are tried, and whether the sum is rearranged there. */
@@ -87,15 +87,24 @@ export function loops(counts, t, x, y) {
   return best;
 }
 
-/** Of three sources, the two whose product, summed over the axes that only they have, is smallest. */
-export function cheapestPair(counts, t, [a, b, c]) {
+/**
+ * Of several sources, the two to multiply first, with the axes that their product keeps: those of the sum or
+ * of the others. The cheapest is taken; products of `made`, by their keys, cost nothing more.
+ */
+export function cheapestPair(counts, t, sources, made) {
   let best = null, lowest = Infinity;
-  for (const [p, q, r] of [[a, b, c], [b, c, a], [c, a, b]]) {
-    const isKept = (k) => (p.steps[k] || q.steps[k]) && (t[k] || r.steps[k]);
-    const product = counts.reduce((n, count, k) => (isKept(k) ? n * count : n), 1);
-    if (product >= lowest) continue;
-    lowest = product;
-    best = { first: p, second: q, third: r, isKept };
-  }
+  const size = (axes) => counts.reduce((n, count, k) => (axes[k] ? n * count : n), 1);
+  sources.forEach((first, i) => sources.slice(i + 1).forEach((second) => {
+    const others = sources.filter((other) => other !== first && other !== second);
+    const joint = counts.map((_, k) => first.steps[k] || second.steps[k]);
+    const around = counts.map((_, k) => t[k] || others.some(({ steps }) => steps[k]));
+    const kept = counts.map((_, k) => (joint[k] && around[k] ? 1 : 0));
+    const key = [first.source, second.source, kept].join();
+    const left = size(counts.map((_, k) => kept[k] || around[k]));
+    const cost = (made.has(key) ? 0 : size(joint) + MADE * size(kept)) + left;
+    if (cost >= lowest) return;
+    lowest = cost;
+    best = { first, second, others, joint, kept, key };
+  }));
   return best;
 }

@@ -156,7 +156,7 @@ const TOGETHER_PANEL = {
 const MOVED_PANEL = {
   key: "moved",
   title: WORDS.moved,
-  needs: (scene) => hasFindings(scene) || scene.isPinned,
+  needs: (scene) => movements(scene).length > 0,
   draw(app, scene) {
     return pairs(movements(scene).slice(0, MOST_LISTED).map(({ v }) => {
       const { name, states } = app.model.variables[v], now = scene.answer.posteriors[v], before = scene.base.posteriors[v];

@@ -8,7 +8,7 @@ declare function log(x: f64): f64;
 
 const MULTIPLY: i32 = 1, ADD: i32 = 2, ONES: i32 = 3, CLEAR: i32 = 4, SCALE: i32 = 5, DIVIDE: i32 = 6;
 const RESULT: i32 = 7, LOOP: i32 = 8, AGAIN: i32 = 9, HEAD: usize = 28;
-const CONTRACT_HEAD: usize = 32, BLOCK: i32 = 8;
+const CONTRACT_HEAD: usize = 32, BLOCK: i32 = 8, LONG: i32 = 64;
 const COUNTERS: usize = 0, TURN: usize = 256, SMALLEST_LOG2: f64 = -1000, LOG2: f64 = 0.6931471805599453;
 const SMALL: f64 = 7.888609052210118e-31, SMALL_LOG2: f64 = -100;
 
@@ -108,6 +108,26 @@ function add(x: usize, y: usize, d: usize): void {
   }
 }
 
+// @ts-ignore: decorator
+@inline function copyStretch(x: usize, y: usize, n: i32): void {
+  const end = place(x, n & ~1);
+  for (; x < end; x += 16, y += 16) v128.store(x, v128.load(y));
+  if (n & 1) store<f64>(x, load<f64>(y));
+}
+
+/** Two lines of a table that is turned: entries beside each other there are in both lines here. */
+function turnTwo(x: usize, tm: usize, y: usize, s: usize, n: i32): void {
+  const end = place(x, n & ~1);
+  for (; x < end; x += 16, y += 2 * s) {
+    const a = v128.load(y), b = v128.load(y + s);
+    v128.store(x, v128.shuffle<f64>(a, b, 0, 2));
+    v128.store(x + tm, v128.shuffle<f64>(a, b, 1, 3));
+  }
+  if (!(n & 1)) return;
+  store<f64>(x, load<f64>(y));
+  store<f64>(x + tm, load<f64>(y, 8));
+}
+
 /** The two innermost dimensions of COPY; a table that is turned is copied in blocks, line by line. */
 function copy(x: usize, y: usize, d: usize): void {
   const m = word(d, 0), tm = word(d, 1) << 3, sm = word(d, 2) << 3;
@@ -115,9 +135,13 @@ function copy(x: usize, y: usize, d: usize): void {
   const length = sm == 8 ? BLOCK : n;
   for (let begin = 0; begin < n; begin += length, x += length * t, y += length * s) {
     const many = min<i32>(length, n - begin);
-    for (let j = 0, p = x, q = y; j < m; j++, p += tm, q += sm) {
-      if (t == 8 && s == 8 && many > 8) memory.copy(p, q, <usize>many << 3);
-      else for (let i = 0, a = p, b = q; i < many; i++, a += t, b += s) store<f64>(a, load<f64>(b));
+    let j = 0, p = x, q = y;
+    if (t == 8 && sm == 8) for (; j + 2 <= m; j += 2, p += 2 * tm, q += 16) turnTwo(p, tm, q, s, many);
+    for (; j < m; j++, p += tm, q += sm) {
+      if (t == 8 && s == 8) {
+        if (many > LONG) memory.copy(p, q, <usize>many << 3);
+        else copyStretch(p, q, many);
+      } else for (let i = 0, a = p, b = q; i < many; i++, a += t, b += s) store<f64>(a, load<f64>(b));
     }
   }
 }
@@ -199,9 +223,19 @@ function walk(op: i32, at: usize, x: usize, y: usize): void {
 
 // @ts-ignore: decorator
 @inline function sumOfProducts(y: usize, z: usize, n: i32): f64 {
-  const end = place(y, n & ~1);
-  let pair = f64x2.splat(0);
-  for (; y < end; y += 16, z += 16) pair = f64x2.add(pair, f64x2.mul(v128.load(y), v128.load(z)));
+  // Two sums, as the next addition has to wait for the one before.
+  const half = place(y, n & ~3), end = place(y, n & ~1);
+  let pair = f64x2.splat(0), other = f64x2.splat(0);
+  for (; y < half; y += 32, z += 32) {
+    pair = f64x2.add(pair, f64x2.mul(v128.load(y), v128.load(z)));
+    other = f64x2.add(other, f64x2.mul(v128.load(y, 16), v128.load(z, 16)));
+  }
+  pair = f64x2.add(pair, other);
+  if (y < end) {
+    pair = f64x2.add(pair, f64x2.mul(v128.load(y), v128.load(z)));
+    y += 16;
+    z += 16;
+  }
   const sum = f64x2.extract_lane(pair, 0) + f64x2.extract_lane(pair, 1);
   return n & 1 ? sum + load<f64>(y) * load<f64>(z) : sum;
 }
