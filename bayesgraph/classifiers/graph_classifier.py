@@ -420,8 +420,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         >>> clf.contributions_rows(X.iloc[:, :2])
         Contributions of 569 rows to the log odds of target = 1 against 0
           feature       mean size
-          mean radius      3.8118  ████████████████████████
-          mean texture     1.1019  ███████
+          mean radius      3.0664  ████████████████████████
+          mean texture     0.8383  ███████
         """
         check_fitted(self, "network_")
         contrast = Contrast.of(self.target_, positive, negative)
