@@ -57,8 +57,15 @@ class TestUnseenValues:
         assert "oops" in err
         code, _, err = run("predict", model, new, "--unseen", "drop")
         assert (code, "one of 'warn', 'missing', 'error'; got 'drop'" in err) == (2, True)
-        code, _, err = run("predict", model, new, "--unseen", "missing", "--target", "a")
-        assert (code, "a network" in err) == (2, True)
+
+    def test_the_option_goes_with_other_targets_too(self, run, model, new):
+        code, _, err = run("predict", model, new, "--target", "b")
+        assert (code, "'oops'" in err) == (2, True)
+        code, out, err = run("predict", model, new, "--unseen", "missing", "--target", "b")
+        assert (code, err, len(out.splitlines())) == (0, "", 5)
+        _, told, err = run("predict", model, new, "--unseen", "warn", "--target", "b")
+        assert told == out
+        assert "'a' in 2 of 4 rows" in err
 
 
 class TestEvaluate:

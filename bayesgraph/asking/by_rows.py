@@ -74,7 +74,12 @@ class NextQuestions(Displayed):
 
 
 def next_question_rows(
-    model: Model, target: Name, table: TableLike, **options: Unpack[Options]
+    model: Model,
+    target: Name,
+    table: TableLike,
+    *,
+    unseen: str = "error",
+    **options: Unpack[Options],
 ) -> NextQuestions:
     """Return the variables to ask for next, for each row of a table.
 
@@ -84,6 +89,8 @@ def next_question_rows(
         A discrete variable; its column is ignored.
     table : pandas, polars or pyarrow table, or mapping from name to column
         As for `query_rows`. What is missing in a row may be asked for.
+    unseen : {"error", "missing", "warn"}
+        What a value becomes that is not a state; see `query_rows`.
     **options
         ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
         `next_question`.
@@ -91,7 +98,7 @@ def next_question_rows(
     terms = Terms.of(model, target, **options)
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it
-    rows = evidence_rows(model, table, variable)
+    rows = evidence_rows(model, table, variable, unseen)
     before = posterior_rows(model, variable, rows)
     columns: dict[int, tuple[Floats, Floats]] = {}
     refused: dict[Name, str] = {}

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesgraph.encoding.columns import Column, as_numbers
 from bayesgraph.encoding.table import Table, columns_of, encode_table, length
+from bayesgraph.encoding.unseen import Unseen, check_unseen, of_rows, tell
 from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, quoted
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bayesgraph.models import Model
 
 
-def log_likelihood(model: Model, table: TableLike) -> Floats:
+def log_likelihood(model: Model, table: TableLike, *, unseen: str = "error") -> Floats:
     """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
     Missing values are marginalised. Columns that are not variables of the model are ignored. It
@@ -30,12 +31,22 @@ def log_likelihood(model: Model, table: TableLike) -> Floats:
     Parameters
     ----------
     table : pandas, polars or pyarrow table, or mapping from name to column
+    unseen : {"error", "missing", "warn"}
+        What a value becomes that is not a state: an error, or a missing value, with "warn" told by
+        one warning for all rows.
     """
-    known = table_for(model, columns_of(table), None)
+    known = _told(model, table, None, unseen)
     return model.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
 
-def query_rows(model: Model, target: Name, table: TableLike, *, do: Intervention = None) -> Floats:
+def query_rows(
+    model: Model,
+    target: Name,
+    table: TableLike,
+    *,
+    do: Intervention = None,
+    unseen: str = "error",
+) -> Floats:
     """Return the posterior of a discrete variable for each row of a table.
 
     Parameters
@@ -49,6 +60,9 @@ def query_rows(model: Model, target: Name, table: TableLike, *, do: Intervention
     do : mapping from name to value, optional
         Variables that are set from outside in all rows, whatever their parents; see `do`. Their
         columns are ignored.
+    unseen : {"error", "missing", "warn"}
+        What a value becomes that is not a state: an error, or a missing value, with "warn" told by
+        one warning for all rows.
 
     Returns
     -------
@@ -65,12 +79,12 @@ def query_rows(model: Model, target: Name, table: TableLike, *, do: Intervention
     UnknownVariableError
         For a column whose name is spelt almost like that of a variable without a column.
     UnknownStateError
-        For a value that is not a state.
+        For a value that is not a state, if `unseen` is "error".
     """
     variable = model.variable(target)
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"{target!r} is continuous; query its posterior one row at a time.")
-    rows = evidence_rows(model, table, variable)
+    rows = evidence_rows(model, table, variable, unseen)
     if do:
         model, chosen = model.do(do), {model.variable(name) for name in do}
         if variable in chosen:
@@ -79,13 +93,24 @@ def query_rows(model: Model, target: Name, table: TableLike, *, do: Intervention
     return np.exp(model.normalised_rows(variable, rows))
 
 
-def evidence_rows(model: Model, table: TableLike, target: Variable) -> Evidence:
+def evidence_rows(model: Model, table: TableLike, target: Variable, unseen: str) -> Evidence:
     """Return the rows of a table as evidence on the variables of a model but the target.
 
-    For the errors see `query_rows`.
+    For `unseen` and the errors see `query_rows`.
     """
-    known = table_for(model, columns_of(table), target)
+    known = _told(model, table, target, unseen)
     return Evidence(known.n_rows, {v: known.column(v) for v in known.variables})
+
+
+def _told(model: Model, table: TableLike, target: Variable | None, unseen: str) -> Table:
+    """Return the table of `table_for`, after a warning of what is not a state, if one is asked."""
+    columns = columns_of(table)
+    check_unseen(unseen)
+    n_rows = length(next(iter(columns.values())))
+    policy = of_rows(unseen, n_rows)
+    known = table_for(model, columns, target, unseen=policy)
+    tell(policy, unseen, n_rows)
+    return known
 
 
 def table_for(
@@ -93,7 +118,7 @@ def table_for(
     columns: Mapping[Name, Column],
     target: Variable | None,
     *,
-    unseen: str = "error",
+    unseen: Unseen = "error",
 ) -> Table:
     """Return the columns that are variables of a model, without `target`, as an encoded table.
 
@@ -101,7 +126,7 @@ def table_for(
     an error if no column is left, or if the name of an ignored column almost equals that of a
     variable without a column.
 
-    `unseen` says whether a value that is not a state is "missing" or an "error".
+    `unseen` says what becomes of a value that is not a state; see `encode_table`.
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)

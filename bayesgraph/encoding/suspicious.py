@@ -41,11 +41,20 @@ _MAX_CODES = 4
 _MAX_CLASSES = 20
 _EXACT = 2**53
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?|__index_level_\d+__")
+# Names of columns of identifiers: "id", "Patient ID", "user_id", "PassengerId", "Row number".
+_WHAT = (
+    "account|case|client|customer|employee|invoice|member|order|patient|person|product|record|"
+    "row|sample|sequence|serial|session|subject|ticket|transaction|user"
+)
+_NAMED_ID = re.compile(
+    r"(?:.*(?:\A|[\W_]))?(?i:id|identifier|uuid|guid|index|key|rownum|row)|.*[a-z0-9]I[Dd]|"
+    rf"(?:.*(?:\A|[\W_]))?(?i:(?:{_WHAT})[\W_]*(?:id|key|n[or]\.?|num|number))"
+)
 
 # What is said of the columns of each kind, and what to do.
 _SAID = {
     "unnamed": "without a name, as an index in a file is (leave out)",
-    "identifier": "identifiers, with a state for nearly every row (leave out)",
+    "identifier": "identifiers, with a value of its own in nearly every row (leave out)",
     "missing": "without any value (leave out)",
     "constant": "constant (leave out)",
     "class": "determines the class of every row alone (leave out what prediction will not know)",
@@ -144,7 +153,7 @@ def suspicious_columns(
     found["missing"], constant = _without_variation(seen)
     if len(seen.codes) >= _MIN_ROWS:
         found["constant"] = constant
-        found["identifier"] = list(_identifiers(seen))
+        found["identifier"] = [*_numbered(seen), *_identifiers(seen)]
         found["codes"] = [n for n in _few_integers(seen) if n in gaussian]
         if labels is not None:
             found["class"] = list(_copies(seen, labels.codes))
@@ -206,6 +215,26 @@ def _identifiers(seen: Examined) -> Iterable[Name]:
         # A category type may declare states that do not occur.
         if len(states) > limit and len(np.unique(seen.codes[:, j])) > limit:
             yield name
+
+
+def _numbered(seen: Examined) -> Iterable[Name]:
+    """Yield columns of whole numbers, nearly all different, that are named as identifiers are.
+
+    The numbers alone would not do: a time or an income has as many.
+    """
+    for j, name in enumerate(seen.numeric):
+        if not (isinstance(name, str) and _NAMED_ID.fullmatch(name)):
+            continue
+        column = seen.values[:, j]
+        for n_rows in (*_STAGES, len(column)):
+            part = column[_rows(len(column), n_rows)]
+            known = part[~np.isnan(part)]
+            states = np.unique(known)
+            if len(states) <= _IDENTIFIER * len(known) or (states != np.round(states)).any():
+                break
+            if n_rows >= len(column):
+                yield name
+                break
 
 
 def _words(seen: Examined) -> Iterable[tuple[Name, str]]:

@@ -136,6 +136,7 @@ def contributions_rows(
     positive: State | None = None,
     negative: State | None = None,
     do: Intervention = None,
+    unseen: str = "error",
 ) -> RowContributions:
     """Return the log odds of a discrete variable in each row as a sum of a term for each finding.
 
@@ -150,6 +151,8 @@ def contributions_rows(
         Classes to compare, as for `contributions`.
     do : mapping from name to value, optional
         Variables that are set from outside in all rows; see `do`. Their columns are ignored.
+    unseen : {"error", "missing", "warn"}
+        What a value becomes that is not a state; see `query_rows`.
 
     Returns
     -------
@@ -168,7 +171,7 @@ def contributions_rows(
     asked = product(model.do(do) if do else model, target)
     variable = asked.variable(target)
     assert isinstance(variable, Discrete)  # checked by `product`
-    rows = late_methods.evidence_rows(asked, table, variable)
+    rows = late_methods.evidence_rows(asked, table, variable, unseen)
     if do:
         rows = rows.without({asked.variable(name) for name in do})
     return explain_rows(asked, Contrast.of(variable, positive, negative), rows)

@@ -1,5 +1,6 @@
 from .boundaries import plot_decision_boundary as plot_decision_boundary
 from .evaluation import evaluation_figure as evaluation_figure
+from .evaluation import roc_figure as roc_figure
 from .maps import axes_figure as axes_figure
 from .maps import correspondence_figure as correspondence_figure
 from .mixtures import density_figure as density_figure

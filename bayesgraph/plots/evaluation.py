@@ -1,15 +1,27 @@
-"""A figure of the predictions of classifiers, drawn by scikit-learn's displays."""
+"""Figures of the predictions of classifiers, drawn by scikit-learn's displays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sklearn.calibration import CalibrationDisplay
-from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_curve
 
-from bayesgraph.errors import DataError
-from bayesgraph.plots.style import PANEL, Axes, Figure, heading, new_figure, shown_names, styled
+from bayesgraph.errors import DataError, quoted
+from bayesgraph.measures import label_codes
+from bayesgraph.palette import COLOURS, FRAME
+from bayesgraph.plots.style import (
+    DASHES,
+    PANEL,
+    Axes,
+    Figure,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+    without_mathematics,
+)
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.evaluation import Evaluation
@@ -52,6 +64,79 @@ def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
             _draw_roc(roc, result)
             _draw_calibration(calibration, result)
     return figure
+
+
+def roc_figure(
+    results: Sequence[Evaluation], *, positive: Any = None, title: str | None = None
+) -> Figure:
+    """Return a panel with the ROC curve of each model, of one class against the rest.
+
+    The rows of all folds make one curve; the legend has the area below it. `Evaluation.auc` is the
+    mean of the areas of the folds instead.
+
+    Parameters
+    ----------
+    results : sequence of Evaluation
+        Returned by :func:`bayesgraph.evaluate`.
+    positive : label, optional
+        The class whose probability ranks the rows; by default the second of two.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If there are no results, for a class that is none of theirs, no `positive` of more than two
+        classes, and if all rows are of that class, or none.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if not results:
+        raise DataError("roc_figure needs the results of at least one model; got none.")
+    chosen = _positive(results[0], positive)
+    (name,) = shown_names([chosen])
+    with styled() as figure_class:
+        figure = new_figure(figure_class, PANEL + 1.2, PANEL + 1.1)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
+        for k, result in enumerate(results):
+            false, true = _roc(result, chosen)
+            dashes = DASHES[k // len(COLOURS) % len(DASHES)]
+            label = f"{result.name} ({auc(false, true):.3f})"
+            colour = COLOURS[k % len(COLOURS)]
+            axes.plot(false, true, color=colour, linestyle=dashes, linewidth=1.4, label=label)
+        axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
+        axes.set(xlim=_SIDES, ylim=_SIDES)
+        without_mathematics(axes.legend(fontsize=8, loc="lower right").get_texts())
+        note = f"{name} against the rest; in brackets the area under the curve"
+        heading(axes, "ROC curves" if title is None else title, note)
+    return figure
+
+
+def _positive(result: Evaluation, positive: Any) -> Any:
+    classes = result.classes.tolist()
+    if positive is not None:
+        return positive
+    if len(classes) != 2:
+        raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
+    return classes[1]
+
+
+def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
+    """Return the false and the true positive rates of a class, from threshold to threshold."""
+    (code,) = label_codes([positive], result.classes, what="positive=")
+    truth = result.y_true == result.classes[code]
+    if truth.all() or not truth.any():
+        rows = "All" if truth.any() else "None"
+        raise DataError(
+            f"{rows} of the rows of {result.name} are {positive!r}: a ROC curve has rows of that "
+            "class and of another one."
+        )
+    false, true, _ = roc_curve(truth, result.proba[:, code])
+    return false, true
 
 
 def _draw_confusion(axes: Axes, result: Evaluation) -> None:

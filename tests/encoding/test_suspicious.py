@@ -83,6 +83,37 @@ def test_numbers_with_a_state_for_each_row():
     assert "'a': identifiers" in said_of(columns, y, categorical=["a"])
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["id", "ID", "Id", "user_id", "userid", "Patient ID", "PassengerId", "loanID", "customer-key",
+     "index", "row", "Row number", "case no.", "Serial Nr", "sample_num"],
+)  # fmt: skip
+def test_whole_numbers_of_identifiers_by_their_name(name):
+    columns, y = rows()
+    number = 1000 + 7 * np.random.default_rng(2).permutation(len(y))
+    assert f"{name!r}: identifiers" in said_of({**columns, name: number}, y)
+    some = np.where(np.arange(len(y)) % 20 == 3, np.nan, number)
+    assert f"{name!r}: identifiers" in said_of({**columns, name: some}, y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["acid", "thyroid", "Void", "lipids", "monkey", "rainbow", "arrow", "income", "year", "time",
+     "number", "numbers", "id_count", "valid", "rows", "order", "case", "Indexed", "cholesterol"],
+)  # fmt: skip
+def test_other_whole_numbers_are_no_identifiers(name):
+    columns, y = rows()
+    assert not said_of({**columns, name: np.arange(len(y))}, y)
+
+
+def test_numbers_that_are_not_whole_or_often_the_same_are_no_identifiers():
+    columns, y = rows()
+    number = np.arange(len(y))
+    assert not said_of({**columns, "id": number + 0.5}, y)
+    assert not said_of({**columns, "id": number // 2}, y)
+    assert not said_of({**columns, "id": np.where(number == 199, 199.5, number)}, y)
+
+
 NETWORKS = {
     "fit": lambda table, **given: bg.BayesianNetwork.fit([("b", "a")], table, **given),
     "learn": bg.BayesianNetwork.learn,

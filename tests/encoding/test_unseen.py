@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv
 
 import bayesgraph as bg
-from bayesgraph.errors import UnknownStateError, UnseenStatesWarning
+from bayesgraph.errors import DataError, UnknownStateError, UnseenStatesWarning
 
 X = {"a": ["x", "y", "z"] * 10, "b": ["p", "q"] * 15, "k": [1, 2, 3] * 10}
 Y = ["n", "s", "s"] * 10
@@ -105,3 +105,44 @@ def test_datasets_are_told_of_once(tmp_path):
     ask = fitted().predict_dataset
     (text,) = told(ask, tmp_path / "rows.csv", tmp_path / "found.csv")
     assert "'a' in 35,000 of 70,000 rows, such as 'oops'" in text
+
+
+NET_ROWS = {"a": ["x", "oops", None], "b": ["p", "q", "odd"]}
+
+
+def network():
+    y, a, b = (bg.Discrete(n, list(s)) for n, s in (("y", "ns"), ("a", "xyz"), ("b", "pq")))
+    return bg.BayesianNetwork(
+        [
+            bg.TableCPD(y, [0.3, 0.7]),
+            bg.TableCPD(a, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [y]),
+            bg.TableCPD(b, [[0.4, 0.6], [0.9, 0.1]], [y]),
+        ]
+    )
+
+
+def numbers(answer):
+    if isinstance(answer, bg.RowContributions):
+        return answer.terms
+    return getattr(answer, "information", answer)
+
+
+@pytest.mark.parametrize(
+    "question", ["query_rows", "log_likelihood", "contributions_rows", "next_question_rows"]
+)
+def test_networks_refuse_unless_the_policy_says_otherwise(question):
+    net, about = network(), () if question == "log_likelihood" else ("y",)
+    known = {"a": ["x", None, None], "b": ["p", "q", None]}
+    expected = numbers(getattr(net, question)(*about, known))
+
+    def ask(**options):
+        return numbers(getattr(net, question)(*about, NET_ROWS, **options))
+
+    with pytest.raises(UnknownStateError, match="oops"):
+        ask()
+    assert told(lambda: np.testing.assert_array_equal(ask(unseen="missing"), expected)) == []
+    (text,) = told(lambda: np.testing.assert_array_equal(ask(unseen="warn"), expected))
+    assert "'a' in 1 of 3 rows, such as 'oops'" in text
+    assert "'b' in 1 of 3 rows, such as 'odd'" in text
+    with pytest.raises(DataError, match="got 'drop'"):
+        ask(unseen="drop")

@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from bayesgraph.classifiers.evaluation import Evaluation
 from bayesgraph.errors import DataError, FileFormatError, MissingDependencyError
-from bayesgraph.plots import evaluation_figure, save_figure
+from bayesgraph.plots import evaluation_figure, roc_figure, save_figure
 
 MAGIC = {".svg": b"<?xml", ".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
 
@@ -51,6 +51,40 @@ def test_one_row_for_each_model():
     assert titles == ["Naive Bayes", "TAN", "forest"]
     with pytest.raises(DataError, match="at least one"):
         evaluation_figure([])
+
+
+def test_one_panel_has_the_roc_curves_of_all_models():
+    results = [made_up(2, f"model {seed} $", seed=seed) for seed in range(9)]
+    (axes,) = roc_figure(results, title="Which ranks best?").axes
+    chance, *curves = axes.lines
+    assert chance.get_xydata().tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    for result, curve, entry in zip(results, curves, entries(axes), strict=True):
+        false, true, _ = metrics.roc_curve(result.y_true == "class 1", result.proba[:, 1])
+        np.testing.assert_allclose(curve.get_xydata(), np.column_stack([false, true]))
+        area = metrics.roc_auc_score(result.y_true == "class 1", result.proba[:, 1])
+        assert entry == f"{result.name} ({area:.3f})"
+    looks = {(curve.get_color(), curve.get_linestyle()) for curve in curves}
+    assert len(looks) == len(results)
+    assert axes.get_title(loc="left") == "Which ranks best?"
+
+
+def test_the_positive_class_of_roc_curves():
+    result = made_up(3)
+    (axes,) = roc_figure([result], positive="class 0").axes
+    area = metrics.roc_auc_score(result.y_true == "class 0", result.proba[:, 0])
+    assert entries(axes) == [f"model ({area:.3f})"]
+    with pytest.raises(DataError, match="positive= says which of 'class 0', 'class 1'"):
+        roc_figure([result])
+    with pytest.raises(DataError, match="positive="):
+        roc_figure([result], positive="class 7")
+    with pytest.raises(DataError, match="at least one"):
+        roc_figure([])
+    alone = made_up(2)
+    alone.y_true[:] = "class 1"
+    with pytest.raises(DataError, match="All of the rows of model are 'class 1'"):
+        roc_figure([alone])
+    with pytest.raises(DataError, match="None of the rows of model are 'class 0'"):
+        roc_figure([alone], positive="class 0")
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])

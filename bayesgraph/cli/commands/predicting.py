@@ -80,8 +80,8 @@ def predict(
     unseen: Annotated[
         str | None,
         typer.Option(
-            help="Treatment of values that the classifier never saw: 'warn' or 'missing' take them "
-            "as missing, 'error' refuses them; what the classifier says by default."
+            help="Treatment of values that the model never saw: 'warn' or 'missing' take them as "
+            "missing, 'error' refuses them; by default what a classifier says, else 'error'."
         ),
     ] = None,
     output: Annotated[
@@ -114,15 +114,10 @@ def predict(
         kept = all_or_kept(keep or (), table, data)
         columns = late_methods.predicted_columns(estimator, known_columns(estimator, table, data))
     else:
-        if unseen is not None:
-            raise DataError(
-                f"--unseen goes with the class of a classifier; {asked!r} is predicted by a "
-                "network, which refuses values that are not its states."
-            )
         network = network_of(loaded)
         table = table_for(network.variables, data, reading)
         kept = all_or_kept(keep or (), table, data)
-        columns = _posterior_columns(network, named(network, asked), table)
+        columns = _posterior_columns(network, named(network, asked), table, unseen or "error")
     columns = _beside(kept, columns)
     put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
 
@@ -132,9 +127,9 @@ def _treating(estimator: Any, unseen: str | None) -> Any:
     return estimator if unseen is None else late_methods.with_policy(estimator, unseen)
 
 
-def _posterior_columns(network: Any, target: Any, table: Any) -> dict[str, Any]:
+def _posterior_columns(network: Any, target: Any, table: Any, unseen: str) -> dict[str, Any]:
     """Return the most probable state of a variable in each row, and all probabilities."""
-    found = network.query_rows(target, table)
+    found = network.query_rows(target, table, unseen=unseen)
     states = [str(state) for state in network.variable(target).states]
     likely = [states[code] for code in found.argmax(axis=1).tolist()]
     shares = {f"P({target}={s})": column for s, column in zip(states, found.T, strict=True)}
