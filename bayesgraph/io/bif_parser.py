@@ -302,10 +302,11 @@ class _Parser:
         if (found := self._whole(block, child, parents, rounded)) is not None:
             return found
         entries = self._entries(block, child, parents)
-        values = rounded.repaired(child.name, self._table(block, entries, child, parents))
+        values = self._table(block, entries, child, parents)
         try:
-            return TableCPD(child, values, parents)
+            return table_of(child, values, parents, rounded)
         except BayesGraphError as error:
+            values = rounded.repaired(child.name, values)
             at = entries.rows.get(first_bad_row(values), block.start)
             raise self._error(at, _explained(error, entries, values)) from error
 

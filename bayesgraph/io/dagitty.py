@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from bayesgraph.causal import CausalGraph
 from bayesgraph.errors import BayesGraphError, FileFormatError
@@ -125,8 +126,7 @@ def parse_dagitty(text: str, *, limit: int | None = None) -> CausalDiagram:
         return _Parser(text, Budget("dagitty text", len(text), limit)).diagram()
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     at: int

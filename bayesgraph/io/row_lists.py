@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.number_text import BLANKS, compiled_numbers
+from bayesgraph.io.number_text import BLANKS, SHORT, compiled_numbers
 
 
 def table_of_rows(
@@ -40,6 +40,8 @@ def table_of_rows(
         With an axis for each parent and the last for the numbers of a row; None if the text is
         something else, or too short for compiled kernels.
     """
+    if len(text) < SHORT:
+        return None
     *pieces, rest = text.split(";")
     parts = [piece.split(")") for piece in pieces]
     if rest.strip() or '"' in text or len(parts) != math.prod(cards) or not codes:

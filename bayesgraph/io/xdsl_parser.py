@@ -217,9 +217,9 @@ class _Nodes:
         return child
 
     def _strong(self, element: Element, name: str) -> list[int]:
-        text = "".join(element.texts("strengths")[:1])
+        texts = [text.encode("ascii", "replace") for text in element.texts("strengths")[:1]]
         try:
-            return [int(x) for x in floats_of(text.encode("ascii", "replace")).tolist()]
+            return [int(x) for text in texts for x in floats_of(text).tolist()]
         except ValueError as error:
             raise self._error(element.line, f"<strengths> of {name!r}: {error}.") from None
 
