@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.budget import BYTES_OF_CELL, MAX_AXES, Budget
-from bayesgraph.io.row_lists import table_of_rows
+from bayesgraph.io.budget import MAX_AXES, Budget
+from bayesgraph.io.row_lists import cpd_of_rows
 from bayesgraph.io.row_sums import (
     Normalize,
     RoundedRows,
@@ -29,6 +29,7 @@ from bayesgraph.io.row_sums import (
 )
 from bayesgraph.io.sidecar import Sidecar, content_of
 from bayesgraph.io.skipped import skip, skip_name
+from bayesgraph.io.table_rows import TableRows
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name
 
@@ -85,27 +86,6 @@ class _Block:
     start: int
     head: str
     body: tuple[int, int]
-
-
-@dataclass
-class _Entries:
-    """The entries of a probability block.
-
-    Attributes
-    ----------
-    rows : dict from int to int
-        From the index of a parent configuration, which has a row of probabilities, to the position
-        of that row in the text.
-    numbers : list of float
-        Numbers of all rows, concatenated in the order of the file, which is also that of `rows`.
-    default, whole : list of float, optional
-        The numbers after ``default`` and after ``table``.
-    """
-
-    rows: dict[int, int] = field(default_factory=dict)
-    numbers: list[float] = field(default_factory=list)
-    default: list[float] | None = None
-    whole: list[float] | None = None
 
 
 class _Parser:
@@ -299,53 +279,39 @@ class _Parser:
     def _cpd(
         self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
     ) -> TableCPD:
-        if (found := self._whole(block, child, parents, rounded)) is not None:
+        codes = [self._codes_of(parent) for parent in parents]
+        body = self.text[slice(*block.body)]
+        if (found := cpd_of_rows(body, child, parents, codes, rounded)) is not None:
             return found
-        entries = self._entries(block, child, parents)
-        values = self._table(block, entries, child, parents)
+        rows = TableRows(child, parents, codes, self._error)
+        whole = self._entries(block, rows)
+        values = rows.table(block.start, self._budget) if whole is None else whole
         try:
             return table_of(child, values, parents, rounded)
         except BayesGraphError as error:
-            values = rounded.repaired(child.name, values)
-            at = entries.rows.get(first_bad_row(values), block.start)
-            raise self._error(at, _explained(error, entries, values)) from error
+            repaired = rounded.repaired(child.name, values)
+            at = rows.places.get(first_bad_row(repaired), block.start)
+            raise self._error(at, _explained(error, whole)) from error
 
-    def _whole(
-        self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
-    ) -> TableCPD | None:
-        """Return the CPD of a long list of rows without faults, None for any other block."""
-        codes = [self._codes_of(parent) for parent in parents]
-        cards = [parent.cardinality for parent in parents]
-        body = self.text[slice(*block.body)]
-        values = table_of_rows(body, child.cardinality, codes, cards)
-        with suppress(BayesGraphError):
-            return None if values is None else table_of(child, values, parents, rounded)
-        return None
-
-    def _entries(self, block: _Block, child: Discrete, parents: list[Discrete]) -> _Entries:
-        entries = _Entries()
-        codes = [self._codes_of(parent) for parent in parents]
-        n = child.cardinality
+    def _entries(self, block: _Block, rows: TableRows) -> Floats | None:
+        """Read the entries of a block; return its ``table``, with the child on the last axis."""
+        whole: Floats | None = None
+        child = rows.child
         at, end = block.body
         while match := _ENTRY.match(self.text, at, end):
             states, row, word, values = match.groups()
             if states is not None:
-                index = self._configuration(states, codes, parents, at)
-                if index in entries.rows:
-                    raise self._error(
-                        at, f"the row ({states}) of {child.name!r} is given a second time."
-                    )
-                entries.rows[index] = at
-                entries.numbers.extend(self._floats(row, n, child, at))
+                rows.add(self._given(states, rows.parents, at), row, at)
             elif word == "default":
-                if entries.default is not None:
+                if rows.default is not None:
                     raise self._error(at, f"{child.name!r} has a second 'default'.")
-                entries.default = self._floats(values, n, child, at)
+                rows.default = rows.floats(values, at, child.cardinality)
             elif word == "table":
-                if entries.whole is not None:
+                if whole is not None:
                     raise self._error(at, f"{child.name!r} has a second 'table'.")
-                size = n * math.prod(parent.cardinality for parent in parents)
-                entries.whole = self._floats(values, size, child, at)
+                shape = [child.cardinality, *(parent.cardinality for parent in rows.parents)]
+                numbers = rows.floats(values, at, math.prod(shape))
+                whole = np.ascontiguousarray(np.moveaxis(np.reshape(numbers, shape), 0, -1))
             else:
                 skip("tables", "property")
             at = match.end()
@@ -355,11 +321,11 @@ class _Parser:
                 "expected 'table p, ...;', '(states) p, ...;', 'default p, ...;' or "
                 f"'property ...;' with numbers p for {child.name!r}; got {self._seen(at, end)}.",
             )
-        if entries.whole is not None and entries.rows:
+        if whole is not None and rows.places:
             raise self._error(
                 block.start, f"expected one 'table' or rows for {child.name!r}; got both."
             )
-        return entries
+        return whole
 
     def _codes_of(self, variable: Discrete) -> dict[str, int]:
         if variable.name not in self._codes:
@@ -367,97 +333,30 @@ class _Parser:
             self._codes[variable.name] = codes
         return self._codes[variable.name]
 
-    def _floats(self, text: str, count: int, child: Discrete, at: int) -> list[float]:
-        words = text.replace(",", " ").split()
-        if len(words) != count:
-            raise self._error(
-                at, f"expected {count} probabilities for {child.name!r}; got {len(words)}."
-            )
-        try:
-            return list(map(float, words))
-        except ValueError as error:
-            raise self._error(at, f"expected numbers for {child.name!r}: {error}.") from error
-
-    def _configuration(
-        self, text: str, codes: list[dict[str, int]], parents: list[Discrete], at: int
-    ) -> int:
-        """Return the index of a parent configuration; the last parent varies fastest.
-
-        Parameters
-        ----------
-        text : str
-            States of the parents, separated by commas.
-        codes : list of dict
-            Mapping from state to code for each parent.
-        parents : list of Discrete
-        at : int
-            Position in the text, for messages.
-        """
+    def _given(self, text: str, parents: Sequence[Discrete], at: int) -> list[str]:
+        """Return the states of the parents that stand before a row, separated by commas."""
         states = [part.strip() for part in text.split(",")]
-        if len(states) != len(codes) or '"' in text:
-            fitting = [names for names in _readings(text) if len(names) == len(codes)]
-            if not fitting:
-                raise self._error(
-                    at,
-                    f"expected a state for each of the {len(codes)} parents "
-                    f"({quoted(parent.name for parent in parents)}); got ({text}).",
-                )
-            states = fitting[0]
-        index = 0
-        for parent, code_of, state in zip(parents, codes, states, strict=True):
-            code = code_of.get(state)
-            if code is None:
-                near = suggestion(state, parent.states)
-                raise self._error(
-                    at,
-                    f"{state!r} is not a state of {parent.name!r}.{near} Its states are "
-                    f"{quoted(parent.states)}.",
-                )
-            index = index * len(code_of) + code
-        return index
-
-    def _table(
-        self, block: _Block, entries: _Entries, child: Discrete, parents: list[Discrete]
-    ) -> Floats:
-        """Return the entries of a block as an array, with the child on the last axis."""
-        shape = [parent.cardinality for parent in parents]
-        n_rows = math.prod(shape)
-        if entries.whole is not None:
-            slowest_first = np.array(entries.whole).reshape(child.cardinality, *shape)
-            return np.ascontiguousarray(np.moveaxis(slowest_first, 0, -1))
-        if len(entries.rows) < n_rows and entries.default is None:
-            missing = next(row for row in range(n_rows) if row not in entries.rows)
-            states: list[str] = []
-            for parent in reversed(parents):  # the last parent varies fastest
-                missing, code = divmod(missing, parent.cardinality)
-                states.append(str(parent.states[code]))
-            row = ", ".join(reversed(states))
-            what = f"the row ({row})" if parents else "its probabilities"
+        if len(states) == len(parents) and '"' not in text:
+            return states
+        fitting = [names for names in _readings(text) if len(names) == len(parents)]
+        if not fitting:
             raise self._error(
-                block.start,
-                f"expected {what} for {child.name!r}: {n_rows - len(entries.rows)} of {n_rows} "
-                "rows are missing and there is no 'default'.",
+                at,
+                f"expected a state for each of the {len(parents)} parents "
+                f"({quoted(parent.name for parent in parents)}); got ({text}).",
             )
-        if entries.default is not None:
-            # No text confirms the size of the table.
-            cells = n_rows * child.cardinality
-            self._budget.take(BYTES_OF_CELL * cells, f"the table of {child.name!r}")
-        table = np.empty((n_rows, child.cardinality))
-        if entries.default is not None:
-            table[:] = entries.default
-        if entries.rows:
-            table[list(entries.rows)] = np.array(entries.numbers).reshape(-1, child.cardinality)
-        return table.reshape(*shape, child.cardinality)
+        return fitting[0]
 
 
-def _explained(error: BayesGraphError, entries: _Entries, values: Floats) -> str:
+def _explained(error: BayesGraphError, whole: Floats | None) -> str:
     """Return the message of a refused table, with a hint if the child seems to vary fastest."""
-    whole = entries.whole
-    if whole and values.ndim > 1 and sum_to_one(np.array(whole).reshape(-1, values.shape[-1])):
-        return (
-            f"{error} In a BIF 'table' the child varies slowest; this one reads as if it varied "
-            "fastest."
-        )
+    if whole is not None and whole.ndim > 1:
+        n = whole.shape[-1]
+        if sum_to_one(np.moveaxis(whole, -1, 0).reshape(-1, n)):
+            return (
+                f"{error} In a BIF 'table' the child varies slowest; this one reads as if it "
+                "varied fastest."
+            )
     return str(error)
 
 

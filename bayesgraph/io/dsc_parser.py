@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
-from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.block_tables import parents_of, titles_of
 from bayesgraph.io.block_text import (
     STRING,
@@ -23,11 +19,12 @@ from bayesgraph.io.block_text import (
     unquoted,
     words_of,
 )
-from bayesgraph.io.budget import BYTES_OF_CELL, Budget
-from bayesgraph.io.row_lists import table_of_rows
-from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of, table_of
+from bayesgraph.io.budget import Budget
+from bayesgraph.io.row_lists import cpd_of_rows
+from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.io.skipped import skip, skip_name
+from bayesgraph.io.table_rows import TableRows
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name
@@ -70,26 +67,6 @@ def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork
     FileFormatError
     """
     return _Parser(BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
-
-
-@dataclass
-class _Entries:
-    """The numbers of a probability block.
-
-    Attributes
-    ----------
-    rows : dict from int to int
-        From the index of a configuration of the parents, of which the last varies fastest, to the
-        position of its row.
-    numbers : list of float
-        Of all rows, in the order of the file.
-    default : list of float, optional
-        Numbers of the rows that are not there.
-    """
-
-    rows: dict[int, int] = field(default_factory=dict)
-    numbers: list[float] = field(default_factory=list)
-    default: list[float] | None = None
 
 
 class _Parser:
@@ -219,57 +196,43 @@ class _Parser:
             raise self._text.error(at, f"{name!r} has a second 'probability' block.")
         child = self._variables[name]
         parents = parents_of(self._text, at, name, words_of(match[2] or ""), self._variables)
-        if (end := self._whole(body, child, parents, rounded)) is not None:
+        codes = [self._codes_of(parent) for parent in parents]
+        close = self._text.text.find("}", body)
+        whole = cpd_of_rows(self._text.text[body:close], child, parents, codes, rounded, ":")
+        if whole is not None and (end := self._text.close(close)) is not None:
+            self._cpds[name] = whole
             return end
-        entries, end = self._entries(body, child, parents)
-        values = rounded.repaired(name, self._table(at, entries, child, parents))
+        rows = TableRows(child, parents, codes, self._text.error, ", or their indices from 0 on")
+        end = self._rows(body, rows)
+        values = rounded.repaired(name, rows.table(at, self._budget))
         try:
             self._cpds[name] = TableCPD(child, values, parents)
         except BayesGraphError as error:
-            place = entries.rows.get(first_bad_row(values), at)
+            place = rows.places.get(first_bad_row(values), at)
             raise self._text.error(place, str(error)) from error
         return end
 
-    def _whole(
-        self, at: int, child: Discrete, parents: Sequence[Discrete], rounded: RoundedRows
-    ) -> int | None:
-        """Read a long list of rows without faults, and return its end; None for any other block."""
-        text = self._text.text
-        end = text.find("}", at)
-        codes = [self._codes_of(parent) for parent in parents]
-        cards = [parent.cardinality for parent in parents]
-        values = table_of_rows(text[at:end], child.cardinality, codes, cards, ":")
-        if values is None:
-            return None
-        with suppress(BayesGraphError):
-            self._cpds[str(child.name)] = table_of(child, values, parents, rounded)
-            return self._text.close(end)
-        return None
-
-    def _entries(
-        self, at: int, child: Discrete, parents: Sequence[Discrete]
-    ) -> tuple[_Entries, int]:
-        """Return the numbers of a block, and its end."""
-        entries = _Entries()
-        codes = [self._codes_of(parent) for parent in parents]
+    def _rows(self, at: int, rows: TableRows) -> int:
+        """Read the rows of a block, and return its end."""
+        child, parents = rows.child, rows.parents
         while (end := self._text.close(at)) is None:
             match = _ROW.match(self._text.text, at)
             if match is None:
                 raise self._row_error(at, child, parents)
-            numbers = self._floats(match, child)
             if match["default"] is not None:
-                entries.default = numbers
+                rows.default = rows.floats(match["numbers"], at, child.cardinality)
             else:
-                row = self._configuration(match, codes, child, parents)
-                if row in entries.rows:
-                    given = "" if match["given"] is None else f" ({match['given']})"
+                given = match["given"]
+                words = [] if given is None else [word.strip() for word in given.split(",")]
+                if len(words) != len(parents):
                     raise self._text.error(
-                        at, f"the row{given} of {child.name!r} is given a second time."
+                        at,
+                        f"expected the index of a state for each of the {len(parents)} parents of "
+                        f"{child.name!r}; got ({given or ''}).",
                     )
-                entries.rows[row] = at
-                entries.numbers += numbers
+                rows.add(words, match["numbers"], at)
             at = match.end()
-        return entries, end
+        return end
 
     def _row_error(self, at: int, child: Discrete, parents: Sequence[Discrete]) -> FileFormatError:
         if other := _OTHER_ROW.match(self._text.text, at):
@@ -285,20 +248,6 @@ class _Parser:
             f"{self._text.seen(at)}.",
         )
 
-    def _floats(self, match: re.Match[str], child: Discrete) -> list[float]:
-        words = match["numbers"].replace(",", " ").split()
-        if len(words) != child.cardinality:
-            raise self._text.error(
-                match.start(),
-                f"expected {child.cardinality} probabilities for {child.name!r}; got {len(words)}.",
-            )
-        try:
-            return list(map(float, words))
-        except ValueError as error:
-            raise self._text.error(
-                match.start(), f"expected numbers for {child.name!r}: {error}."
-            ) from error
-
     def _codes_of(self, variable: Discrete) -> dict[str, int]:
         name = str(variable.name)
         if name not in self._codes:
@@ -308,55 +257,3 @@ class _Parser:
             # A number without quotes is an index, also where it is the text of another state.
             self._codes[name] = codes | {str(code): code for code in range(len(states))}
         return self._codes[name]
-
-    def _configuration(
-        self,
-        match: re.Match[str],
-        codes: Sequence[dict[str, int]],
-        child: Discrete,
-        parents: Sequence[Discrete],
-    ) -> int:
-        """Return the index of the configuration of a row."""
-        words = [] if match["given"] is None else [w.strip() for w in match["given"].split(",")]
-        if len(words) != len(parents):
-            raise self._text.error(
-                match.start(),
-                f"expected the index of a state for each of the {len(parents)} parents of "
-                f"{child.name!r}; got ({match['given'] or ''}).",
-            )
-        index = 0
-        for word, code_of, parent in zip(words, codes, parents, strict=True):
-            code = code_of.get(word)
-            if code is None:
-                raise self._text.error(
-                    match.start(),
-                    f"expected the index of a state of {parent.name!r}, from 0 to "
-                    f"{parent.cardinality - 1}; got {word!r:.40}.",
-                )
-            index = index * parent.cardinality + code
-        return index
-
-    def _table(
-        self, at: int, entries: _Entries, child: Discrete, parents: Sequence[Discrete]
-    ) -> Floats:
-        """Return the numbers of a block as an array, with the child on the last axis."""
-        cards = [parent.cardinality for parent in parents]
-        n_rows = math.prod(cards)
-        missing = n_rows - len(entries.rows)
-        if missing and entries.default is None:
-            raise self._text.error(
-                at,
-                f"expected a row for each of the {n_rows:,} configurations of {child.name!r}; "
-                f"{missing:,} are missing and there is no 'default'.",
-            )
-        if missing:
-            # No text confirms the size of the table.
-            self._budget.take(
-                BYTES_OF_CELL * n_rows * child.cardinality, f"the table of {child.name!r}"
-            )
-        table = np.empty((n_rows, child.cardinality))
-        if entries.default is not None:
-            table[:] = entries.default
-        if entries.rows:
-            table[list(entries.rows)] = np.array(entries.numbers).reshape(-1, child.cardinality)
-        return table.reshape(*cards, child.cardinality)

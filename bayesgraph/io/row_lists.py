@@ -8,12 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.cpds import TableCPD
+from bayesgraph.errors import BayesGraphError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.number_text import BLANKS, SHORT, compiled_numbers
+from bayesgraph.io.row_sums import RoundedRows, table_of
+from bayesgraph.variables import Discrete
+
+
+def cpd_of_rows(
+    text: str,
+    child: Discrete,
+    parents: Sequence[Discrete],
+    codes: Sequence[Mapping[str, int]],
+    rounded: RoundedRows,
+    sign: str = "",
+) -> TableCPD | None:
+    """Return the CPD of a list of rows, None if it is short or has faults; see `table_of_rows`."""
+    cards = [parent.cardinality for parent in parents]
+    values = table_of_rows(text, child.cardinality, codes, cards, sign)
+    with suppress(BayesGraphError):
+        return None if values is None else table_of(child, values, parents, rounded)
+    return None
 
 
 def table_of_rows(

@@ -196,8 +196,14 @@ Q = "probability ( b | a ) { (0) : 1, 0; (1) : .5, .5; }\n"
         (HEAD + A + P.replace(".5, .5", ".5, .6"), r"line 3: .* sum to 1\.1"),
         (HEAD + A + P.replace(".5; }", ".5;"), r"line 4: expected 'p, \.\.\.;'.*got the end"),
         (HEAD + A + P.replace(".5;", ".5; .5, .5;"), "line 3: the row of 'a' is given a second"),
-        (HEAD + A + P + B + Q.replace("(1)", "(2)"), "line 5: .*'a', from 0 to 1; got '2'"),
-        (HEAD + A + P + B + Q.replace("(1)", '("2")'), "line 5: expected the index of a state"),
+        (
+            HEAD + A + P + B + Q.replace("(1)", "(2)"),
+            "'2' is not a state of 'a'.*or their ind",
+        ),
+        (
+            HEAD + A + P + B + Q.replace("(1)", '("2")'),
+            "line 5: .*not a state of 'a'.*'y', or",
+        ),
         (
             HEAD + A + P + B + Q.replace("(1)", "(0)"),
             r"line 5: the row \(0\) of 'b' is given a sec",
@@ -212,7 +218,7 @@ Q = "probability ( b | a ) { (0) : 1, 0; (1) : .5, .5; }\n"
         ),
         (
             HEAD + A + P + B + Q.replace("(1) : .5, .5;", ""),
-            "line 5: expected a row.*1 are missing",
+            r"line 5: expected the row \(y\) for 'b': 1 of 2 rows",
         ),
         (HEAD + A + P + B + Q.replace("(0)", "function = max; (0)"), "'b' is given by a function"),
         (HEAD + A + P + "// bayesgraph {nothing}", "expected what bayesgraph restores"),
