@@ -2,10 +2,12 @@
 
 python benchmarks/bench_single_row.py [--quick] [--json FILE] [--case TEXT]
 
-The peer is `check_array` on the same row (for `query`, whose row is a mapping, on the same row as
-an array): what any estimator of scikit-learn pays before it begins. Times are the least of many, in
-seconds of the processor, ours and the peer's in turn. scikit-learn's own classifiers are there to
-compare with: their row is checked, too.
+The peer is `check_array` on the same row: what any estimator of scikit-learn pays before it begins.
+For `query`, whose row is a mapping, it is the same row as an array; for frames of Arrow's types, as
+read from a Parquet file, and of polars, the same row in a frame of NumPy's types, because it takes
+no text in a frame of Arrow's. Times are the least of many, in seconds of the processor, ours and
+the peer's in turn. scikit-learn's own classifiers are there to compare with: their row is checked,
+too.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow as pa
 from harness import Row, parser, versions, write
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.utils.validation import check_array
@@ -80,6 +84,11 @@ def _frame(values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(values, columns=_NAMES)
 
 
+def as_read(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with the types of Arrow, as pandas reads it from a Parquet file."""
+    return pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype)
+
+
 def least(calls: list[Callable[[], object]], rounds: int) -> list[float]:
     """Return the least time of each call; they take turns, so that all see the same machine."""
     found = [np.inf] * len(calls)
@@ -106,7 +115,7 @@ def compared(case: str, metric: str, ours: Any, row: Any, rounds: int) -> Row:
 
 
 def of_model(name: str, model: Any, data: Data, y: np.ndarray, rounds: int) -> Iterator[Row]:
-    """Yield one model on one kind of table, asked by array, by frame and by mapping."""
+    """Yield one model on one kind of table, asked by array, by mapping and by frames."""
     array, frame = data.array[:1], data.frame.iloc[:1]
     clf = model(categorical=data.categorical).fit(data.array, y)
     if name == "average" and not isinstance(clf.network_, bg.PosteriorAverage):
@@ -118,6 +127,12 @@ def of_model(name: str, model: Any, data: Data, y: np.ndarray, rounds: int) -> I
     yield compared(case, "query", lambda: clf.query(evidence=evidence), array, rounds)
     named = model().fit(data.frame, y)
     yield compared(case, "frame", lambda: named.predict_proba(frame), frame, rounds)
+    for asked, whole in (
+        ("arrow", as_read(data.frame)),
+        ("polars", polars.from_pandas(data.frame)),
+    ):
+        own, row = model().fit(whole, y), whole[:1]
+        yield compared(case, asked, partial(own.predict_proba, row), frame, rounds)
 
 
 def of_peers(data: Data, y: np.ndarray, rounds: int) -> Iterator[Row]:
@@ -137,12 +152,13 @@ MODELS = {
     "average": bg.BayesianNetworkClassifier,
 }
 # What is aimed at, by what is asked, and for all that is asked of networks trained to predict.
-MOST, MOST_TRAINED = {"array": 4.0, "frame": 2.5, "query": 2.0}, 5.0
+_FRAMES = dict.fromkeys(["frame", "arrow", "polars"], 2.5)
+MOST, MOST_TRAINED = {"array": 4.0, "query": 2.0} | _FRAMES, 5.0
 
 
 def print_table(rows: list[Row]) -> None:
     """Print how often the time of the check each call takes."""
-    print(versions(["scikit-learn", "numpy", "pandas", "narwhals"]))
+    print(versions(["scikit-learn", "numpy", "pandas", "pyarrow", "polars", "narwhals"]))
     print(f"{'case':<34}{'asked by':<10}{'ours us':>9}{'check us':>10}{'multiple':>10}{'most':>6}")
     for r in rows:
         is_trained = r.case.startswith(("single network", "average"))

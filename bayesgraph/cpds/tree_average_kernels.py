@@ -96,7 +96,11 @@ def add_leaves(
                     out[row, c] += weight * values[below[node], c]
 
 
-@kernel()
+def _visited(place: int, shares: Floats, feature: NDArray[np.int32], *_: object) -> int:
+    return len(feature)
+
+
+@kernel(work=_visited)
 def left_shares(
     place: int,
     shares: Floats,
