@@ -178,6 +178,8 @@ def _learn() -> None:
     states = list(rows)[:N_STATES]
     for method in (bg.unrestricted, partial(bg.unrestricted, score="bdeu"), bg.pc):
         bg.BayesianNetwork.learn(rows, method=method, categorical=states)
+    of_states = {name: rows[name] for name in states}
+    bg.BayesianNetwork.learn(of_states, method="pc", categorical="all")
 
 
 def _fit_text() -> None:

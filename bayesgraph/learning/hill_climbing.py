@@ -33,6 +33,9 @@ from bayesgraph.variables import Discrete, Variable
 # published networks, shares of 0.15 and 0.5 led to the same mean F1 within 0.011; fewer arcs lead
 # back to the same graph more often, more arcs take longer.
 _PERTURBED, _FEWEST = 0.3, 3
+# Restarts by default of tables with so many rows: better searches pay there, and cost little beside
+# other programs' searches.
+_RESTARTS, _MANY_ROWS = 3, 5000
 # Sums of gains that differ by less are ties, in units of `TIE_DECIMALS` decimals.
 _ROUNDING = 50.0
 
@@ -113,7 +116,7 @@ def unrestricted(
     required: Iterable[Any] | None = None,
     forbidden: Iterable[Any] | None = None,
     tiers: Iterable[Any] | None = None,
-    restarts: int = 0,
+    restarts: int | None = None,
 ) -> Structure:
     """Return a general network structure, in which the class is a variable like any other.
 
@@ -133,16 +136,17 @@ def unrestricted(
     tiers : iterable of names or lists of names, optional
         Tiers in order of time: no arc leads from a tier to an earlier one. Variables in no tier may
         have arcs from and to all others.
-    restarts : int, default 0
+    restarts : int, optional
         The search ends after as many restarts in succession that find no better graph. A restart
         removes or reverses some arcs of the best graph, drawn with a fixed seed, and climbs on
         (iterated local search; Lourenço, Martin, Stützle 2003). With 10 the score and the edges
-        are clearly better, for three to nine times the time.
+        are clearly better, for three to nine times the time. By default 3 of tables with 5,000
+        rows or more and without a class, else 0.
     """
     columns, gains, rules, maximum = _general(
         "unrestricted", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
     )
-    n_restarts = at_least("restarts", restarts, 0)
+    n_restarts = _restarts(restarts, columns, gains)
     climber = (
         RestartingClimber(columns, gains, maximum, rules, n_restarts)
         if n_restarts
@@ -163,6 +167,7 @@ def tabu(
     tiers: Iterable[Any] | None = None,
     length: int = 100,
     patience: int = 15,
+    restarts: int | None = None,
 ) -> Structure:
     """Return a general network structure found by tabu search (Glover 1986).
 
@@ -180,12 +185,23 @@ def tabu(
         Number of last graphs to which no step returns.
     patience : int, default 15
         Number of steps without a better graph after which the search ends.
+    restarts : int, optional
+        As for `unrestricted`; each restart searches on from changed arcs as from the start.
     """
     columns, gains, rules, maximum = _general(
         "tabu", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
     )
     memory = at_least("length", length, 1), at_least("patience", patience, 1)
-    return below_class(None, columns, TabuClimber(columns, gains, maximum, rules, *memory).climb())
+    n_restarts = _restarts(restarts, columns, gains)
+    climber = TabuClimber(columns, gains, maximum, rules, n_restarts, *memory)
+    return below_class(None, columns, climber.climb())
+
+
+def _restarts(asked: int | None, columns: tuple[Variable, ...], gains: Gains) -> int:
+    if asked is not None:
+        return at_least("restarts", asked, 0)
+    of_class = gains.source.target is not None
+    return 0 if of_class or gains.rows(columns, None) < _MANY_ROWS else _RESTARTS
 
 
 def all_columns(source: CountSource) -> tuple[Variable, ...]:
@@ -384,13 +400,30 @@ class Climber:
         }
 
 
-class RememberingClimber(Climber):
-    """A search that keeps the gains of all sets of parents, as it comes back to many of them."""
+class RestartingClimber(Climber):
+    """A search that goes on from perturbed best graphs.
+
+    It keeps the gains of all sets of parents, as it comes back to many of them.
+
+    Parameters
+    ----------
+    columns, gains, maximum, rules
+        As for Climber.
+    restarts : int
+        Number of restarts in succession without a better graph after which the search ends.
+    """
 
     def __init__(
-        self, columns: tuple[Variable, ...], gains: Gains, maximum: int, rules: ArcRules
+        self,
+        columns: tuple[Variable, ...],
+        gains: Gains,
+        maximum: int,
+        rules: ArcRules,
+        restarts: int,
     ) -> None:
         super().__init__(columns, None, gains, maximum, rules)
+        self._restarts = restarts
+        self._random = np.random.default_rng(0)
         self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
 
     def _refresh(self, children: list[int]) -> None:
@@ -413,36 +446,12 @@ class RememberingClimber(Climber):
         self._adopt(parents)
         self._refresh(changed)
 
-
-class RestartingClimber(RememberingClimber):
-    """A search that climbs again from perturbed best graphs.
-
-    Parameters
-    ----------
-    columns, gains, maximum, rules
-        As for Climber.
-    restarts : int
-        Number of restarts in succession without a better graph after which the search ends.
-    """
-
-    def __init__(
-        self,
-        columns: tuple[Variable, ...],
-        gains: Gains,
-        maximum: int,
-        rules: ArcRules,
-        restarts: int,
-    ) -> None:
-        super().__init__(columns, gains, maximum, rules)
-        self._restarts = restarts
-        self._random = np.random.default_rng(0)
-
     def _search(self) -> float:
-        total, since = super()._search(), 0
+        total, since = self._search_once(), 0
         met = {self._graph}
         while since < self._restarts:
             kept = self._copy()
-            gain = self._perturb() + super()._search()
+            gain = self._perturb() + self._search_once()
             # With missing values, gains come from different rows, and may add up in a cycle.
             if gain > _ROUNDING and self._graph not in met:
                 total, since = total + gain, 0
@@ -451,6 +460,10 @@ class RestartingClimber(RememberingClimber):
                 since += 1
                 self._return(kept)
         return total
+
+    def _search_once(self) -> float:
+        """Search from the graph as it is; return the sum of the gains in units."""
+        return super()._search()
 
     def _perturb(self) -> float:
         """Remove or reverse a share of the arcs; return the gain, in units."""
@@ -474,13 +487,13 @@ class RestartingClimber(RememberingClimber):
         return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
 
 
-class TabuClimber(RememberingClimber):
+class TabuClimber(RestartingClimber):
     """A search that also makes changes which lower the score, and does not return to last graphs.
 
     Parameters
     ----------
-    columns, gains, maximum, rules
-        As for Climber.
+    columns, gains, maximum, rules, restarts
+        As for RestartingClimber.
     length : int
         Number of last graphs to which no change returns.
     patience : int
@@ -493,13 +506,14 @@ class TabuClimber(RememberingClimber):
         gains: Gains,
         maximum: int,
         rules: ArcRules,
+        restarts: int,
         length: int,
         patience: int,
     ) -> None:
-        super().__init__(columns, gains, maximum, rules)
+        super().__init__(columns, gains, maximum, rules, restarts)
         self._length, self._patience = length, patience
 
-    def _search(self) -> float:
+    def _search_once(self) -> float:
         last = deque([self._graph], maxlen=self._length)
         met, total, best, since = {self._graph}, 0.0, 0.0, 0
         kept = self._copy()

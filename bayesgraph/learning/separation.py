@@ -13,8 +13,8 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning import separation_kernels
 from bayesgraph.statistics import CountSource, Numbered
 
-# Number of sets of columns whose sums are kept, and least number of critical values.
-_SLOTS, _DEGREES = 1 << 15, 1 << 10
+# Number of sets of columns whose sums are kept, and of critical values computed beyond need.
+_SLOTS, _DEGREES = 1 << 15, 256
 
 
 class Separated(NamedTuple):
@@ -109,7 +109,7 @@ class SeparatingSets:
             )  # fmt: skip
             n_sets += new
             if place < len(pairs):
-                self._critical = self._critical_values(2 * degrees)
+                self._critical = self._critical_values(degrees + _DEGREES)
         least, information, degrees = told
         p_values = scipy.special.chdtrc(degrees, 2.0 * information)
         p_values[degrees == 0] = 1.0
@@ -117,4 +117,6 @@ class SeparatingSets:
 
     def _critical_values(self, n: int) -> Floats:
         """Return what chi-squared exceeds with probability alpha, by degrees of freedom below n."""
-        return np.append(0.0, scipy.special.chdtri(np.arange(1.0, n), self._alpha))
+        values = np.zeros(n)
+        values[1:] = scipy.special.chdtri(np.arange(1.0, n), self._alpha)
+        return values

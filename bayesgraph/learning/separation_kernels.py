@@ -174,11 +174,21 @@ def _test(
         mark ^= marks[test[i]]
     left, right = mark ^ marks[test[0]], mark ^ marks[test[1]]
     args = codes, cards, test, logs, known, sums, keys, counts
-    given, n_given = _sum_of(0, mark, *args)
-    one, n_one = _sum_of(1, left, *args)
-    other, n_other = _sum_of(2, right, *args)
-    r, s = n_one - n_given, n_other - n_given
-    if r == 0 or s == 0:
+    slot = _slot(mark, known)
+    if slot < 0:
+        slot = _counted(0, mark, *args)
+    given, n_given = sums[slot, 0], int(sums[slot, 1])
+    slot = _slot(left, known)
+    if slot < 0:
+        slot = _counted(1, left, *args)
+    one, r = sums[slot, 0], int(sums[slot, 1]) - n_given
+    if r == 0:
+        return 0.0, 0
+    slot = _slot(right, known)
+    if slot < 0:
+        slot = _counted(2, right, *args)
+    other, s = sums[slot, 0], int(sums[slot, 1]) - n_given
+    if s == 0:
         return 0.0, 0
     bound = min(r * (cards[test[1]] - 1), s * (cards[test[0]] - 1))
     if bound < len(critical):
@@ -203,7 +213,8 @@ def _test(
                     fewer = max(fewer, sums[at, 0] - sums[second, 0] + given - one)
         if fewer > above and fewer > least:
             return math.inf, -1
-    information = max(_sum_of(3, both, *args)[0] + given - one - other, 0.0)
+        slot = _counted(3, both, *args)
+    information = max(sums[slot, 0] + given - one - other, 0.0)
     if information > above:
         return information, -1
     if n_given == 1:
@@ -222,7 +233,7 @@ def _slot(mark: int, known: _Indices) -> int:
 
 
 @kernel(error_model="numpy")
-def _sum_of(
+def _counted(
     ends: int,
     mark: int,
     codes: _Codes,
@@ -233,22 +244,20 @@ def _sum_of(
     sums: Floats,
     keys: _Keys,
     counts: NDArray[np.int32],
-) -> tuple[float, int]:
-    """Return the sum of n log n, and the number of configurations, of what is given and the ends.
+) -> int:
+    """Count the configurations of what is given and the ends; return the slot of what is found.
 
     `ends` is 1 for the first end, 2 for the second, 3 for both.
     """
-    slot = _slot(mark, known)
-    if slot < 0:
-        first = mark & (len(known) - _WAYS)
-        slot = first + mark // len(known) % _WAYS
-        for empty in range(first + _WAYS - 1, first - 1, -1):
-            if known[empty] < 0:
-                slot = empty
-        cells = _keys_of(ends, codes, cards, test, keys)
-        known[slot] = mark
-        sums[slot, 0], sums[slot, 1] = _count(keys, counts[:cells], logs)
-    return float(sums[slot, 0]), int(sums[slot, 1])
+    first = mark & (len(known) - _WAYS)
+    slot = first + mark // len(known) % _WAYS
+    for empty in range(first + _WAYS - 1, first - 1, -1):
+        if known[empty] < 0:
+            slot = empty
+    cells = _keys_of(ends, codes, cards, test, keys)
+    known[slot] = mark
+    sums[slot, 0], sums[slot, 1] = _count(keys, counts[:cells], logs)
+    return slot
 
 
 @kernel()

@@ -126,7 +126,7 @@ def test_restarts_never_lower_the_score_and_reach_the_best_graph(score):
         local = local_scores(frame, names, [], score)
         search = partial(bg.unrestricted, source, score=score, max_parents=None)
         found = search(restarts=5)
-        climbed = total(local, names, search().arcs)
+        climbed = total(local, names, search(restarts=0).arcs)
         assert total(local, names, found.arcs) >= climbed - 1e-8
         best = max(total(local, names, dag) for dag in all_dags(names))
         assert total(local, names, found.arcs) == pytest.approx(best)
@@ -150,6 +150,20 @@ def test_restarts_keep_the_rules(seed):
         assert all(parent != names[0] for parent, _ in found.arcs)
         assert nx.is_directed_acyclic_graph(found.graph)
         assert max(len(above) for above in found.parents().values()) <= most
+
+
+@pytest.mark.parametrize("search", [bg.unrestricted, bg.tabu])
+def test_tables_of_many_rows_have_restarts_by_default(search, monkeypatch):
+    frame = make_frame(4, 6, 0, n=300, strength=2.0)
+    search = partial(search, max_parents=None)
+    source = bg.count_source(frame)
+    often, never = (search(source, score="bdeu", restarts=n) for n in (3, 0))
+    assert set(often.arcs) != set(never.arcs)
+    assert search(source, score="bdeu") == never
+    monkeypatch.setitem(bg.tabu.__globals__, "_MANY_ROWS", 300)
+    assert search(source, score="bdeu") == often
+    of_class = bg.count_source(frame, "y")
+    assert search(of_class, score="bdeu") == search(of_class, score="bdeu", restarts=0)
 
 
 def test_restarts_are_a_whole_number():
