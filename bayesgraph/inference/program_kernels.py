@@ -14,7 +14,6 @@ import numpy as np
 from bayesgraph.compilation import kernel
 from bayesgraph.inference.junction import (
     Ints,
-    Program,
     TableArrays,
     Tree,
 )
@@ -22,6 +21,7 @@ from bayesgraph.inference.planning_kernels import (
     filled,
     grown,
     linked,
+    packed,
 )
 
 # Operations. An instruction consists of: operation, length, target, source, kind of source, number
@@ -482,8 +482,11 @@ def compile_tree(
     targets: Ints,
     both: bool,
     layout: Ints,
-) -> Program:
+) -> tuple[Ints, float, int, int]:
     """Return the elimination program that passes messages over a junction tree.
+
+    The result is the arrays of a `Program` from `code` to `halves`, packed (of `minima` the bits),
+    then its numbers `least`, `n_work` and `n_result`.
 
     Parameters
     ----------
@@ -1028,7 +1031,8 @@ def compile_tree(
                 if residual[d]:
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
                 d = next_child[d]
-    return Program(
-        tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
-        least, soft_at, maximal, loops[:n_loops].copy(), layout, free, n_result,
+    parts = (
+        code[:size], up, minima.view(np.int64), source, kind, step, constant[:n_constant], soft_at,
+        maximal, loops[:n_loops],
     )  # fmt: skip
+    return packed(parts), least, free, n_result
