@@ -64,10 +64,10 @@ def packed(parts: tuple[Ints, ...]) -> Ints:
     out = np.empty(size, np.int64)
     to = n
     for i in range(n):
-        part = parts[i]
-        for k in range(len(part)):
-            out[to] = part[k]
-            to += 1
+        part, at = parts[i], np.uint64(to)
+        for k in range(np.uint64(len(part))):
+            out[at + k] = part[k]
+        to += len(part)
         out[i] = to
     return out
 

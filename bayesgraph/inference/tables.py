@@ -48,9 +48,11 @@ class Scopes:
     ----------
     cards, start, item
         See Tables.
+    indices
+        These three, one after the other.
     """
 
-    __slots__ = ("cards", "item", "number", "start", "variables")
+    __slots__ = ("cards", "indices", "item", "number", "start", "variables")
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class Scopes:
         numbers = [*[len(v.states) for v in self.variables], *ends, *item]
         joined = np.frombuffer(bytearray(pack(f"{len(numbers)}q", *numbers)), dtype=np.int64)
         n, m = len(self.variables), len(self.variables) + len(ends)
+        self.indices = joined
         self.cards, self.start, self.item = joined[:n], joined[n:m], joined[m:]
 
     @classmethod
@@ -109,6 +112,8 @@ class Tables:
         Cardinalities.
     start, item
         Scopes as indices of variables: the scope of table f is ``item[start[f]:start[f + 1]]``.
+    indices
+        `cards`, `start` and `item`, one after the other.
     """
 
     def __init__(
@@ -124,6 +129,7 @@ class Tables:
         self.log_scales = np.array(log_scales) if log_scales else np.zeros(len(values))
         self.log_scale = float(sum(log_scales))
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
+        self.indices = scopes.indices
         self.values = _joined(values)
         self._log_values: Floats | None = None
         if log_values is not None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from bayesgraph.learning import EMHistory
-
-
-def _all_discrete(variables: Sequence[Variable]) -> TypeGuard[Sequence[Discrete]]:
-    return all(issubclass(kind, Discrete) for kind in set(map(type, variables)))
 
 
 class BayesianNetwork(Model):
@@ -183,10 +179,16 @@ class BayesianNetwork(Model):
         self._by_name = {variable.name: variable for variable in order}
 
     @cached_property
+    def _kinds(self) -> set[type[CPD]]:
+        """Classes of the CPDs: many networks have tables alone."""
+        return set(map(type, self.blocks))
+
+    @cached_property
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
-        own = [block.variable for block in self.blocks if type(block) is TableCPD]
-        if tuple(own) == self.variables:
+        if self._kinds == {TableCPD} and (
+            tuple([block.variable for block in self.blocks]) == self.variables
+        ):
             return self.blocks
         # Names are unique in a model, and are hashed faster than variables.
         single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
@@ -335,9 +337,12 @@ class BayesianNetwork(Model):
     def compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
         tables = tables_of(self.cpds)
-        if tables is None or not _all_discrete(self.variables):
+        if tables is None:
             return None
-        return compiled_tables(self.number, self.variables, tables, self._above)
+        variables = [v for v in self.variables if isinstance(v, Discrete)]
+        if len(variables) < len(self.variables):
+            return None
+        return compiled_tables(self.number, variables, tables, self._above)
 
     @cached_property
     def unfolded(self) -> BayesianNetwork | None:
@@ -345,8 +350,7 @@ class BayesianNetwork(Model):
 
         The auxiliary variables follow those of this network. None if there is nothing to divide.
         """
-        kinds = set(map(type, self.blocks))
-        if not any(issubclass(kind, CanonicalCPD) for kind in kinds):
+        if not any(issubclass(kind, CanonicalCPD) for kind in self._kinds):
             return None
         canonical = [block for block in self.blocks if isinstance(block, CanonicalCPD)]
         tables = [table for block in canonical for table in block.unfolded()]
