@@ -11,7 +11,7 @@ _N = TypeVar("_N", bound=Hashable)
 Arc: TypeAlias = tuple[Node, Node]
 
 
-def parents_first(parents: Mapping[Node, Collection[Node]]) -> list[Node] | None:
+def parents_first(parents: Mapping[_N, Collection[_N]]) -> list[_N] | None:
     """Return the nodes in topological order, or None if there is a cycle.
 
     It is the order of `graph.topological_order`.

@@ -156,7 +156,7 @@ def _with_tables(
             found.append((scope, np.ones([v.cardinality for v in scope])))
     seen = {v for scope, _ in found for v in scope}
     found += [((v,), np.ones(v.cardinality)) for v in discrete if v not in seen]
-    scopes = Scopes(discrete, [scope for scope, _ in found])
+    scopes = Scopes.of_variables(discrete, [scope for scope, _ in found])
     nodes = [-1] * len(writer.number)
     for i, v in enumerate(discrete):
         if v.name in writer.number:

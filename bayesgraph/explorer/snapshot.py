@@ -22,8 +22,7 @@ from bayesgraph.explorer.layout import placed
 from bayesgraph.explorer.mixed import model_part
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
-from bayesgraph.inference.planning_kernels import with_intermediates
-from bayesgraph.inference.programs import Relevance, plan_tree, restrict
+from bayesgraph.inference.programs import Relevance, plan_tree, restrict, with_intermediates
 from bayesgraph.inference.tables import Tables
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.factor_graph import FactorGraph

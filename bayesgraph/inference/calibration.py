@@ -92,7 +92,7 @@ class Calibration:
     ) -> None:
         variables = union_scope(scopes)
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
-        tables = Tables(Scopes(variables, scopes), ones, sums_to_one=False)
+        tables = Tables(Scopes.of_variables(variables, scopes), ones, sums_to_one=False)
         tree = plan_tree(
             restrict(tables, (), (), (), Relevance.EVERYTHING), memory_limit=memory_limit
         )

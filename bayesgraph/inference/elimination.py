@@ -341,7 +341,7 @@ def discrete_tables(
     left = remaining(problem.potentials, plan, algebra, problem.columns)
     factors = [factor for factor in left if isinstance(factor, Factor)]
     factors = factors or [Factor.from_log((), np.zeros(1))]
-    scopes_left = Scopes(free, [factor.scope for factor in factors])
+    scopes_left = Scopes.of_variables(free, [factor.scope for factor in factors])
     return Tables.from_logs(scopes_left, [factor.log_values[0] for factor in factors])
 
 

@@ -16,6 +16,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+def unpacked(packed: Ints, n: int) -> list[Ints]:
+    """Return the n arrays that `planning_kernels.packed` has put one after the other."""
+    ends = packed[:n].tolist()
+    return [packed[begin:end] for begin, end in zip([n, *ends], ends, strict=False)]
+
+
 class TableArrays(NamedTuple):
     """Tables stored one after the other; see `inference.tables.Tables`.
 

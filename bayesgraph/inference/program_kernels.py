@@ -14,7 +14,6 @@ import numpy as np
 from bayesgraph.compilation import kernel
 from bayesgraph.inference.junction import (
     Ints,
-    Program,
     TableArrays,
     Tree,
 )
@@ -22,6 +21,7 @@ from bayesgraph.inference.planning_kernels import (
     filled,
     grown,
     linked,
+    packed,
 )
 
 # Operations. An instruction consists of: operation, length, target, source, kind of source, number
@@ -141,20 +141,20 @@ def _steps(axis: Ints, stride: Ints, begin: int, end: int, place: Ints, out: Int
 
 
 @kernel(error_model="numpy")
-def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints) -> bool:
+def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) -> bool:
     """Write to `order` the axes of a sum of products as nested loops, outermost first.
 
     `t`, `x` and `y` are the strides of the sum and of its two sources along the axes of a clique, 0
     for axes that they lack. The innermost loop has the axes that the sum shares with one source or
     with both, so that it uses vector instructions, and around it are the axes that are summed out
     (as in a product of matrices). Returns whether the sum is formed in this order and rearranged
-    afterwards; otherwise its axes stay in their order.
+    afterwards; otherwise its axes stay in their order. `scratch` is that of `compile_tree`.
     """
     width = len(counts)
-    kind = np.empty(width, np.int64)
-    size = np.ones(8)
+    kind = scratch[18]
+    size = np.ones(12)
     # Entries of all, of the sum and of the two sources.
-    entries = np.ones(4)
+    entries = size[8:]
     # As it is, the innermost loop has the last axes of the sum that are of one kind.
     first, last, run, ended = width, -1, 1, False
     for k in range(width - 1, -1, -1):
@@ -171,7 +171,7 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints) -> bool:
                 ended = True
     best = np.inf
     moved = False
-    trial = np.empty(width, np.int64)
+    trial = scratch[19][:width]
     for choice in range(5):
         # The kinds of axes in the innermost loop: the last ones as it is, or one kind.
         g = last if choice == 0 else 2 * choice + 1 if choice < 4 else 6
@@ -266,6 +266,7 @@ def _contract(
     sources: Ints,
     x: Ints,
     y: Ints,
+    scratch: Ints,
 ) -> int:
     """Append instructions that set a table to a sum of products of two sources; return code size.
 
@@ -281,16 +282,18 @@ def _contract(
         Position and kind of each source.
     t, x, y : shape (width,)
         Strides of the table and the sources along each axis, 0 for axes that they lack.
+    scratch
+        See `compile_tree`.
     """
     zero = np.int64(0)
     width = len(counts)
-    order = np.empty(width, np.int64)
-    moved = _loops(counts, t, x, y, order)
-    lengths = np.empty(width, np.int64)
-    places = np.empty((3, width), np.int64)
-    there = np.empty(width, np.int64)
-    here = np.empty(width, np.int64)
-    at = sources.copy()
+    order = scratch[10][:width]
+    moved = _loops(counts, t, x, y, order, scratch)
+    lengths, there, here = scratch[11][:width], scratch[12], scratch[13]
+    places = scratch[15:18]
+    at = scratch[14]
+    for i in range(4):
+        at[i] = sources[i]
     to = target
     for i in range(3):
         steps = t if i == 0 else x if i == 1 else y
@@ -311,7 +314,8 @@ def _contract(
             )
             at[2 * i - 2], at[2 * i - 1] = place, WORK
         if not pack:
-            places[i] = steps
+            for k in range(width):
+                places[i, k] = steps[k]
     code[size], code[size + 2] = CONTRACT, to
     for i in range(4):
         code[size + 3 + i] = at[i]
@@ -362,6 +366,7 @@ def _sum_of_products(
     sources: Ints,
     steps: Ints,
     left_out: int,
+    scratch: Ints,
 ) -> int:
     """Append instructions that set a table to the sum of products of one to three sources.
 
@@ -369,7 +374,7 @@ def _sum_of_products(
     none; for the other arguments see `_contract`.
     """
     zero, width = np.int64(0), len(counts)
-    used = np.empty(len(sources), np.int64)
+    used = scratch[5]
     n = 0
     for i in range(len(sources)):
         if i != left_out:
@@ -386,7 +391,7 @@ def _sum_of_products(
         )
     # Of three sources, the two with the smallest product are multiplied first, without the axes
     # that only they have.
-    pair = np.empty(4, np.int64)
+    pair = scratch[6]
     x, y, z = used[0], used[1], -1
     best = np.inf
     for i in range(3 if n == 3 else 0):
@@ -398,11 +403,13 @@ def _sum_of_products(
         if product < best:
             best, x, y, z = product, p, q, r
     pair[0], pair[1], pair[2], pair[3] = sources[x, 0], sources[x, 1], sources[y, 0], sources[y, 1]
-    now, left, right, to, out = counts.copy(), steps[x], steps[y], target, t
-    rest = counts.copy()
+    now, left, right, to, out = scratch[7][:width], steps[x], steps[y], target, t
+    rest = scratch[8][:width]
+    for k in range(width):
+        now[k] = rest[k] = counts[k]
     if n == 3:
         distance = 1
-        out = np.empty(width, np.int64)
+        out = scratch[9]
         for k in range(width - 1, -1, -1):
             both = left[k] or right[k]
             kept = both and (t[k] or steps[z, k])
@@ -414,7 +421,7 @@ def _sum_of_products(
                 rest[k] = 1
         to = _room(space, np.int64(3), distance)
     for _ in range(n - 1):
-        size = _contract(code, size, space, now, to, out, pair, left, right)
+        size = _contract(code, size, space, now, to, out, pair, left, right, scratch)
         pair[0], pair[1], pair[2], pair[3] = to, WORK, sources[z, 0], sources[z, 1]
         now, left, right, to, out = rest, out, steps[z], target, t
     return size
@@ -482,8 +489,11 @@ def compile_tree(
     targets: Ints,
     both: bool,
     layout: Ints,
-) -> Program:
+) -> tuple[Ints, float, int, int]:
     """Return the elimination program that passes messages over a junction tree.
+
+    The result is the arrays of a `Program` from `code` to `halves`, packed (of `minima` the bits),
+    then its numbers `least`, `n_work` and `n_result`.
 
     Parameters
     ----------
@@ -617,6 +627,15 @@ def compile_tree(
     size = np.int64(0)
     place = np.empty(n, np.int64)
     is_member = filled(n, -1)
+    most_axes = 8
+    for c in range(n_cliques):
+        most_axes = max(most_axes, c_start[c + 1] - c_start[c])
+    # Integers along the axes of a clique, a row for each use: many small arrays would take as long
+    # as the rest. The first five rows are of this function, the others of those that it calls.
+    scratch = np.empty((20, most_axes), np.int64)
+    some_sources = np.empty((4, 2), np.int64)
+    some_steps = np.empty((4, most_axes), np.int64)
+    row_of = np.empty(4, np.int64)
     for turn in range(2 * n_cliques if both else n_cliques):
         collect = turn < n_cliques
         c = turn if collect else 2 * n_cliques - 1 - turn
@@ -624,11 +643,8 @@ def compile_tree(
         if collect and ((unit[c] and not root) or (root and both)):
             continue
         first_at, width = c_start[c], c_start[c + 1] - c_start[c]
-        counts = np.empty(width, np.int64)
-        own = np.empty(width, np.int64)
-        other = np.empty(width, np.int64)
-        ordered = np.empty(width, np.int64)
-        lengths = np.empty(width, np.int64)
+        counts, own, other = scratch[0][:width], scratch[1][:width], scratch[2][:width]
+        ordered, lengths = scratch[3][:width], scratch[4][:width]
         for k in range(width):
             v = member[first_at + k]
             place[v] = k
@@ -760,9 +776,7 @@ def compile_tree(
                 code, size, 12 * (n_sources + n_children + width + 2) * (HEAD + 5 * width + 12)
             )
             rows = n_sources + (0 if collect else extra)
-            sources = np.empty((rows, 2), np.int64)
-            steps = np.empty((rows, width), np.int64)
-            row_of = np.empty(rows, np.int64)
+            sources, steps = some_sources[:rows], some_steps[:rows]
             o = first[c]
             for row in range(n_sources):
                 row_of[row] = o
@@ -774,11 +788,12 @@ def compile_tree(
             if rows > n_sources:
                 row_of[n_sources] = -1
                 sources[n_sources, 0], sources[n_sources, 1] = down[c], WORK
-                steps[n_sources] = other
+                for k in range(width):
+                    steps[n_sources, k] = other[k]
             space[0] = free
             if collect:
                 size = _sum_of_products(
-                    code, size, space, counts, up[c], other, sources, steps, np.int64(-1)
+                    code, size, space, counts, up[c], other, sources, steps, np.int64(-1), scratch
                 )
                 free = space[0]
                 counted = _counted(parent, residual, unit, c)
@@ -790,10 +805,10 @@ def compile_tree(
                 down[d] = space[0]
                 space[0] += separator[d]
                 o = n_factors + d
-                row = _row_of(row_of, o)
+                row = _row_of(row_of[:rows], o)
                 _steps(axis, stride, begin[o], end[o], place, other)
                 size = _sum_of_products(
-                    code, size, space, counts, down[d], other, sources, steps, row
+                    code, size, space, counts, down[d], other, sources, steps, row, scratch
                 )
                 if row >= 0 and residual[d] == 0:  # intermediate tables pass on the product
                     lengths[0], ordered[0] = separator[d], 1
@@ -825,14 +840,23 @@ def compile_tree(
                             o = n_factors + o if o >= 0 else -1
                 o = best
                 _steps(axis, stride, begin[o], end[o], place, other)
-                row = _row_of(row_of, o)
+                row = _row_of(row_of[:rows], o)
                 if table_of[o] < 0:
                     order = np.arange(width)
                     length = _packed(counts, other, order, ordered)
                     table_of[o] = space[0]
                     space[0] += length
                     size = _sum_of_products(
-                        code, size, space, counts, table_of[o], ordered, sources, steps, row
+                        code,
+                        size,
+                        space,
+                        counts,
+                        table_of[o],
+                        ordered,
+                        sources,
+                        steps,
+                        row,
+                        scratch,
                     )
                 elif o < n_factors:
                     _packed(counts, other, np.arange(width), ordered)
@@ -853,7 +877,16 @@ def compile_tree(
                     pair[0], pair[1] = table_of[o], WORK
                     pair[2:] = sources[row]
                     size = _contract(
-                        code, size, space, lengths, marginal, other, pair, ordered, steps[row]
+                        code,
+                        size,
+                        space,
+                        lengths,
+                        marginal,
+                        other,
+                        pair,
+                        ordered,
+                        steps[row],
+                        scratch,
                     )
                 counted = 1 if root and q == 0 else 0
                 size = _simple(code, size, RESULT, marginal, counts[q], result[v], counted)
@@ -1028,7 +1061,8 @@ def compile_tree(
                 if residual[d]:
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
                 d = next_child[d]
-    return Program(
-        tree, code[:size].copy(), up, minima, source, kind, step, constant[:n_constant].copy(),
-        least, soft_at, maximal, loops[:n_loops].copy(), layout, free, n_result,
+    parts = (
+        code[:size], up, minima.view(np.int64), source, kind, step, constant[:n_constant], soft_at,
+        maximal, loops[:n_loops],
     )  # fmt: skip
+    return packed(parts), least, free, n_result

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels
-from bayesgraph.inference.junction import Ints, Program, Restricted, Tree
+from bayesgraph.inference.junction import Ints, Program, Restricted, Tree, unpacked
 from bayesgraph.inference.memory import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference.supports import (
     MAXIMUM_ENTRIES,
@@ -22,6 +22,8 @@ from bayesgraph.inference.tables import Tables
 
 _NOTHING = np.empty(0, dtype=np.int64)
 _DENSE = np.empty((5, 0), dtype=np.int64)
+# Number of arrays of a `Tree` that depend on its cliques: those from `home` to `unit`.
+_OF_CLIQUES = 6
 
 
 class Relevance(Enum):
@@ -58,10 +60,8 @@ def restrict(
         start = np.append(arrays.start, len(arrays.item) + 1 + np.arange(len(soft)))
         child = np.append(arrays.child, np.full(len(soft), -1))
         scopes = start, np.append(arrays.item, _array(soft)), child
-    found: Restricted = planning.restrict(
-        arrays, *scopes, _array(observed), _array(targets), relevance.value
-    )
-    return found
+    found = planning.restrict(arrays, *scopes, _array(observed), _array(targets), relevance.value)
+    return Restricted(*unpacked(found, len(Restricted._fields)))
 
 
 def plan_tree(
@@ -105,7 +105,9 @@ def plan_tree(
     order = planning.elimination_order(
         question.cards, start, item, own, planning.EFFORT, planning.MAXIMUM_WORK
     )
-    tree: Tree = planning.junction_tree(question, start, item, own, wanted, order)
+    found, total, largest = planning.junction_tree(question, start, item, own, wanted, order)
+    shared = question.variables, question.factors, question.cards, question.start, question.item
+    tree = Tree._make((*shared, question.at, *unpacked(found, _OF_CLIQUES), total, largest))
     if not plan_only:
         _check_size(tree, _limit(memory_limit))
     return tree
@@ -162,8 +164,8 @@ def compile_query(
         tree = layout.tree
     _check_size(tree, limit)
     if layout is None and tree.total > planning.SMALL:
-        tree = planning.with_intermediates(tree, both)
-    program: Program = program_kernels.compile_tree(
+        tree = with_intermediates(tree, both)
+    found, least, n_work, n_result = program_kernels.compile_tree(
         arrays,
         tree,
         arrays.cards[_array(soft)] if soft else _NOTHING,
@@ -172,7 +174,20 @@ def compile_query(
         both,
         _DENSE if layout is None else layout.places,
     )
+    code, up, minima, source, kind, step, constant, soft_at, maximal, halves = unpacked(found, 10)
+    program = Program(
+        tree, code, up, minima.view(np.float64), source, kind, step, constant, least, soft_at,
+        maximal, halves, _DENSE if layout is None else layout.places, n_work, n_result,
+    )  # fmt: skip
     return program if layout is None else _with_data(program, layout, limit)
+
+
+def with_intermediates(tree: Tree, everything: bool) -> Tree:
+    """Return the tree with intermediate tables; see `planning_kernels.with_intermediates`."""
+    found = planning.with_intermediates(tree, everything)
+    if not len(found):
+        return tree
+    return Tree._make((*tree[:6], *unpacked(found, _OF_CLIQUES), tree.total, tree.largest))
 
 
 def _with_data(program: Program, layout: Layout, limit: float) -> Program:

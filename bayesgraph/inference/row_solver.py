@@ -249,7 +249,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
         likelihoods = [np.ones((tables.cards[v], n_together)) for v in seen]
         extended = Tables(
-            Scopes([*tables.variables, row], scopes),
+            Scopes.of_variables([*tables.variables, row], scopes),
             [tables.values, *likelihoods],
             sums_to_one=False,
         )

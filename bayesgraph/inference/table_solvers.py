@@ -46,6 +46,7 @@ _MAX_TARGETS = 60
 # Number of the run before which cliques are compressed to save time: a query that is run once or
 # twice would take longer by it.
 _RUNS_BEFORE = 3
+_NOTHING = np.empty(0, dtype=np.int64)
 
 
 class _TableSolver(Solver):
@@ -115,9 +116,9 @@ class EnumeratedPosteriors(_TablePosteriors):
         few = _few(model, self.question, self.pattern)
         assert few is not None  # `takes` has checked it
         factors, free = few
-        self._free = np.array(free, dtype=np.int64)
-        wanted = np.array(getattr(self.question, "targets", ()), dtype=np.int64)
-        self._layout = self.compiled.enumeration(wanted, factors)
+        targets = () if isinstance(self.question, All) else self.question.targets
+        self._free = _NOTHING if targets else np.array(free, dtype=np.int64)
+        self._layout = self.compiled.enumeration(targets, factors)
 
     def _run(self, case: Case, memory_limit: float | None) -> Any:
         found = self.compiled.enumerated(case, self._layout)
@@ -202,12 +203,13 @@ class _Program(_TableWork):
         super()._begin(model)
         self._runs = 0
         self._tree = tree_of(self.compiled, self.question, self.pattern)
-        self._keep(None)
+        general = None
         try:
-            self._keep(self._made(memory_limit=self.memory_limit))
+            general = self._made(memory_limit=self.memory_limit)
         except MemoryLimitError:
             if not self.pattern.observed:
                 raise
+        self._keep(general)
 
     def _made(self, **options: Any) -> Program:
         return program_of(self.compiled, self.question, self.pattern, tree=self._tree, **options)
@@ -215,6 +217,8 @@ class _Program(_TableWork):
     def _keep(self, general: Program | None) -> None:
         """Keep the program of all cases, and what each run asks about it."""
         self._general = general
+        held = self._tree if general is None else (*general, *general.tree)
+        self._nbytes = sum([part.nbytes for part in held if type(part) is np.ndarray])
         self._bytes = math.inf if general is None else held_bytes(general)
         large = general is not None and general.tree.total > MOST_DENSE
         self._narrows = large and bool(self.pattern.observed)
@@ -263,8 +267,7 @@ class _Program(_TableWork):
 
     @property
     def nbytes(self) -> int:
-        held = self._tree if self._general is None else (*self._general, *self._general.tree)
-        return sum(part.nbytes for part in held if isinstance(part, np.ndarray))
+        return self._nbytes
 
 
 def tree_of(compiled: CompiledTables, question: Question, pattern: Pattern) -> Tree:

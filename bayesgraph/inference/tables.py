@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cached_property
+from struct import pack
+from typing import Any
 
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference import planning_kernels as kernels
 from bayesgraph.inference.junction import Ints, TableArrays
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.variables import Discrete, Name, Variable
 
 # Smallest normal number, below which digits are lost; a table with this entry makes programs run
 # on logarithms.
@@ -20,11 +22,11 @@ _TINY = float(np.finfo(np.float64).tiny)
 _LOG_TINY = float(np.log(_TINY))
 
 
-def _joined(tables: Sequence[Floats]) -> Floats:
+def _joined(tables: Sequence[Any]) -> Floats:
     """Return the entries of all tables in one array."""
     try:
         # Several times faster than `concatenate` for small tables.
-        return np.frombuffer(bytearray().join([table.data for table in tables]))
+        return np.frombuffer(bytearray().join(tables))
     except (TypeError, ValueError):  # a table is not contiguous
         return np.concatenate(tables, axis=None)
 
@@ -36,33 +38,51 @@ class Scopes:
     ----------
     variables : sequence of Discrete
         All variables, in the order of their indices.
-    scopes : sequence of tuples of Discrete
-        Scope of each table.
+    number : dict from name of a variable to its index
+    ends : sequence of int
+        0, then the end of the scope of each table in `item`.
+    item : sequence of int
+        Indices of the variables of each table, one table after the other.
 
     Attributes
     ----------
-    number : dict from name of a variable to its index
     cards, start, item
         See Tables.
+    indices
+        These three, one after the other.
     """
 
-    __slots__ = ("cards", "item", "number", "start", "variables")
+    __slots__ = ("cards", "indices", "item", "number", "start", "variables")
 
     def __init__(
-        self, variables: Sequence[Discrete], scopes: Iterable[tuple[Variable, ...]]
+        self,
+        variables: Sequence[Discrete],
+        number: dict[Name, int],
+        ends: Sequence[int],
+        item: Sequence[int],
     ) -> None:
         self.variables = tuple(variables)
-        # Names identify the variables of a model, and are hashed faster than variables.
-        number = {v.name: i for i, v in enumerate(self.variables)}
         self.number = number
+        # One array for all integers, and their bytes: several arrays of numbers take much longer.
+        numbers = [*[len(v.states) for v in self.variables], *ends, *item]
+        joined = np.frombuffer(bytearray(pack(f"{len(numbers)}q", *numbers)), dtype=np.int64)
+        n, m = len(self.variables), len(self.variables) + len(ends)
+        self.indices = joined
+        self.cards, self.start, self.item = joined[:n], joined[n:m], joined[m:]
+
+    @classmethod
+    def of_variables(
+        cls, variables: Sequence[Discrete], scopes: Iterable[tuple[Variable, ...]]
+    ) -> Scopes:
+        """Return the scopes of tables, given as variables."""
+        # Names identify the variables of a model, and are hashed faster than variables.
+        number = {v.name: i for i, v in enumerate(variables)}
         item: list[int] = []
-        start = [0]
+        ends = [0]
         for scope in scopes:
             item += [number[v.name] for v in scope]
-            start.append(len(item))
-        self.cards = np.array([len(v.states) for v in self.variables], dtype=np.int64)
-        self.start = np.array(start, dtype=np.int64)
-        self.item = np.array(item, dtype=np.int64)
+            ends.append(len(item))
+        return cls(variables, number, ends, item)
 
 
 class Tables:
@@ -92,6 +112,8 @@ class Tables:
         Cardinalities.
     start, item
         Scopes as indices of variables: the scope of table f is ``item[start[f]:start[f + 1]]``.
+    indices
+        `cards`, `start` and `item`, one after the other.
     """
 
     def __init__(
@@ -107,6 +129,7 @@ class Tables:
         self.log_scales = np.array(log_scales) if log_scales else np.zeros(len(values))
         self.log_scale = float(sum(log_scales))
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
+        self.indices = scopes.indices
         self.values = _joined(values)
         self._log_values: Floats | None = None
         if log_values is not None:

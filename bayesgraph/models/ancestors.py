@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from bayesgraph.cpds import CPD, TableCPD
 from bayesgraph.cpds.intervention import SetCPD
@@ -13,21 +13,51 @@ from bayesgraph.inference.contract import Case, Joint, Pattern, Work
 from bayesgraph.inference.solver import first_work
 from bayesgraph.inference.tables import Scopes, Tables
 from bayesgraph.models.model import Model
-from bayesgraph.variables import Discrete
+from bayesgraph.variables import Discrete, Name
 
 
-def tables_of(cpds: Sequence[CPD]) -> list[TableCPD] | None:
+def tables_of(cpds: Sequence[CPD]) -> Sequence[TableCPD] | None:
     """Return the tables of variables with a distribution; None if one of them has no table."""
+    if set(map(type, cpds)) == {TableCPD}:
+        return cast("Sequence[TableCPD]", cpds)
     found = [cpd for cpd in cpds if isinstance(cpd, TableCPD)]
     n_set = sum(isinstance(cpd, SetCPD) for cpd in cpds) if len(found) < len(cpds) else 0
     return found if len(found) + n_set == len(cpds) else None
 
 
-def compiled_tables(variables: Sequence[Discrete], tables: Sequence[TableCPD]) -> CompiledTables:
-    """Return the tables of a network, at most one for each variable."""
-    # Scopes are made here, because a cached scope in every table would take longer.
-    scopes = Scopes(variables, [(*table.parents, table.variable) for table in tables])
+def compiled_tables(
+    number: dict[Name, int],
+    variables: Sequence[Discrete],
+    tables: Sequence[TableCPD],
+    parents: Sequence[Sequence[int]],
+) -> CompiledTables:
+    """Return the tables of a network, at most one for each variable.
+
+    Parameters
+    ----------
+    number : dict from name of a variable to its index
+    variables : sequence of Discrete
+    tables : sequence of TableCPD
+    parents : sequence of sequences of int
+        Indices of the parents of each variable.
+    """
+    children: Iterable[int] = range(len(variables))
+    if len(tables) < len(variables):
+        children = [number[table.variable.name] for table in tables]
+    item: list[int] = []
+    ends = [0]
+    for child in children:
+        item += parents[child]
+        item.append(child)
+        ends.append(len(item))
+    scopes = Scopes(variables, number, ends, item)
     return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
+
+
+def renumbered(parents: Sequence[Sequence[int]], kept: Sequence[int]) -> list[list[int]]:
+    """Return the indices of parents within an ancestral set, given ascending indices of its own."""
+    places = {v: place for place, v in enumerate(kept)}
+    return [[places[parent] for parent in parents[v]] for v in kept]
 
 
 class Ancestors(Model):
@@ -39,19 +69,27 @@ class Ancestors(Model):
         The variables of the part, in the order of the network.
     tables : sequence of TableCPD
         One for each variable with a distribution.
+    parents : sequence of sequences of int
+        Indices in the part of the parents of each variable.
     """
 
     form = "product"
 
-    def __init__(self, variables: Sequence[Discrete], tables: Sequence[TableCPD]) -> None:
+    def __init__(
+        self,
+        variables: Sequence[Discrete],
+        tables: Sequence[TableCPD],
+        parents: Sequence[Sequence[int]],
+    ) -> None:
         self._tables = tables
+        self._above = parents
         self.variables: tuple[Discrete, ...] = tuple(variables)
         self._by_name = {variable.name: variable for variable in self.variables}
 
     @cached_property
     def compiled(self) -> CompiledTables:
         """The tables for compiled (Numba) variable elimination."""
-        return compiled_tables(self.variables, self._tables)
+        return compiled_tables(self.number, self.variables, self._tables, self._above)
 
 
 class AncestralWork(Work):

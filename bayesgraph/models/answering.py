@@ -88,7 +88,7 @@ class Answering:
     @cached_property
     def number(self) -> dict[Name, int]:
         """Mapping from name to the index of the variable in `variables`."""
-        return {variable.name: place for place, variable in enumerate(self.variables)}
+        return dict(zip(self._by_name, range(len(self._by_name)), strict=True))
 
     @cached_property
     def vectors(self) -> tuple[CountVector, ...]:

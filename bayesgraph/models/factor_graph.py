@@ -358,7 +358,7 @@ class FactorGraph(Model):
         if len(factors) < len(self.terms):
             return None
         variables = [v for v in self.variables if isinstance(v, Discrete)]
-        scopes = Scopes(variables, [factor.scope for factor in factors])
+        scopes = Scopes.of_variables(variables, [factor.scope for factor in factors])
         return CompiledTables(
             Tables.from_logs(scopes, [factor.log_values[0] for factor in factors])
         )

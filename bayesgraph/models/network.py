@@ -27,7 +27,13 @@ from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.solver import first_work
 from bayesgraph.late_binding import LateFunction
 from bayesgraph.models import editing
-from bayesgraph.models.ancestors import Ancestors, AncestralWork, compiled_tables, tables_of
+from bayesgraph.models.ancestors import (
+    Ancestors,
+    AncestralWork,
+    compiled_tables,
+    renumbered,
+    tables_of,
+)
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.evidence import as_mapping, evidence_factors, impossible, partial_columns
 from bayesgraph.models.factor_graph import FactorGraph
@@ -130,7 +136,7 @@ class BayesianNetwork(Model):
         for cpd in self.blocks:
             self._check_parents(cpd)
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
-        self._above = self._parents_of_names()
+        self._above = self._parents_of_numbers()
         self._order = self._parents_first()
         self.arc_scores = dict(arc_scores or {})
         if self.arc_scores:
@@ -139,19 +145,22 @@ class BayesianNetwork(Model):
                 if arc not in arcs:
                     raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
 
-    def _parents_of_names(self) -> dict[Name, list[Name]]:
-        above: dict[Name, list[Name]] = {name: [] for name in self._by_name}
+    def _parents_of_numbers(self) -> list[list[int]]:
+        """Return the indices of the parents of each variable, in the order of its CPD."""
+        number = self.number
+        above: list[list[int]] = [[] for _ in number]
         for block in self.blocks:
             for parent, child in block.arcs():
-                above[child].append(parent)
+                above[number[child]].append(number[parent])
         return above
 
     def _parents_first(self) -> list[Name]:
-        order = parents_first(self._above)
+        order = parents_first(dict(enumerate(self._above)))
         if order is None:
             # There is a cycle: building the graph raises the error that names it.
-            order = list(late_methods.topological_order(self.graph))
-        return order
+            return list(late_methods.topological_order(self.graph))
+        names = self.names
+        return [names[v] for v in order]
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -170,10 +179,16 @@ class BayesianNetwork(Model):
         self._by_name = {variable.name: variable for variable in order}
 
     @cached_property
+    def _kinds(self) -> set[type[CPD]]:
+        """Classes of the CPDs: many networks have tables alone."""
+        return set(map(type, self.blocks))
+
+    @cached_property
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
-        own = [block.variable for block in self.blocks if type(block) is TableCPD]
-        if tuple(own) == self.variables:
+        if self._kinds == {TableCPD} and (
+            tuple([block.variable for block in self.blocks]) == self.variables
+        ):
             return self.blocks
         # Names are unique in a model, and are hashed faster than variables.
         single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
@@ -322,10 +337,12 @@ class BayesianNetwork(Model):
     def compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
         tables = tables_of(self.cpds)
-        variables = [v for v in self.variables if isinstance(v, Discrete)]
-        if tables is None or len(variables) < len(self.variables):
+        if tables is None:
             return None
-        return compiled_tables(variables, tables)
+        variables = [v for v in self.variables if isinstance(v, Discrete)]
+        if len(variables) < len(self.variables):
+            return None
+        return compiled_tables(self.number, variables, tables, self._above)
 
     @cached_property
     def unfolded(self) -> BayesianNetwork | None:
@@ -333,6 +350,8 @@ class BayesianNetwork(Model):
 
         The auxiliary variables follow those of this network. None if there is nothing to divide.
         """
+        if not any(issubclass(kind, CanonicalCPD) for kind in self._kinds):
+            return None
         canonical = [block for block in self.blocks if isinstance(block, CanonicalCPD)]
         tables = [table for block in canonical for table in block.unfolded()]
         if all(isinstance(table, CanonicalCPD) for table in tables):
@@ -390,21 +409,21 @@ class BayesianNetwork(Model):
         roots = (*question.targets, *pattern.observed, *pattern.soft)
         if pattern.rows or n != len(self.blocks) or n - len(roots) <= FEW_VARIABLES:
             return None
-        names = [self.variables[v].name for v in roots]
-        found = set(names)
-        while names and 2 * len(found) < n:
-            above = self._above[names.pop()]
-            names += [name for name in above if name not in found]
+        waiting_for, found = [*roots], {*roots}
+        while waiting_for and 2 * len(found) < n:
+            above = self._above[waiting_for.pop()]
+            waiting_for += [v for v in above if v not in found]
             found.update(above)
         if 2 * len(found) >= n:
             return None
-        kept = sorted([self.number[name] for name in found])
-        blocks = [self.blocks[v] for v in kept]
-        tables = tables_of(blocks)
-        variables = [b.variable for b in blocks if isinstance(b.variable, Discrete)]
-        if tables is None or variables != [self.variables[v] for v in kept]:
+        kept = sorted(found)
+        tables = tables_of([self.blocks[v] for v in kept])
+        if tables is None:
             return None
-        part = Ancestors(variables, tables)
+        variables = [table.variable for table in tables]
+        if variables != [self.variables[v] for v in kept]:
+            return None
+        part = Ancestors(variables, tables, renumbered(self._above, kept))
         return AncestralWork(self, part, kept, question, pattern, memory_limit)
 
     @property
