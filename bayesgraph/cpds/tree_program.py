@@ -34,8 +34,8 @@ _VECTOR = 4
 _MIN_ROWS = 16384
 # Number of combinations of missing parents from which on those that occur are counted anew.
 _MAX_NUMBERS = 1 << 40
-# Maximum number of programs that are kept.
-_KEPT = 32
+# Maximum number of programs that are kept, and of their bytes.
+_KEPT, _KEPT_BYTES = 256, 1 << 25
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
@@ -93,29 +93,41 @@ class Program(NamedTuple):
     n_slots : ndarray, shape (n_trees,)
         Number of leaves that a row reaches at most: more than one if it lacks parents. The leaves
         of a tree are divided among slots, so that a row reaches at most one leaf of each slot.
+    codes : ndarray of int32
+        Codes of the leaves of a slot, one after the other; see `_codes`.
     n_bits : int
-        Number of bits of the codes of leaves.
+        Number of bits of the codes.
     splits : ndarray of int32, shape (sum of n_splits, 3)
         Place of the rows, which keeps those that go right; index of the distinct split, or
         `BOTH`; place of the rows that go left.
     sizes : ndarray of int32
-        For each tree, slot and bit the number of leaves with this bit in their code.
+        For each slot (those of a tree after those of the one before) and bit the number of leaves
+        with this bit in their code.
     union : ndarray of int32
         The places of these leaves.
-    number : ndarray of int32
-        For each tree, slot and code the row of `values` of the leaf with this code.
-    weight : ndarray
-        The weight of this leaf, 0 if there is none; empty if all weights are 1.
+    at_slot : ndarray of int32, shape (sum of n_slots + 1,)
+        Where the leaves of each slot begin in `number`.
+    number : ndarray of int32, shape (n_leaves,)
+        The row of `values` of each leaf.
+    weight : ndarray, shape (n_leaves,) or (0,)
+        The weight of each leaf; empty if all weights are 1.
     """
 
     n_splits: Ints
     n_slots: Ints
+    codes: NDArray[np.int32]
     n_bits: int
     splits: NDArray[np.int32]
     sizes: NDArray[np.int32]
     union: NDArray[np.int32]
+    at_slot: NDArray[np.int32]
     number: NDArray[np.int32]
     weight: Floats
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the program."""
+        return sum(part.nbytes for part in self if isinstance(part, np.ndarray))
 
 
 class TreePrograms:
@@ -133,6 +145,11 @@ class TreePrograms:
     @cached_property
     def _splits(self) -> DistinctSplits:
         return DistinctSplits.of(self._trees)
+
+    @cached_property
+    def _used(self) -> NDArray[np.int64]:
+        """The parents that trees split on."""
+        return np.unique(self._trees.feature[self._trees.feature >= 0])
 
     @cached_property
     def _values(self) -> Floats:
@@ -159,7 +176,10 @@ class TreePrograms:
         out : ndarray of zeros, shape (n_states, n_rows)
         """
         few: list[NDArray[np.intp]] = []
-        for rows, is_missing in _alike(codes == MISSING):
+        # What other parents are makes no difference.
+        lacking = np.zeros(codes.shape, dtype=np.bool_)
+        lacking[self._used] = codes[self._used] == MISSING
+        for rows, is_missing in _alike(lacking):
             if len(rows) < _ALIKE:
                 few.append(rows)
             elif len(rows) == codes.shape[1]:
@@ -173,15 +193,19 @@ class TreePrograms:
     def _add(self, codes: Codes, is_missing: NDArray[np.bool_], share: Floats, out: Floats) -> None:
         """Add the sums of the trees' distributions of rows that lack the same parents."""
         n_rows = codes.shape[1]
-        n_groups = np.where(is_missing, 0, codes.max(axis=1)).astype(np.int64) + 1
-        n_words = min(_MAX_WORDS, -(-n_rows // (64 * _VECTOR)) * _VECTOR)
-        known = (
+        n_groups = np.ones(len(codes), dtype=np.int64)
+        known = self._used[~is_missing[self._used]]
+        n_groups[known] += codes[known].max(axis=1)
+        n_words = -(-n_rows // 64)
+        if n_words > _VECTOR:
+            n_words = min(_MAX_WORDS, -(-n_words // _VECTOR) * _VECTOR)
+        arguments = (
             codes, n_groups, is_missing, *self._splits[1:],
             *self._program(is_missing, share), self._values, n_words,
         )  # fmt: skip
 
         def part(begin: int, end: int) -> None:
-            kernels.run_program(out, *known, begin, end)
+            kernels.run_program(out, *arguments, begin, end)
 
         over_rows(part, n_rows, _MIN_ROWS, 64 * n_words)
 
@@ -198,10 +222,20 @@ class TreePrograms:
         # The weights are those of the missing parents' distributions.
         if known is None or (known[0] is not share and is_missing.any()):
             known = share, self._written(is_missing, share)
-            if len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
-            self._kept[key] = known
+            self._keep(key, known)
         return known[1]
+
+    def _keep(self, key: bytes, known: tuple[Floats, Program]) -> None:
+        """Keep a program; the oldest ones are dropped if there are too many or too large ones."""
+        size = known[1].n_bytes
+        self._kept.pop(key, None)
+        while self._kept and (
+            len(self._kept) >= _KEPT
+            or size + sum(own.n_bytes for _, own in self._kept.values()) > _KEPT_BYTES
+        ):
+            self._kept.pop(next(iter(self._kept)))
+        if size <= _KEPT_BYTES:
+            self._kept[key] = known
 
     def _written(self, is_missing: NDArray[np.bool_], share: Floats) -> Program:
         trees = self._trees
@@ -209,20 +243,22 @@ class TreePrograms:
         n_splits, slots = n_leaves[trees.roots] - 1, n_slots[trees.roots]
         codes = _codes(int(n_leaves[trees.roots].max()))
         n_bits = int(codes.max()).bit_length()
-        entries = int(slots.sum()) << n_bits
+        n, total = int(n_leaves[trees.roots].sum()), int(slots.sum())
         steps = Program(
             n_splits,
             slots,
+            codes,
             n_bits,
             np.empty((int(n_splits.sum()), 3), dtype=np.int32),
-            np.empty(int(slots.sum()) * n_bits, dtype=np.int32),
-            np.empty(int(n_leaves[trees.roots].sum()) * n_bits, dtype=np.int32),
-            np.zeros(entries, dtype=np.int32),
-            np.zeros(entries if is_missing.any() else 0),
+            np.empty(total * n_bits, dtype=np.int32),
+            np.empty(n * n_bits, dtype=np.int32),
+            np.zeros(total + 1, dtype=np.int32),
+            np.empty(n, dtype=np.int32),
+            np.empty(n if is_missing.any() else 0),
         )
         n_united = kernels.write_program(
             trees.roots, trees.feature, trees.below, self._splits.split, share, is_missing,
-            n_slots, n_leaves, codes, *steps[2:],
+            n_slots, n_leaves, *steps[2:],
         )  # fmt: skip
         return steps._replace(union=steps.union[:n_united].copy())
 

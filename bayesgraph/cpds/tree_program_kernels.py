@@ -26,7 +26,7 @@ _KEPT = np.array([0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F], d
 _NONE = np.uint64(0)
 # In place of the number of a distinct split: both branches are taken.
 BOTH = -1
-# Trees whose leaves are added in one pass over the rows.
+# Slots whose leaves are added in one pass over the rows.
 TOGETHER = 4
 
 
@@ -78,6 +78,7 @@ def write_program(
     splits: NDArray[np.int32],
     sizes: NDArray[np.int32],
     union: NDArray[np.int32],
+    at_slot: NDArray[np.int32],
     number: NDArray[np.int32],
     weight: Floats,
 ) -> int:
@@ -96,34 +97,27 @@ def write_program(
         Weight of the left branch at splits on missing parents.
     is_missing, n_slots, n_leaves
         See `count_leaves`.
-    codes : ndarray
-        Codes to use, one after the other.
-    n_bits, splits, sizes, union, number, weight
-        The program; see `Program`. All but the number of bits is written.
+    codes, n_bits, splits, sizes, union, at_slot, number, weight
+        The program; see `Program`. All but the codes and the number of bits is written.
     """
     slot, place = np.zeros(len(feature), dtype=np.int64), np.zeros(len(feature), dtype=np.int64)
     own = np.ones(len(feature))
-    step, first, item, table = 0, 0, 0, 0
+    step, first, item, n_before = 0, 0, 0, 0
     for tree in range(len(roots)):
         root = roots[tree]
         pending = np.empty(n_leaves[root] + 1, dtype=np.int64)
-        found = np.empty((n_leaves[root], 3), dtype=np.int64)
-        used = np.zeros(n_slots[root], dtype=np.int64)
+        found = np.empty(n_leaves[root], dtype=np.int64)
+        # Where the leaves of each slot begin.
+        begin = np.zeros(n_slots[root] + 1, dtype=np.int64)
         n_places, n_found, n_pending = 1, 0, 1
         pending[0] = root
         while n_pending > 0:
             n_pending -= 1
             node = pending[n_pending]
             if feature[node] < 0:
-                code = codes[used[slot[node]]]
-                used[slot[node]] += 1
-                found[n_found, 0], found[n_found, 1] = slot[node], code
-                found[n_found, 2] = place[node]
+                begin[slot[node] + 1] += 1
+                found[n_found] = node
                 n_found += 1
-                entry = table + (slot[node] << n_bits) + code
-                number[entry] = below[node]
-                if len(weight) > 0:
-                    weight[entry] = own[node]
                 continue
             left, right = below[node], below[node] + 1
             slot[left], slot[right] = slot[node], slot[node]
@@ -141,15 +135,28 @@ def write_program(
             pending[n_pending], pending[n_pending + 1] = right, left
             n_pending += 2
         for k in range(n_slots[root]):
+            begin[k + 1] += begin[k]
+            at_slot[first + k + 1] = n_before + begin[k + 1]
+        used = begin.copy()
+        places = np.empty(n_found, dtype=np.int64)
+        for i in range(n_found):
+            node = found[i]
+            at = used[slot[node]]
+            used[slot[node]] += 1
+            places[at] = place[node]
+            number[n_before + at] = below[node]
+            if len(weight) > 0:
+                weight[n_before + at] = own[node]
+        for k in range(n_slots[root]):
             for bit in range(n_bits):
                 before = item
-                for i in range(n_found):
-                    if found[i, 0] == k and found[i, 1] >> bit & 1:
-                        union[item] = found[i, 2]
+                for i in range(begin[k], begin[k + 1]):
+                    if codes[i - begin[k]] >> bit & 1:
+                        union[item] = places[i]
                         item += 1
-                sizes[first] = item - before
-                first += 1
-        table += n_slots[root] << n_bits
+                sizes[(first + k) * n_bits + bit] = item - before
+        first += n_slots[root]
+        n_before += n_found
     return item
 
 
@@ -289,22 +296,106 @@ def _find_codes(
 
 
 @kernel()
-def _look_up(
-    low: Codes, high: Codes, n_bits: int, values: NDArray[np.generic], out: NDArray[np.generic]
-) -> None:
-    """Write the entry of a table for the code of each row."""
+def _join(low: Codes, high: Codes, n_bits: int, found: NDArray[np.uint16]) -> None:
+    """Write codes of one byte or two."""
     if n_bits <= _PLANES:
-        for k in range(len(out)):
-            out[k] = values[np.uint64(low[k])]
+        found[:] = low[: len(found)]
         return
-    for k in range(len(out)):
-        code = np.uint64(low[k]) | (np.uint64(high[k]) << np.uint64(_PLANES))
-        out[k] = values[code]
+    for k in range(len(found)):
+        found[k] = np.uint64(low[k]) | (np.uint64(high[k]) << np.uint64(_PLANES))
+
+
+@kernel()
+def _add_few(
+    out: Floats,
+    found: Codes,
+    first: int,
+    at_slot: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    number: NDArray[np.int32],
+    weight: Floats,
+    values: Floats,
+    table: Floats,
+) -> None:
+    """Add the distributions at the leaves of successive slots, in their order, by tables of codes.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_states, n_rows)
+    found : ndarray of uint8, shape (n_slots, n_rows)
+        Codes of the leaves that rows are at, 0 for none; of at most `TOGETHER` slots.
+    first : int
+        The first slot.
+    at_slot, codes, number, weight
+        See `Program`.
+    values : ndarray, shape (n_states, n_distributions)
+    table : ndarray, shape (`TOGETHER`, number of codes)
+        Overwritten.
+    """
+    for state in range(len(values)):
+        value, target = values[state], out[state]
+        for i in range(len(found)):
+            begin, end = at_slot[first + i], at_slot[first + i + 1]
+            table[i, 0] = 0.0
+            for k in range(begin, end):
+                own = value[np.uint64(number[k])]
+                table[i, np.uint64(codes[k - begin])] = weight[k] * own if len(weight) > 0 else own
+        if len(found) == TOGETHER:
+            a, b, c, d = found[0], found[1], found[2], found[3]
+            of_a, of_b, of_c, of_d = table[0], table[1], table[2], table[3]
+            for k in range(len(target)):
+                total = target[k] + of_a[np.uint64(a[k])]
+                total += of_b[np.uint64(b[k])]
+                total += of_c[np.uint64(c[k])]
+                target[k] = total + of_d[np.uint64(d[k])]
+        else:
+            for i in range(len(found)):
+                for k in range(len(target)):
+                    target[k] += table[i, np.uint64(found[i, k])]
+
+
+@kernel()
+def _look_up(
+    found: NDArray[np.uint16],
+    slot: int,
+    at_slot: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    number: NDArray[np.int32],
+    weight: Floats,
+    numbers: NDArray[np.int32],
+    weights: Floats,
+    leaf: NDArray[np.int32],
+    share: Floats,
+) -> None:
+    """Write the row of `values` and the weight of the leaf of a slot that each row is at.
+
+    Parameters
+    ----------
+    found : ndarray of uint16, shape (n_rows,)
+        Codes of the leaves that rows are at, 0 for none.
+    slot, at_slot, codes, number, weight
+        See `Program`.
+    numbers, weights : ndarray, shape (number of codes,)
+        Overwritten.
+    leaf, share : ndarray, shape (n_rows,)
+        The results; there are weights if the program has some.
+    """
+    begin, end = at_slot[slot], at_slot[slot + 1]
+    numbers[0], weights[0] = 0, 0.0
+    for k in range(begin, end):
+        numbers[codes[k - begin]] = number[k]
+    for k in range(len(found)):
+        leaf[k] = numbers[np.uint64(found[k])]
+    if len(weight) > 0:
+        for k in range(begin, end):
+            weights[codes[k - begin]] = weight[k]
+        for k in range(len(found)):
+            share[k] = weights[np.uint64(found[k])]
 
 
 @kernel()
 def _add(out: Floats, leaf: NDArray[np.int32], weight: Floats, values: Floats) -> None:
-    """Add the weighted distributions at the leaves of one tree; shape (n_states, n_rows)."""
+    """Add the weighted distributions at the leaves of one slot; shape (n_states, n_rows)."""
     for state in range(len(values)):
         value, target = values[state], out[state]
         for k in range(len(leaf)):
@@ -313,7 +404,7 @@ def _add(out: Floats, leaf: NDArray[np.int32], weight: Floats, values: Floats) -
 
 @kernel()
 def _add_all(out: Floats, leaf: NDArray[np.int32], values: Floats) -> None:
-    """Add the distributions at the leaves of several trees, in their order."""
+    """Add the distributions at the leaves of several slots, in their order."""
     for state in range(len(values)):
         value, target = values[state], out[state]
         if len(leaf) == TOGETHER:
@@ -347,10 +438,12 @@ def run_program(
     groups: NDArray[np.int32],
     n_splits: Ints,
     n_slots: Ints,
+    leaf_codes: NDArray[np.int32],
     n_bits: int,
     splits: NDArray[np.int32],
     sizes: NDArray[np.int32],
     union: NDArray[np.int32],
+    at_slot: NDArray[np.int32],
     number: NDArray[np.int32],
     weight: Floats,
     values: Floats,
@@ -371,7 +464,7 @@ def run_program(
         Parents that all rows lack.
     column, base, offsets, groups
         The distinct splits; see `DistinctSplits`.
-    n_splits, n_slots, n_bits, splits, sizes, union, number, weight
+    n_splits, n_slots, leaf_codes, n_bits, splits, sizes, union, at_slot, number, weight
         The program; see `Program`.
     values : ndarray, shape (n_states, n_distributions)
     n_words : int
@@ -381,34 +474,59 @@ def run_program(
     """
     size = n_words * _ROWS
     eight = np.empty((_PLANES, n_words), dtype=np.uint64)
-    low, high = np.empty_like(eight), np.empty_like(eight)
-    low_bytes, high_bytes = low.reshape(-1).view(np.uint8), high.reshape(-1).view(np.uint8)
+    high = np.empty_like(eight)
+    low = np.empty((TOGETHER, _PLANES, n_words), dtype=np.uint64)
+    low_bytes = low.reshape(TOGETHER, _PLANES * n_words).view(np.uint8)
+    found = np.empty(size, dtype=np.uint16)
     here = np.empty((n_groups.max(), n_words), dtype=np.uint64)
     left = np.empty((len(column), n_words), dtype=np.uint64)
     reach = np.empty((n_splits.max() + 1, n_words), dtype=np.uint64)
     own = np.zeros((codes.shape[0], size), dtype=np.uint8)
+    table = np.empty((TOGETHER, 1 << n_bits))
+    numbers = np.empty(1 << n_bits, dtype=np.int32)
     leaf, share = np.empty((TOGETHER, size), dtype=np.int32), np.empty(size)
+    largest = 0
+    for k in range(len(at_slot) - 1):
+        largest = max(largest, at_slot[k + 1] - at_slot[k])
     for start in range(begin, end, size):
         n = min(size, end - start)
+        by_table = n_bits <= _PLANES and largest <= n
         target = out[:, start : start + n]
         own[:, :n] = codes[:, start : start + n]
         _find_left(own, n_groups, is_missing, column, base, offsets, groups, eight, here, left)
-        step, first, item, entry, waiting = 0, 0, 0, 0, 0
+        step, slot, item, waiting = 0, 0, 0, 0
         for tree in range(len(n_splits)):
             _send_down(splits, step, step + n_splits[tree], left, reach)
             step += n_splits[tree]
             for _ in range(n_slots[tree]):
-                item = _find_codes(sizes, first, n_bits, union, item, reach, low, high)
-                first += n_bits
-                _look_up(low_bytes, high_bytes, n_bits, number[entry:], leaf[waiting, :n])
-                if len(weight) > 0:
-                    _look_up(low_bytes, high_bytes, n_bits, weight[entry:], share[:n])
-                entry += 1 << n_bits
+                item = _find_codes(
+                    sizes, slot * n_bits, n_bits, union, item, reach, low[waiting], high
+                )
+                slot += 1
+                waiting += 1
+                if by_table:
+                    if waiting == TOGETHER:
+                        _add_few(
+                            target, low_bytes[:, :n], slot - waiting, at_slot, leaf_codes, number,
+                            weight, values, table,
+                        )  # fmt: skip
+                        waiting = 0
+                    continue
+                _join(low_bytes[waiting - 1], high.reshape(-1).view(np.uint8), n_bits, found[:n])
+                _look_up(
+                    found[:n], slot - 1, at_slot, leaf_codes, number, weight, numbers, table[0],
+                    leaf[waiting - 1, :n], share[:n],
+                )  # fmt: skip
                 if len(weight) > 0:
                     _add(target, leaf[0, :n], share[:n], values)
-                    continue
-                waiting += 1
-                if waiting == TOGETHER:
+                    waiting = 0
+                elif waiting == TOGETHER:
                     _add_all(target, leaf[:, :n], values)
                     waiting = 0
-        _add_all(target, leaf[:waiting, :n], values)
+        if by_table:
+            _add_few(
+                target, low_bytes[:waiting, :n], slot - waiting, at_slot, leaf_codes, number,
+                weight, values, table,
+            )  # fmt: skip
+        else:
+            _add_all(target, leaf[:waiting, :n], values)

@@ -402,7 +402,9 @@ def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
 def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     native = column.to_native()
     if nw.dependencies.is_pandas_like_series(native):
-        return Factorised(native.cat.categories.tolist(), native.cat.codes.to_numpy())
+        # The accessor `cat` makes a series of the codes, which takes longer than reading them.
+        own = native.array if hasattr(native, "array") else native.cat
+        return Factorised(own.categories.tolist(), np.asarray(own.codes))
     if nw.dependencies.is_pyarrow_chunked_array(native):
         # Categories may be of any type: a cast to text would change integer states.
         return Factorised(*_arrow_codes(native))

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import CountVector, Discrete, Variable
 
+# Number of rows from which columns are counted one by one.
+_MANY = 256
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -86,13 +89,18 @@ class Evidence:
         for variables, matrix in self.matrices:
             # The columns of a matrix are counted together.
             observed = _is_observed(variables[0], matrix)
-            seen = observed[0] if self.n_rows == 1 else observed.sum(axis=0)
+            seen: list[int]
+            if self.n_rows < _MANY:
+                seen = (observed[0] if self.n_rows == 1 else observed.sum(axis=0)).tolist()
+            else:
+                # Several times faster than sums of many rows.
+                seen = [int(np.count_nonzero(column)) for column in observed.T]
             if variables == tuple(self.columns):
-                return list(seen.tolist())
-            counts.update(zip(variables, seen.tolist(), strict=True))
+                return seen
+            counts.update(zip(variables, seen, strict=True))
         for variable in self.columns:
             if variable not in counts:
-                counts[variable] = int(self.observed_rows(variable).sum())
+                counts[variable] = int(np.count_nonzero(self.observed_rows(variable)))
         return [counts[variable] for variable in self.columns]
 
     def without(self, variables: Iterable[Variable]) -> Evidence:

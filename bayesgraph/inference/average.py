@@ -30,6 +30,7 @@ from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
 from bayesgraph.inference.normalise import normalised
 from bayesgraph.inference.plan import Plan
+from bayesgraph.inference.repetitions import different_rows
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sensitivity import (
     Derivatives,
@@ -92,6 +93,14 @@ class AverageJoint(Work):
         A member that gives a row probability zero contributes its prior. If all members do, the
         row's logs are minus infinity.
         """
+        found = different_rows(rows)
+        if found is None:
+            return self._run_different(rows)
+        different, place = found
+        # The numbers of a state are contiguous.
+        return self._run_different(rows.rows(different)).T[:, place].T
+
+    def _run_different(self, rows: Evidence) -> Floats:
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self._variables[0].cardinality))
         refusals: list[NDArray[np.bool_]] = []

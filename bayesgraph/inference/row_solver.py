@@ -119,9 +119,11 @@ class RowsWork(Work):
         for start in range(0, evidence.n_rows, step):
             stretch = slice(start, min(start + step, evidence.n_rows))
             rows = np.arange(stretch.start, stretch.stop)
-            block = evidence if len(rows) == evidence.n_rows else evidence.rows(stretch)
-            trimmed, partial = block.split()
-            ready = self._ready(trimmed, partial)
+            block, trimmed = evidence, evidence
+            if len(rows) < evidence.n_rows:
+                block = evidence.rows(stretch)
+                trimmed, partial = block.split()
+                ready = self._ready(trimmed, partial)
             blocking = ready.slice.blocking
             complete = np.ones(len(rows), dtype=bool)
             for variable in blocking:

@@ -172,6 +172,44 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
     np.testing.assert_array_equal(again[[7]], trees.means(codes[:, [7]], other))
 
 
+def test_parents_without_splits_make_no_further_programs():
+    cards = (5, 4, 6)
+    cpd, random = random_cpd(9, cards), np.random.default_rng(9)
+    used = np.flatnonzero(cpd.trees.feature == 1)
+    states = cpd.trees.states.copy()
+    # Splits on the second parent become splits on the first one.
+    feature = cpd.trees.feature.copy()
+    feature[used], states[used] = 0, 1
+    trees = replace(cpd.trees, feature=feature, states=states)
+    codes = cpd.codes(range(3), np.array([random.integers(k, size=400) for k in cards]))
+    lacking = codes.copy()
+    lacking[1, ::2] = kernels.MISSING
+    share = trees.left_shares({})
+    np.testing.assert_array_equal(trees.means(lacking, share), trees.means(codes, share))
+    assert len(trees.programs._kept) == 1
+
+
+@pytest.mark.parametrize("limit", ["_KEPT", "_KEPT_BYTES"])
+def test_programs_that_are_kept_are_bounded(monkeypatch, limit):
+    """Each of the 2**9 sets of parents that rows lack has a program of its own."""
+    cards = (4,) * 9
+    cpd, random = random_cpd(10, cards, n_trees=20), np.random.default_rng(10)
+    trees = cpd.trees
+    largest = 7 if limit == "_KEPT" else 100_000
+    monkeypatch.setattr(tree_program, limit, largest)
+    sets = (np.arange(1 << 9)[:, None] >> np.arange(9) & 1).astype(bool)
+    codes = cpd.codes(range(9), np.array([random.integers(4, size=64 * len(sets)) for _ in cards]))
+    codes[np.repeat(sets, 64, axis=0).T] = kernels.MISSING
+    sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
+    share = trees.left_shares({j: random.dirichlet(np.ones(n)) for j, n in enumerate(sizes)})
+    found = trees.means(codes, share)
+    kept = [program for _, program in trees.programs._kept.values()]
+    assert 1 < (len(kept) if limit == "_KEPT" else sum(p.n_bytes for p in kept)) <= largest
+    assert len(kept) < len(sets)
+    for row in range(0, codes.shape[1], 4001):
+        np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
+
+
 def test_leaves_may_share_a_distribution():
     shared = made(below=[1, 0, 3, 1, 0, 1], values=GOOD["values"][:2])
     alone = made(values=[GOOD["values"][k] for k in (0, 1, 0, 1)])
