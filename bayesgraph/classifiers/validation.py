@@ -413,7 +413,7 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     Raises
     ------
     DataError
-        If y is None, or text.
+        If y is None, text, or complex.
     ValueError
         As raised by scikit-learn: a missing or infinite number, several columns.
     """
@@ -421,6 +421,8 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     y = y if values is None else values
     if np.ma.is_masked(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
+    if np.iscomplexobj(y):
+        raise DataError("A regressor predicts real numbers. (Complex data not supported.)")
     try:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -77,7 +77,8 @@ class Evidence:
         matrices = self.matrices
         if len(columns) < len(seen):
             # For kernels that read all columns that are left at once.
-            matrices = tuple(_without_empty(known, matrix, columns) for known, matrix in matrices)
+            left = (_without_empty(known, matrix, columns) for known, matrix in matrices)
+            matrices = tuple([(known, matrix) for known, matrix in left if known])
         partial = [v for v, n in zip(self.columns, seen, strict=True) if 0 < n < n_rows]
         # Missing counts are not looked for here: evidence with counts is never marked complete.
         complete = not partial and not any(isinstance(v, CountVector) for v in columns)

@@ -279,6 +279,7 @@ def test_weights_of_a_regression_are_repetitions():
         (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "NaN"),
         ([1.0, np.inf, 2.0], "infinity"),
         (["a", "b", "c"], "A regressor predicts numbers"),
+        (np.array([1.0, 2j, 3.0]), "A regressor predicts real numbers"),
     ],
 )
 def test_unusable_numbers(y, message):

@@ -37,6 +37,18 @@ def test_split_drops_what_is_missing_throughout_and_lists_what_is_partial():
     assert list(rows.columns) == [A, X]
 
 
+def test_a_matrix_whose_columns_are_all_missing_is_left_out():
+    x, y, z = bg.Continuous("x"), bg.Continuous("y"), bg.Discrete("z", ["a", "b"])
+    values = np.full((2, 2), np.nan)
+    codes = np.array([[0], [-1]])
+    columns = {x: values[:, 0], y: values[:, 1], z: codes[:, 0]}
+    rows = Evidence(2, columns, matrices=(((x, y), values), ((z,), codes)))
+    known, partial = rows.split()
+    assert (list(known.columns), partial) == ([z], [z])
+    again, partial = known.split()
+    assert (list(again.columns), partial) == ([z], [z])
+
+
 def test_rows_and_without():
     part = evidence().rows(slice(1, 3))
     assert part.n_rows == 2
