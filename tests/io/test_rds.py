@@ -13,6 +13,7 @@ import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from r_files import R, named
 
 import bayesgraph as bg
 from bayesgraph.errors import BayesGraphWarning, FileFormatError, MissingDependencyError
+from bayesgraph.io import r_objects
 
 pytest.importorskip("rdata")
 
@@ -197,6 +199,31 @@ def test_texts_of_other_encodings_and_of_wrapped_vectors(tmp_path: Path) -> None
     labels = numbered.values[0].values[3].attributes["dimnames"]
     labels.values[0] = r_files.Deferred([1.0, 10.0])  # as.character(c(1, 10))
     assert bg.load(saved(tmp_path, numbered)).variable("v").states == ("1", "10")
+
+
+def plain(item: r_objects.RObject) -> Any:
+    """Return an object as lists and tuples, which can be compared."""
+    values = [plain(v) if isinstance(v, r_objects.RObject) else v for v in list(item.values)]
+    return item.kind, values, {name: plain(value) for name, value in item.attributes.items()}
+
+
+def test_texts_and_nothing_are_what_rdata_makes_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = R(["a", None, "Größe", "", "Größe", None, "a"], {"comment": R(["b"])})
+    fields = named({"x": R(["a"]), "y": None})
+    items = R([texts, None, R(np.array([1.0, 2.0])), None, R([None, None]), fields])
+    (tmp_path / "a.rds").write_bytes(r_files.rds(items))
+    ours = plain(r_objects.read_objects(tmp_path / "a.rds")[None])
+    assert ours[1][0] == ("text", ["a", None, "Größe", "", "Größe", None, "a"], ANY)
+    monkeypatch.setattr(r_objects._Leaves, "parsed", lambda self, *a, **k: self._parse(*a, **k))
+    assert plain(r_objects.read_objects(tmp_path / "a.rds")[None]) == ours
+    data = r_files.rds(R(["a", "b", "b"]))
+    at = data.rindex(struct.pack(">i", 1))
+    (tmp_path / "b.rds").write_bytes(data[:at] + struct.pack(">i", -2) + data[at + 4 :])
+    monkeypatch.undo()
+    with pytest.raises(FileFormatError, match=r"b\.rds has a text of -2 bytes"):
+        r_objects.read_objects(tmp_path / "b.rds")
 
 
 def test_one_fit_of_several_objects(tmp_path: Path) -> None:
