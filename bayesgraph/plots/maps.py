@@ -13,6 +13,7 @@ from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.palette import COLOURS, FRAME, INK
 from bayesgraph.plots.label_places import Labelled, write_labels
+from bayesgraph.plots.single_axis import single_axis_figure
 from bayesgraph.plots.style import (
     Figure,
     heading,
@@ -101,7 +102,8 @@ def axes_figure(
     """Return the map of principal or discriminant axes: variables as arrows, rows as points.
 
     An arrow leads to the correlations of a variable with the axes, scaled to the size of the map;
-    crosses are the means of the classes of discriminant axes.
+    crosses are the means of the classes of discriminant axes. Where there is one axis only, as of
+    two classes, the figure has the distribution of the rows over it, and bars of correlations.
 
     Parameters
     ----------
@@ -126,6 +128,15 @@ def axes_figure(
         If matplotlib is not installed.
     """
     at = _checked(axes, len(found.variances))
+    n_axes = len(found.variances)
+    if title is None:
+        title = (
+            f"{'Discriminant' if found.classes else 'Principal'} {'axes' if n_axes > 1 else 'axis'}"
+        )
+    if n_axes == 1:
+        scores = np.empty(0) if table is None else found.transform(table)[:, 0]
+        _check_labels(labels, len(scores))
+        return single_axis_figure(found, scores, labels, title)
     with styled() as figure_class:
         figure, panel = _panel(figure_class, at, found.shares, "variance")
         reach = _draw_scores(panel, found, at, table, labels)
@@ -140,8 +151,7 @@ def axes_figure(
             Labelled(centres, texts(found.classes or (), _LONGEST), INK),
         ]
         write_labels(figure, panel, named)
-        kind = "Discriminant axes" if found.classes else "Principal axes"
-        heading(panel, kind if title is None else title, "arrows: correlations with the axes")
+        heading(panel, title, "arrows: correlations with the axes")
     return figure
 
 
@@ -150,10 +160,9 @@ def _draw_scores(
 ) -> float:
     """Draw rows and means of classes; return the length of an arrow of correlation 1."""
     scores = np.empty((0, 2)) if table is None else _padded(found.transform(table), at)
+    _check_labels(labels, len(scores))
     if labels is None:
         _draw_rows(panel, scores)
-    elif len(labels) != len(scores):
-        raise DataError(f"labels= has one class for each row: {len(scores)}; got {len(labels)}.")
     else:
         own = np.array([str(label) for label in labels])
         for number, label in enumerate(dict.fromkeys(own.tolist())):
@@ -167,6 +176,11 @@ def _draw_scores(
         panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
     size = np.abs(np.concatenate([scores, centres]))
     return float(np.nanmax(size)) if size.size and np.isfinite(size).any() else 1.0
+
+
+def _check_labels(labels: Sequence[Any] | None, n_rows: int) -> None:
+    if labels is not None and len(labels) != n_rows:
+        raise DataError(f"labels= has one class for each row: {n_rows}; got {len(labels)}.")
 
 
 def _checked(axes: tuple[int, int], n_axes: int) -> list[int]:
