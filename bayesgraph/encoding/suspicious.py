@@ -280,8 +280,11 @@ def _has_integers(column: Column) -> bool:
 
 def _few_integers(seen: Examined) -> Iterable[Name]:
     """Yield the numeric columns of nothing but integers, of which there are a few, not one."""
-    for j, name in enumerate(seen.numeric):
-        column = seen.values[:, j]
+    # Of most tables this leaves few columns, or none, to look at one by one.
+    part = seen.values[_rows(len(seen.values), _STAGES[0])]
+    whole = ((part == np.round(part)) | np.isnan(part)).all(axis=0)
+    for j in np.flatnonzero(whole).tolist():
+        name, column = seen.numeric[j], seen.values[:, j]
         for n_rows in (*_STAGES, len(column)):
             part = column[_rows(len(column), n_rows)]
             states = np.unique(part[~np.isnan(part)])
