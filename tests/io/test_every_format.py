@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.errors import MemoryLimitError
 from bayesgraph.io import FileFormat
 
 
@@ -44,6 +45,10 @@ def _through(network: bg.BayesianNetwork, suffix: str, folder: Path) -> bg.Bayes
     return back
 
 
+# Networks whose clique trees are larger than what a page holds by default.
+_TOO_WIDE = ("link.bif.gz", "munin1.bif.gz")
+
+
 @pytest.mark.one_in(3)
 @EVERY
 @pytest.mark.parametrize(
@@ -58,6 +63,10 @@ def _through(network: bg.BayesianNetwork, suffix: str, folder: Path) -> bg.Bayes
 )
 def test_networks_come_back_to_the_bit(path: Path, suffix: str, tmp_path: Path) -> None:
     network = bg.load(path)
+    if suffix == ".html" and path.name in _TOO_WIDE:
+        with pytest.raises(MemoryLimitError, match="a page takes"):
+            _through(network, suffix, tmp_path)
+        return
     back = _through(network, suffix, tmp_path)
     assert back == network
     assert back.names == network.names
