@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from bayesgraph.classifiers.tree_growing import Ints
-from bayesgraph.cpds import Tree, TreeCPD, kernels
+from bayesgraph.cpds import Tree, TreeCPD, tree_kernels
 from bayesgraph.encoding import Table
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.growing import CodedColumns, Criterion, GrownTree, Limits, grow_tree
@@ -122,7 +122,7 @@ class CriterionGrowing:
         share = np.full(tree.n_nodes, np.nan)
         share[inner] = weight[tree.left[inner]] / weight[inner]
         out = np.zeros((self.n_classes, matrix.shape[1]))
-        kernels.add_tree(
+        tree_kernels.add_tree(
             out, matrix, cpd.flat, tree.height, share, cpd.tree.values, cpd.log_values,
             np.empty(0, dtype=np.int64),
         )  # fmt: skip

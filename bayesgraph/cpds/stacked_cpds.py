@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import kernels
+from bayesgraph.cpds import stacked_kernels
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import LOG_2PI, Floats
 from bayesgraph.variables import Continuous, Discrete, Variable
@@ -117,7 +117,7 @@ class TableStack:
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log probabilities of all tables given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.variables).T)
-        kernels.add_tables(out, codes, *self.arrays)
+        stacked_kernels.add_tables(out, codes, *self.arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ class LinearStack:
         """Add the log densities of all children given the evidence to `out`; see Adder."""
         values = np.ascontiguousarray(evidence.matrix(self.variables).T, dtype=np.float64)
         density = self.mean, self.scale, self.constant, self.slopes
-        kernels.add_linear(out, values, self.place, self.first, *density)
+        stacked_kernels.add_linear(out, values, self.place, self.first, *density)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +320,7 @@ class SelectedLinearStack:
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log densities of all children given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.discrete).T)
-        kernels.add_selected_linear(out, codes, self.numbers(evidence), *self.arrays)
+        stacked_kernels.add_selected_linear(out, codes, self.numbers(evidence), *self.arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +377,7 @@ class AlternatingStack:
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log potentials of all CPDs given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.discrete).T)
-        kernels.add_in_turns(
+        stacked_kernels.add_in_turns(
             out,
             codes,
             self.gaussians.numbers(evidence),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.cpds import kernels
+from bayesgraph.cpds import tree_kernels
 from bayesgraph.cpds.base import CPD, Columns, draw_states
 from bayesgraph.cpds.description import Description, left_out, state_texts, texts
 from bayesgraph.cpds.summing_out import (
@@ -253,7 +253,7 @@ class TreeCPD(RootSummingCPD):
         return log_of(self.tree.values)
 
     @cached_property
-    def flat(self) -> kernels.TreeArrays:
+    def flat(self) -> tree_kernels.TreeArrays:
         """The arrays of the tree as the tuple `TreeArrays`, which compiled kernels take."""
         discrete = np.array([isinstance(p, Discrete) for p in self.parents], dtype=bool)
         tree = self.tree
@@ -300,7 +300,7 @@ class TreeCPD(RootSummingCPD):
     @cached_property
     def _above(self) -> Ints:
         tree = self.tree
-        return np.asarray(kernels.same_split_above(tree.feature, tree.left, tree.right))
+        return np.asarray(tree_kernels.same_split_above(tree.feature, tree.left, tree.right))
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the potential over the free variables; see CPD.
@@ -331,7 +331,7 @@ class TreeCPD(RootSummingCPD):
     def reached(self, columns: Mapping[Variable, NDArray[Any]], n: int) -> Ints:
         """Return the index of the leaf that each of n rows reaches, given all parents' columns."""
         matrix = _matrix(self.parents, columns, n)
-        return np.asarray(kernels.reached_leaves(matrix, self.flat))
+        return np.asarray(tree_kernels.reached_leaves(matrix, self.flat))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
@@ -432,7 +432,7 @@ class _SummedTree(RootsSummed):
     ) -> None:
         fixed: dict[Variable, Any] = {p: np.array([code]) for p, code in codes.items()}
         child = evidence.columns.get(self.variable, np.empty(0))
-        kernels.add_tree(
+        tree_kernels.add_tree(
             out,
             _matrix(self.source.parents, {**evidence.columns, **fixed}, n_rows),
             self.source.flat,
@@ -464,7 +464,7 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
     """Return P(left branch | earlier splits on the path) at splits on a continuous parent.
 
     `place` is the index of the parent, and `root` its CPD. `above` has the nearest ancestor of each
-    split that splits on the same parent; see `kernels.same_split_above`.
+    split that splits on the same parent; see `tree_kernels.same_split_above`.
     """
     low, high = np.full(tree.n_nodes, -np.inf), np.full(tree.n_nodes, np.inf)
     nodes = np.flatnonzero(tree.feature == place)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, HistogramCPD, TableCPD, Tree, TreeCPD, kernels
+from bayesgraph.cpds import CPD, HistogramCPD, TableCPD, Tree, TreeCPD, tree_kernels
 from bayesgraph.cpds.histogram import quantile_edges
 from bayesgraph.encoding import Table
 from bayesgraph.factors.algebra import Floats
@@ -107,7 +107,7 @@ def node_sums(
     for start in range(0, table.n_rows, _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
         matrix = node_columns(parents, table, rows)
-        kernels.spread_over_nodes(
+        tree_kernels.spread_over_nodes(
             sums, matrix, walked.flat, tree.height, share, np.ascontiguousarray(amounts[rows])
         )
     for node in range(tree.n_nodes - 1, -1, -1):

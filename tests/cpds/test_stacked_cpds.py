@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.cpds import Combination, kernels
+from bayesgraph.cpds import Combination, stacked_kernels
 from bayesgraph.cpds.stacked_cpds import AlternatingStack
 from bayesgraph.factors import Evidence
 
@@ -144,7 +144,7 @@ def test_what_takes_turns_is_one_call_on_both_tiers():
     for out, tier in zip(found, ("interpreted", "compiled"), strict=True):
         own = np.ascontiguousarray(evidence.matrix(stack.discrete).T)
         arrays = stack.turns, stack.tables.arrays, stack.gaussians.arrays
-        getattr(kernels.add_in_turns, tier)(out, own, numbers, *arrays)
+        getattr(stacked_kernels.add_in_turns, tier)(out, own, numbers, *arrays)
     np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(found[0].T, total.factor(evidence, None).log_values)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tree_oracle import TreeOracle, random_row, random_tree_network, reached
 
 import bayesgraph as bg
-from bayesgraph.cpds import kernels
+from bayesgraph.cpds import tree_kernels
 from bayesgraph.errors import CPDError, UnsupportedModelError
 from bayesgraph.factors import Evidence
 
@@ -398,7 +398,7 @@ def test_kernels_equal_plain_python():
         out = np.zeros((cpd.tree.n_nodes, 2))
         matrix = np.array([columns[p].astype(float) for p in cpd.parents])
         share = np.full(cpd.tree.n_nodes, np.nan)
-        kernels.spread_over_nodes(out, matrix, cpd.flat, cpd.tree.depth, share, amounts)
+        tree_kernels.spread_over_nodes(out, matrix, cpd.flat, cpd.tree.depth, share, amounts)
         sums = np.zeros_like(out)
         np.add.at(sums, expected, amounts)
         np.testing.assert_allclose(out, sums)
