@@ -24,7 +24,8 @@ from bayesgraph.io.row_sums import Normalize
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Variable
 
-# Pattern of text that other programs read without quotes. Keywords of the format are quoted too.
+# Pattern of text that other programs read without quotes. Keywords of the format, which has them in
+# lower case only, are quoted too.
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _KEYWORDS = {
     "network",
@@ -195,7 +196,7 @@ def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, LossReport]
 
 def _quoted(word: str) -> str:
     """Return a word as it stands in a file, in quotes unless other programs read it without."""
-    bare = _BARE.fullmatch(word) and word.lower() not in _KEYWORDS
+    bare = _BARE.fullmatch(word) and word not in _KEYWORDS
     return word if bare else f'"{word}"'
 
 

@@ -365,7 +365,7 @@ def test_numbers_are_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["table", "default", "DISCRETE", "a b", "", " ", "a,b", "é", "|", "(", "-1", "\\", "'"]
+    "word", ["table", "default", "discrete", "a b", "", " ", "a,b", "é", "|", "(", "-1", "\\", "'"]
 )
 def test_odd_words_are_quoted(word: str) -> None:
     a, b = bg.Discrete(word, [word, "x"]), bg.Discrete("y", [word, "z"])
@@ -373,6 +373,14 @@ def test_odd_words_are_quoted(word: str) -> None:
         [bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [[0.25, 0.75], [1, 0]], [a])]
     )
     assert f'"{word}"' in format_bif(net)
+    assert parse_bif(format_bif(net)) == net
+
+
+def test_keywords_in_capitals_are_words() -> None:
+    """The format's keywords are lower case, and pyAgrum reads no quotes."""
+    a = bg.Discrete("Network", ["DISCRETE", "Table"])
+    net = bg.BayesianNetwork([bg.TableCPD(a, [0.25, 0.75])])
+    assert '"' not in format_bif(net)
     assert parse_bif(format_bif(net)) == net
 
 

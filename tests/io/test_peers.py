@@ -259,9 +259,16 @@ DEFECTS = {
     ("pgmpy", ".uai", "reads"): "It reads no exponents of numbers, and varies the child slowest.",
     ("pgmpy", ".uai", "writes"): "It writes tables in which the child varies slowest.",
 }
+# Defects that show only where the order of parents matters: it does not in tables that are
+# symmetric in them, as those of gates and of genes are.
+OF_PARENTS = {
+    ("pyAgrum", ".uai", "reads"),
+    ("pyAgrum", ".uai", "writes"),
+    ("pyAgrum", ".xdsl", "reads"),
+}
 # What a peer makes of names and states of other characters than letters, digits and hyphens.
 ODD = {
-    ("pyAgrum", ".bif"): "It reads and writes no names and states in quotes.",
+    ("pyAgrum", ".bif"): "It takes none in quotes, and writes none with a digit at the start.",
     ("pyAgrum", ".bifxml"): "It writes < and & as they are, which is no XML.",
     ("pyAgrum", ".xdsl"): "It writes < and & as they are, which is no XML.",
     ("pgmpy", ".bif"): "It takes the commas of quoted states for separators.",
@@ -414,12 +421,21 @@ def _cases(what: str) -> Iterator[Any]:
                 yield pytest.param(peer, suffix, path, marks=marks, id=f"{peer}{suffix}-{name}")
 
 
-def _expect(peer: str, suffix: str, what: str, run: Callable[[], None], *, odd: bool) -> None:
-    """Run a comparison, which fails where the peer has a defect.
+def _expect(
+    case: tuple[str, str, str],
+    network: bg.BayesianNetwork,
+    run: Callable[[], None],
+    *,
+    odd: bool,
+) -> None:
+    """Run a comparison of a network, which fails where the peer has a defect that it shows.
 
     It may fail if names or states are odd and the peer does not take all of those.
     """
-    defect = DEFECTS.get((peer, suffix, what))
+    peer, suffix, _ = case
+    defect = DEFECTS.get(case)
+    if case in OF_PARENTS and not _order_of_parents_matters(network):
+        defect = None
     if defect is None and not (odd and (peer, suffix) in ODD):
         run()
         return
@@ -432,8 +448,18 @@ def _expect(peer: str, suffix: str, what: str, run: Callable[[], None], *, odd: 
     assert defect is None, f"{peer} no longer has the defect in {suffix}: {defect}"
 
 
-def _is_odd(words: Iterable[str]) -> bool:
-    return any(re.search(r"[^\w.-]", word) for word in words)
+def _is_odd(words: Iterable[str], case: tuple[str, str, str]) -> bool:
+    odd = r"[^\w.-]|^\d" if case == ("pyAgrum", ".bif", "writes") else r"[^\w.-]"
+    return any(re.search(odd, word) for word in words)
+
+
+def _order_of_parents_matters(network: bg.BayesianNetwork) -> bool:
+    """Whether some table differs where the first parent varies fastest instead of the last."""
+    for cpd in network.cpds:
+        *parents, child = range(cpd.values.ndim)
+        if not np.array_equal(cpd.values.transpose(*parents[::-1], child).flat, cpd.values.flat):
+            return True
+    return False
 
 
 def _tolerance(peer: str, suffix: str, what: str) -> float:
@@ -459,7 +485,8 @@ def test_peers_read_what_we_write(peer: str, suffix: str, path: Path, tmp_path: 
         theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], code, asked)
         _agree(spelled, theirs, _tolerance(peer, suffix, "reads"), asked)
 
-    _expect(peer, suffix, "reads", run, odd=_is_odd(words.values()))
+    case = (peer, suffix, "reads")
+    _expect(case, network, run, odd=_is_odd(words.values(), case))
 
 
 def _weka_agrees(network: bg.BayesianNetwork, file: Path) -> None:
@@ -513,7 +540,8 @@ def test_we_read_what_peers_write(peer: str, suffix: str, path: Path, tmp_path: 
         _agree(expected, ours, _tolerance(peer, suffix, "writes"))
 
     labels = (str(word) for v in network.variables for word in (v.name, *v.states))
-    _expect(peer, suffix, "writes", run, odd=_is_odd(labels))
+    case = (peer, suffix, "writes")
+    _expect(case, network, run, odd=_is_odd(labels, case))
 
 
 @pytest.mark.one_in(2)
@@ -548,4 +576,4 @@ def test_peers_read_classifiers_of_intervals(peer: str, suffix: str, tmp_path: P
         theirs = PEERS[peer].beliefs(file, list(spelled[0])[-1], 1, list(spelled[0]))
         _agree(spelled, theirs, _tolerance(peer, suffix, "reads"))
 
-    _expect(peer, suffix, "reads", run, odd=True)
+    _expect((peer, suffix, "reads"), network, run, odd=True)
