@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,8 +12,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
 from bayesgraph.classifiers.parameters import estimator
-from bayesgraph.classifiers.validation import check_fitted, known_rows
+from bayesgraph.classifiers.rows import Columns, encoded_chunks, known_table
+from bayesgraph.classifiers.validation import check_fitted, known_columns, known_rows
 from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
+from bayesgraph.encoding.kernels import are_finite
+from bayesgraph.encoding.unseen import Unseen, check_unseen
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import Joint
@@ -85,6 +88,15 @@ class _Discriminants(NamedTuple):
         # The sign of an axis is arbitrary: the standardised slope of largest magnitude is positive.
         largest = np.abs(axes * scale[:, None]).argmax(axis=0)[None, :]
         return axes * np.where(np.take_along_axis(axes, largest, 0) < 0, -1.0, 1.0), between
+
+
+def _linear_scores(rows: Floats, slopes: Floats, constants: Floats, centre: Floats) -> Floats:
+    """Return the scores of complete rows relative to the first class, shape (n_rows, n_classes)."""
+    joint = np.empty((len(constants), len(rows)))
+    # The scores of the first class are 0.
+    joint[:] = (constants - constants[0])[:, None]
+    kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
+    return joint.T
 
 
 @estimator
@@ -190,6 +202,42 @@ class DiscriminantAnalysisClassifier(
 
     # ------------------------------------------------------------------------------- prediction
 
+    def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
+        """Yield the scores of X in chunks, as the base class does.
+
+        With a shared covariance, the linear scores of a matrix of numbers are computed before the
+        matrix is searched for missing and infinite values: only a row whose scores are not finite
+        can have any, and these scores take much less time to search.
+        """
+        check_fitted(self, "network_")
+        if not self._shared or len(self.classes_) == 1:
+            yield from super()._scored_chunks(X)
+            return
+        found = known_columns(self, X, self.layout_.columns, sparse=False)
+        terms = self._linear_terms()
+
+        def scored(chunk: Columns, unseen: Unseen) -> tuple[Floats, int]:
+            scores = self._scores_of_numbers(chunk, terms)
+            if scores is not None:
+                return scores, 0
+            return self._scores(known_table(chunk, unseen, self.layout_, self.features_).evidence())
+
+        check_unseen(self.unseen)
+        for rows, n_rows, (scores, impossible) in encoded_chunks(found, self.unseen, scored):
+            yield rows, n_rows, scores, impossible
+
+    def _scores_of_numbers(
+        self, chunk: Columns, terms: tuple[Floats, Floats, Floats]
+    ) -> Floats | None:
+        """Return the linear scores of a matrix; None if it is none, or a score is not finite."""
+        if chunk.matrix is None:
+            return None
+        numbers = self.layout_.encoder(self.features_).unchecked_numbers(chunk.matrix)
+        if numbers is None:
+            return None
+        scores = _linear_scores(numbers, *terms)
+        return scores if are_finite(scores.ravel(order="K")) else None
+
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row) up to a constant per row, and the number of impossible rows.
 
@@ -198,17 +246,11 @@ class DiscriminantAnalysisClassifier(
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
-        scores = ClassScores(self.target_, "the linear form", self._linear_scores)
+        scores = ClassScores(self.target_, "the linear form", self._scores_of_complete)
         return select(scores, Joint((0,)), OF_ROWS).run_rows(evidence), 0
 
-    def _linear_scores(self, evidence: Evidence) -> Floats:
-        slopes, constants, centre = self._linear_terms()
-        joint = np.empty((len(constants), evidence.n_rows))
-        # Relative to the first class, whose scores are then 0.
-        joint[:] = (constants - constants[0])[:, None]
-        rows = evidence.matrix(self.features_)
-        kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
-        return joint.T
+    def _scores_of_complete(self, evidence: Evidence) -> Floats:
+        return _linear_scores(evidence.matrix(self.features_), *self._linear_terms())
 
     # ------------------------------------------------------------------------ what was estimated
 

@@ -14,7 +14,7 @@ from bayesgraph.encoding.states import NumberStates, ObjectColumns, WholeStates
 from bayesgraph.encoding.table import Table, table_of_numbers
 from bayesgraph.encoding.unseen import Unseen, UnseenValues, cells_without_state
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Binned, Continuous, Variable
+from bayesgraph.variables import Binned, Continuous, Count, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,15 @@ class Encoder:
             cells_without_state(found, matrix, unseen)
         return None if unseen == "error" else found
 
+    def unchecked_numbers(self, matrix: NDArray[Any]) -> Floats | None:
+        """Return a matrix of numbers as floats, which may be missing or infinite.
+
+        The result is None if its columns are not all real numbers, as text or counts are not.
+        """
+        if matrix.dtype.kind not in "iuf" or not self._numbers or self._has_counts:
+            return None
+        return floats(matrix)
+
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
         kind = matrix.dtype.kind
         if kind in "OU":
@@ -74,6 +83,10 @@ class Encoder:
         """The tuple of all variables if all of them are continuous, else an empty tuple."""
         found = tuple(v for v in self.variables if isinstance(v, Continuous))
         return found if len(found) == len(self.variables) else ()
+
+    @cached_property
+    def _has_counts(self) -> bool:
+        return any(isinstance(v, Count) for v in self.variables)
 
     @cached_property
     def _intervals(self) -> Intervals | None:

@@ -174,6 +174,29 @@ def test_missing_features_are_marginalised(X, y, make, structure):
         np.testing.assert_allclose(found, softmax(log_density), rtol=1e-8, atol=1e-12)
 
 
+def test_missing_and_infinite_numbers_are_found_where_a_slope_is_zero():
+    # Both classes have the same mean in the second column, so that its slope is exactly 0.
+    X = np.array([[-2.0, -1.0], [-1.0, 1.0], [-2.0, 1.0], [-1.0, -1.0]])
+    X = np.concatenate([X, X + np.array([3.0, 0.0])])
+    clf = linear(structure="diagonal").fit(X, np.repeat(["a", "b"], 4))
+    assert (clf.w_[:, 1] == 0).all()
+    one_missing = X.copy()
+    one_missing[3, 1] = np.nan
+    # The columns are independent: the second says nothing of the class.
+    np.testing.assert_allclose(clf.predict_proba(one_missing), clf.predict_proba(X), rtol=1e-12)
+    for infinity in (np.inf, -np.inf):
+        one_missing[5, 1] = infinity
+        with pytest.raises(bg.errors.DataError, match=r"'x1'.*row 5"):
+            clf.predict(one_missing)
+
+
+def test_finite_numbers_with_scores_beyond_floats_are_no_error():
+    X = np.random.default_rng(1).normal(size=(40, 2)) * 1e-3
+    clf = linear().fit(X, np.repeat([0, 1], 20))
+    far = np.vstack([X, [1e308, -1e308]])
+    np.testing.assert_array_equal(clf.predict(far)[:-1], clf.predict(X))
+
+
 def test_features_are_answered_too():
     X, y = DATA["iris"]
     clf = linear().fit(X, y)
