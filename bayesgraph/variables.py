@@ -51,6 +51,8 @@ def is_missing(value: object) -> bool:
 
 def _plain_name(name: Name) -> Name:
     """Return a name as variables have it; see `plain`."""
+    if type(name) is str:  # most often, and valid
+        return name
     try:
         hash(name)
     except TypeError as error:
@@ -59,7 +61,8 @@ def _plain_name(name: Name) -> Name:
         ) from error
     if is_missing(name):
         raise DataTypeError(f"A variable needs a name; got {name!r}.")
-    return name if type(name) is str else plain(name)
+    found: Name = plain(name)
+    return found
 
 
 # Maximum number of states 0, 1, ..., and length of texts together, whose index all variables share.

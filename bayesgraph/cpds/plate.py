@@ -75,10 +75,10 @@ class Plate(CPD):
         checked = check_family(self.variable, parents, family=family)
         if self._alone and not self._takes_one:
             raise CPDError(f"{family} takes a list of variables; got {children!r}.")
-        for child in self._children[1:]:
+        others = [c for c in self._children if not isinstance(c, self._child_type)]
+        for child in others:
             check_family(child, (), family=family)
-        wrong = [c.name for c in self._children if not isinstance(c, self._child_type)]
-        if wrong:
+        if wrong := [c.name for c in others]:
             kind = self._child_type.__name__
             raise CPDError(f"{family} takes children of the type {kind}; got {quoted(wrong)}.")
         names = [child.name for child in self._children]

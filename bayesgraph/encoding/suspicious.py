@@ -222,10 +222,10 @@ def _numbered(seen: Examined) -> Iterable[Name]:
 
     The numbers alone would not do: a time or an income has as many.
     """
-    for j, name in enumerate(seen.numeric):
+    for j in _whole_so_far(seen):
+        name, column = seen.numeric[j], seen.values[:, j]
         if not (isinstance(name, str) and _NAMED_ID.fullmatch(name)):
             continue
-        column = seen.values[:, j]
         for n_rows in (*_STAGES, len(column)):
             part = column[_rows(len(column), n_rows)]
             known = part[~np.isnan(part)]
@@ -278,12 +278,19 @@ def _has_integers(column: Column) -> bool:
     return column.dtype.kind in "iu"
 
 
-def _few_integers(seen: Examined) -> Iterable[Name]:
-    """Yield the numeric columns of nothing but integers, of which there are a few, not one."""
-    # Of most tables this leaves few columns, or none, to look at one by one.
+def _whole_so_far(seen: Examined) -> list[int]:
+    """Return the indices of the numeric columns of which the first sample has whole numbers only.
+
+    Of most tables these are few, or none, to look at one by one.
+    """
     part = seen.values[_rows(len(seen.values), _STAGES[0])]
     whole = ((part == np.round(part)) | np.isnan(part)).all(axis=0)
-    for j in np.flatnonzero(whole).tolist():
+    return np.flatnonzero(whole).tolist()
+
+
+def _few_integers(seen: Examined) -> Iterable[Name]:
+    """Yield the numeric columns of nothing but integers, of which there are a few, not one."""
+    for j in _whole_so_far(seen):
         name, column = seen.numeric[j], seen.values[:, j]
         for n_rows in (*_STAGES, len(column)):
             part = column[_rows(len(column), n_rows)]

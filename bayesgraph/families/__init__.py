@@ -47,7 +47,8 @@ def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
 
     It is ``chosen[variable]`` if the user chose one, or else the default of the variable's type.
     """
-    found = chosen.get(variable)
+    kind = type(variable)
+    found = chosen.get(variable) or _DEFAULTS.get(kind)
     if found is not None:
         return found
-    return next(_DEFAULTS[kind] for kind in type(variable).__mro__ if kind in _DEFAULTS)
+    return next(_DEFAULTS[base] for base in kind.__mro__ if base in _DEFAULTS)

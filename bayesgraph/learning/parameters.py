@@ -74,8 +74,9 @@ def estimate_network(
 
 def _refuse_continuous_parents(parents: Mapping[Variable, Sequence[Variable]]) -> None:
     for child, above in parents.items():
-        wrong = [p.name for p in above if isinstance(p, Continuous)]
-        if isinstance(child, Discrete) and wrong:
+        if not isinstance(child, Discrete):
+            continue
+        if wrong := [p.name for p in above if isinstance(p, Continuous)]:
             raise CPDError(
                 f"The discrete variable {child.name!r} cannot have continuous parents; got "
                 f"{quoted(wrong)}. Reverse the arcs or discretise the parents."
@@ -102,7 +103,7 @@ def _leaves(
         return []
     leaves: dict[str, list[Variable]] = {}
     for child, above in parents.items():
-        if list(above) == [target]:
+        if len(above) == 1 and above[0] == target:
             leaves.setdefault(named[child], []).append(child)
     has_others = sum(len(children) for children in leaves.values()) < len(parents) - 1
     if has_others and smoothing.estimation != "predictive":

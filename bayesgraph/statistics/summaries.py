@@ -279,7 +279,9 @@ class SinglesSummary(Additive):
     def answers(self, request: Singles) -> bool:
         """Return whether the summary contains all statistics that `request` asks for."""
         same = request.given == self.request.given
-        return same and all(column in self.at for column in request.columns)
+        if not same or request.columns == self.request.columns:
+            return same
+        return all(column in self.at for column in request.columns)
 
     @cached_property
     def overall(self) -> GroupMoments:
