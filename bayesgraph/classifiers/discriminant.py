@@ -90,15 +90,6 @@ class _Discriminants(NamedTuple):
         return axes * np.where(np.take_along_axis(axes, largest, 0) < 0, -1.0, 1.0), between
 
 
-def _linear_scores(rows: Floats, slopes: Floats, constants: Floats, centre: Floats) -> Floats:
-    """Return the scores of complete rows relative to the first class, shape (n_rows, n_classes)."""
-    joint = np.empty((len(constants), len(rows)))
-    # The scores of the first class are 0.
-    joint[:] = (constants - constants[0])[:, None]
-    kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
-    return joint.T
-
-
 @estimator
 class DiscriminantAnalysisClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -214,43 +205,50 @@ class DiscriminantAnalysisClassifier(
             yield from super()._scored_chunks(X)
             return
         found = known_columns(self, X, self.layout_.columns, sparse=False)
-        terms = self._linear_terms()
+        linear = self._linear_form()
 
         def scored(chunk: Columns, unseen: Unseen) -> tuple[Floats, int]:
-            scores = self._scores_of_numbers(chunk, terms)
-            if scores is not None:
-                return scores, 0
+            numbers = self._numbers(chunk)
+            if numbers is not None:
+                scores = select(linear, Joint((0,)), OF_ROWS).run_rows(numbers)
+                if are_finite(scores.ravel(order="K")):
+                    return scores, 0
             return self._scores(known_table(chunk, unseen, self.layout_, self.features_).evidence())
 
         check_unseen(self.unseen)
         for rows, n_rows, (scores, impossible) in encoded_chunks(found, self.unseen, scored):
             yield rows, n_rows, scores, impossible
 
-    def _scores_of_numbers(
-        self, chunk: Columns, terms: tuple[Floats, Floats, Floats]
-    ) -> Floats | None:
-        """Return the linear scores of a matrix; None if it is none, or a score is not finite."""
+    def _numbers(self, chunk: Columns) -> Floats | None:
+        """Return a matrix of numbers, missing and infinite ones among them; None if it is none."""
         if chunk.matrix is None:
             return None
-        numbers = self.layout_.encoder(self.features_).unchecked_numbers(chunk.matrix)
-        if numbers is None:
-            return None
-        scores = _linear_scores(numbers, *terms)
-        return scores if are_finite(scores.ravel(order="K")) else None
+        return self.layout_.encoder(self.features_).unchecked_numbers(chunk.matrix)
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row) up to a constant per row, and the number of impossible rows.
 
-        With a shared covariance and complete rows, the scores are linear up to a quadratic term
-        that is the same for all classes and takes most of the time. This term is left out here.
+        With a shared covariance, the quadratic term is the same for all classes. The linear terms
+        are computed for the chunk at once; rows with missing features go through the network.
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
-        scores = ClassScores(self.target_, "the linear form", self._scores_of_complete)
-        return select(scores, Joint((0,)), OF_ROWS).run_rows(evidence), 0
+        linear = self._linear_form()
+        rows = evidence.matrix(self.features_)
+        return select(linear, Joint((0,)), OF_ROWS).run_rows(rows), 0
 
-    def _scores_of_complete(self, evidence: Evidence) -> Floats:
-        return _linear_scores(evidence.matrix(self.features_), *self._linear_terms())
+    def _linear_form(self) -> ClassScores:
+        """Return the model of the class that scores a matrix of complete rows."""
+        slopes, constants, centre = self._linear_terms()
+
+        def scores(rows: Floats) -> Floats:
+            joint = np.empty((len(constants), len(rows)))
+            # Relative to the first class, whose scores are then 0.
+            joint[:] = (constants - constants[0])[:, None]
+            kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
+            return joint.T
+
+        return ClassScores(self.target_, "the linear form", scores)
 
     # ------------------------------------------------------------------------ what was estimated
 
