@@ -46,7 +46,8 @@ _LEAF = re.compile(
     re.ASCII,
 )
 _TAG, _ATTRIBUTE, _FIRST_VALUE, _OTHERS, _TEXT_OF, _PARTS = range(1, 7)
-_OTHER = re.compile(rf"({_NAME})\s*+=\s*+({_VALUE})", re.ASCII)
+# It searches the attributes that `_LEAF` has found, each after a blank: none begins inside a name.
+_OTHER = re.compile(rf"(?<=\s)({_NAME})\s*+=\s*+({_VALUE})", re.ASCII)
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _QUOTED = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
