@@ -101,10 +101,10 @@ class RowContributions(Displayed):
             numbers from 0 on.
         """
         pandas = optional_module("pandas", extra="pandas", what="RowContributions.to_frame")
-        if index is not None and len(np.asarray(index)) != len(self):
+        if index is not None and np.shape(index)[:1] != (len(self),):
             raise DataError(
-                f"index= identifies each of {len(self):,} rows; it has "
-                f"{len(np.asarray(index)):,} values."
+                f"index= identifies each of {len(self):,} rows; got values of shape "
+                f"{np.shape(index)}."
             )
         columns = pandas.Index(list(self.names), tupleize_cols=False)
         frame: pd.DataFrame = pandas.DataFrame(self.terms, columns=columns, index=index)

@@ -14,7 +14,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import BayesGraphWarning, DataError, FileFormatError, quoted, warn
+from bayesgraph.errors import (
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    FileFormatError,
+    quoted,
+    warn,
+)
 from bayesgraph.io import csv_text
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.dates import origin_of, with_dates
@@ -164,6 +171,8 @@ def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
     if isinstance(path, (str, os.PathLike)):
         _check_is_file(Path(path))
         return path_text(path), _suffix(path, READ), read_bytes(path)
+    if not hasattr(path, "read"):
+        raise DataTypeError(f"read_table takes a path or an open binary file; got {path!r:.80}.")
     data = path.read()
     suffix = ".parquet" if data.startswith(_PARQUET_MAGIC) else ".csv"
     return str(getattr(path, "name", "the stream")), suffix, data

@@ -124,6 +124,8 @@ def _kind(variable: Variable) -> int:
 def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> tuple[Arc, ...]:
     found: dict[Arc, None] = {}
     known = set(names)
+    if given is not None and not isinstance(given, Iterable):
+        raise GraphError(f"{parameter}= takes (parent, child) pairs of names; got {given!r}.")
     for arc in () if given is None else given:
         try:
             if isinstance(arc, str):
@@ -144,7 +146,7 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
 
 def _against_tiers(tiers: Iterable[Any] | None, names: Sequence[Any]) -> set[Arc]:
     """Return the arcs that lead from a tier to an earlier one."""
-    if isinstance(tiers, str):
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
         raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
     known, earlier = set(names), list[Any]()
     found: set[Arc] = set()

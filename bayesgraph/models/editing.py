@@ -45,6 +45,8 @@ def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variab
     ModelError
         If two variables would have one name.
     """
+    if not isinstance(names, Mapping):
+        raise ModelError(f"Expected a mapping from old names to new ones; got {names!r:.80}.")
     given = {model.variable(old): new for old, new in names.items()}
     found = {v: _named(v, given.get(v, v.name)) for v in model.variables}
     taken = [v.name for v in found.values()]

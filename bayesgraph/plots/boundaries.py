@@ -16,6 +16,7 @@ from bayesgraph.measures import label_codes
 from bayesgraph.palette import COLOURS, INK
 from bayesgraph.plots.style import (
     Axes,
+    check_classifier,
     heading,
     new_figure,
     shown_names,
@@ -82,6 +83,7 @@ def plot_decision_boundary(
     MissingDependencyError
         If matplotlib is not installed.
     """
+    check_classifier(clf)
     fixed = {} if evidence is None else dict(evidence)
     _check(clf, features, fixed)
     points, codes = _points(clf, X, y, features)

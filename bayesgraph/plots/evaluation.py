@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_curve
 
+from bayesgraph.classifiers.evaluation import Evaluation
 from bayesgraph.errors import DataError, quoted
 from bayesgraph.measures import label_codes
 from bayesgraph.palette import COLOURS, FRAME
@@ -16,6 +17,7 @@ from bayesgraph.plots.style import (
     PANEL,
     Axes,
     Figure,
+    check_drawn,
     heading,
     new_figure,
     shown_names,
@@ -23,14 +25,11 @@ from bayesgraph.plots.style import (
     without_mathematics,
 )
 
-if TYPE_CHECKING:
-    from bayesgraph.classifiers.evaluation import Evaluation
-
 # Limits of the axes of ROC and calibration curves, with room for what lies at 0 and 1.
 _SIDES = (-0.03, 1.03)
 
 
-def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
+def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> Figure:
     """Return a figure with a row of three panels for each model.
 
     The panels are the confusion matrix, the ROC curves and the calibration curve. With two classes,
@@ -39,7 +38,7 @@ def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
 
     Parameters
     ----------
-    results : sequence of Evaluation
+    results : Evaluation or sequence of Evaluation
         Returned by :func:`bayesgraph.evaluate`.
 
     Returns
@@ -50,11 +49,12 @@ def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
     ------
     DataError
         If there are no results.
+    DataTypeError
+        For anything else than results.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if not results:
-        raise DataError("evaluation_figure needs the results of at least one model; got none.")
+    results = _checked(results, "evaluation_figure")
     with styled() as figure_class:
         side = max(PANEL, *(0.45 * len(result.classes) for result in results))
         figure = new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
@@ -67,7 +67,7 @@ def evaluation_figure(results: Sequence[Evaluation]) -> Figure:
 
 
 def roc_figure(
-    results: Sequence[Evaluation], *, positive: Any = None, title: str | None = None
+    results: Evaluation | Sequence[Evaluation], *, positive: Any = None, title: str | None = None
 ) -> Figure:
     """Return a panel with the ROC curve of each model, of one class against the rest.
 
@@ -76,7 +76,7 @@ def roc_figure(
 
     Parameters
     ----------
-    results : sequence of Evaluation
+    results : Evaluation or sequence of Evaluation
         Returned by :func:`bayesgraph.evaluate`.
     positive : label, optional
         The class whose probability ranks the rows; by default the second of two.
@@ -91,11 +91,12 @@ def roc_figure(
     DataError
         If there are no results, for a class that is none of theirs, no `positive` of more than two
         classes, and if all rows are of that class, or none.
+    DataTypeError
+        For anything else than results.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if not results:
-        raise DataError("roc_figure needs the results of at least one model; got none.")
+    results = _checked(results, "roc_figure")
     chosen = _positive(results[0], positive)
     (name,) = shown_names([chosen])
     with styled() as figure_class:
@@ -114,6 +115,17 @@ def roc_figure(
         note = f"{name} against the rest; in brackets the area under the curve"
         heading(axes, "ROC curves" if title is None else title, note)
     return figure
+
+
+def _checked(results: Any, function: str) -> list[Evaluation]:
+    """Return the results of at least one model as a list after checking them."""
+    several = isinstance(results, Iterable) and not isinstance(results, str)
+    found = list(results) if several else [results]
+    for result in found:
+        check_drawn(result, Evaluation, "evaluate")
+    if not found:
+        raise DataError(f"{function} needs the results of at least one model; got none.")
+    return found
 
 
 def _positive(result: Evaluation, positive: Any) -> Any:

@@ -16,6 +16,7 @@ from bayesgraph.plots.label_places import Labelled, write_labels
 from bayesgraph.plots.single_axis import single_axis_figure
 from bayesgraph.plots.style import (
     Figure,
+    check_drawn,
     heading,
     new_figure,
     styled,
@@ -60,9 +61,12 @@ def correspondence_figure(
     ------
     DataError
         For axes that the analysis does not have.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
+    check_drawn(analysis, Correspondence, "correspondence_analysis")
     at = _checked(axes, len(analysis.inertias))
     with styled() as figure_class:
         figure, panel = _panel(figure_class, at, analysis.shares, "inertia")
@@ -124,9 +128,12 @@ def axes_figure(
     ------
     DataError
         For axes that there are not, or labels without as many rows.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
+    check_drawn(found, Axes, "principal_axes or discriminant_axes")
     at = _checked(axes, len(found.variances))
     n_axes = len(found.variances)
     if title is None:

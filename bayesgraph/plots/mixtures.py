@@ -11,6 +11,7 @@ from bayesgraph.palette import COLOURS, FRAME, INK
 from bayesgraph.plots.style import (
     Axes,
     Figure,
+    check_drawn,
     heading,
     new_figure,
     styled,
@@ -49,9 +50,12 @@ def density_figure(
     ------
     DataError
         For a posterior of several variables.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
+    check_drawn(posterior, NumberMixture, "query")
     if len(posterior.variables) != 1:
         names = quoted(v.name for v in posterior.variables)
         raise DataError(f"A density is drawn of one variable; got those of {names}.")
@@ -113,6 +117,7 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
     MissingDependencyError
         If matplotlib is not installed.
     """
+    check_drawn(posterior, ItemsMixture, "query")
     shown = posterior.top(n)
     with styled() as figure_class:
         figure = new_figure(figure_class, _WIDTH, _ROW * len(shown) + 1.2)

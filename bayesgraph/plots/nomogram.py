@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.checks import whole_number
 from bayesgraph.cpds import GaussianCPD, TableCPD
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted
@@ -31,6 +32,7 @@ from bayesgraph.palette import COLOURS, FRAME, INK, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
+    check_classifier,
     heading,
     new_figure,
     shown_names,
@@ -95,14 +97,14 @@ def nomogram_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
+    check_classifier(clf)
     contrast = Contrast.of(clf.target_, positive, negative)
     if contrast.negative is None:
         raise DataError(
             "A nomogram compares two classes; say with negative= which of "
             f"{quoted(clf.target_.states)} the other one is."
         )
-    if max_features < 1:
-        raise DataError(f"max_features is a number of features, 1 or more; got {max_features!r}.")
+    max_features = whole_number("max_features", "features", max_features, minimum=1)
     network = clf.network_
     _check_star(network, clf.target_)
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from bayesgraph.asking import NextQuestion, RankedQuestion
+from bayesgraph.checks import whole_number
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
 from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
     Figure,
+    check_drawn,
     heading,
     new_figure,
     styled,
@@ -52,11 +54,13 @@ def next_question_figure(
     ------
     DataError
         If `max_questions` is below 1, or there is nothing to ask.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if max_questions < 1:
-        raise DataError(f"max_questions is a number of bars, 1 or more; got {max_questions!r}.")
+    check_drawn(ranking, NextQuestion, "next_question")
+    max_questions = whole_number("max_questions", "bars", max_questions, minimum=1)
     shown = ranking.questions[:max_questions]
     if not shown:
         raise DataError("There is no question to rank: nothing to draw.")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.checks import whole_number
 from bayesgraph.cpds.description import texts
 from bayesgraph.display import cut_texts
 from bayesgraph.errors import DataError
@@ -21,6 +22,7 @@ from bayesgraph.palette import COLOURS, FRAME, INK, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
+    check_drawn,
     new_figure,
     shown_names,
     styled,
@@ -59,11 +61,13 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     ------
     DataError
         If `max_terms` is below 1, or there are no terms.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if max_terms < 1:
-        raise DataError(f"max_terms is a number of terms, 1 or more; got {max_terms!r}.")
+    check_drawn(shapes, Shapes, "shapes")
+    max_terms = whole_number("max_terms", "terms", max_terms, minimum=1)
     if not len(shapes):
         raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")
     shown = shapes.terms[:max_terms]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bayesgraph.cpds.description import texts
-from bayesgraph.errors import FileFormatError, quoted, suggestion
+from bayesgraph.errors import DataTypeError, FileFormatError, quoted, suggestion
 from bayesgraph.io.files import PathLike, path_text, write_bytes
 from bayesgraph.optional import optional_module
 from bayesgraph.palette import GRID, INK, MUTED
@@ -62,6 +62,20 @@ def styled() -> Iterator[Any]:
         yield figure.Figure
 
 
+def check_drawn(value: Any, kind: type, source: str) -> None:
+    """Raise a DataTypeError unless a value is what a figure draws, and `source` returns."""
+    if not isinstance(value, kind):
+        raise DataTypeError(
+            f"The figure is of {kind.__name__} objects, which {source} returns; got {value!r:.80}."
+        )
+
+
+def check_classifier(clf: Any) -> None:
+    """Raise a DataTypeError unless a value is a classifier of this library, fitted or not."""
+    if not hasattr(type(clf), "predict_proba") or not hasattr(type(clf), "query"):
+        raise DataTypeError(f"The figure is of a classifier of bayesgraph; got {clf!r:.80}.")
+
+
 def new_figure(figure_class: Any, width: float, height: float) -> Figure:
     figure = figure_class(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
@@ -107,6 +121,8 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
 
     Raises
     ------
+    DataTypeError
+        For anything else than a figure.
     FileFormatError
         For another suffix.
     """
@@ -116,6 +132,8 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
             f"{path_text(path)}: a figure is saved to files that end in {quoted(_FORMATS)}; got "
             f"{suffix!r}.{suggestion(suffix, _FORMATS)}"
         )
+    if not hasattr(figure, "savefig"):
+        raise DataTypeError(f"save_figure writes a figure of matplotlib; got {figure!r:.80}.")
     buffer = io.BytesIO()
     with styled():
         figure.savefig(

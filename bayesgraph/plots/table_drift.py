@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+from bayesgraph.checks import whole_number
 from bayesgraph.compare import TableDrift
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
 from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
     Figure,
+    check_drawn,
     heading,
     new_figure,
     styled,
@@ -42,11 +44,13 @@ def table_drift_figure(
     ------
     DataError
         If `max_families` is below 1, or no family was tested.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if max_families < 1:
-        raise DataError(f"max_families is a number of bars, 1 or more; got {max_families!r}.")
+    check_drawn(drift, TableDrift, "table_drift")
+    max_families = whole_number("max_families", "bars", max_families, minimum=1)
     tested = [family for family in drift.families if not math.isnan(family.information)]
     if not tested:
         raise DataError("No family of the model was tested: nothing to draw.")

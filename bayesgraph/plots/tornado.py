@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
+from bayesgraph.checks import whole_number
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.errors import DataError
 from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
+    check_drawn,
     heading,
     new_figure,
     shown_names,
@@ -53,11 +55,13 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
     ------
     DataError
         If `max_bars` is below 1, or there are no bars.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if max_bars < 1:
-        raise DataError(f"max_bars is a number of bars, 1 or more; got {max_bars!r}.")
+    check_drawn(tornado, Tornado, "tornado")
+    max_bars = whole_number("max_bars", "bars", max_bars, minimum=1)
     shown = tornado.bars[:max_bars]
     if not shown:
         raise DataError("Nothing was varied: there is nothing to draw.")

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.checks import whole_number
 from bayesgraph.cpds.description import number, texts
-from bayesgraph.errors import DataError
 from bayesgraph.explain import Contribution, Contributions
 from bayesgraph.explain.results import signed
 from bayesgraph.io.dot_labels import percentage
@@ -21,6 +21,7 @@ from bayesgraph.palette import COLOURS, FRAME, GRID, INK, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
+    check_drawn,
     heading,
     new_figure,
     shown_names,
@@ -66,11 +67,13 @@ def contributions_figure(
     ------
     DataError
         If `max_findings` is below 1.
+    DataTypeError
+        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    if max_findings < 1:
-        raise DataError(f"max_findings is a number of findings, 1 or more; got {max_findings!r}.")
+    check_drawn(contributions, Contributions, "contributions")
+    max_findings = whole_number("max_findings", "findings", max_findings, minimum=1)
     bars = _bars(contributions, max_findings, arcs=arcs)
     with styled() as figure_class:
         figure = new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)

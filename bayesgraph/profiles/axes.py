@@ -8,7 +8,7 @@ and B between their means, the vectors v of ``B v = l W v``, scaled to ``v' W v 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from bayesgraph import late_methods
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import encode_column
-from bayesgraph.errors import DataError, quoted, unknown_variable
+from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.late_binding import late_method
 from bayesgraph.models.model import Model
@@ -112,6 +112,11 @@ class Axes(Displayed):
         )
 
 
+def _check_iterable(names: Any) -> None:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise DataTypeError(f"names= takes the names of the numeric variables; got {names!r:.80}.")
+
+
 def principal_axes(
     source: Source,
     names: Sequence[Name],
@@ -150,6 +155,7 @@ def principal_axes(
     >>> principal_axes(rows, ["x", "y"]).shares.round(6).tolist()
     [1.0]
     """
+    _check_iterable(names)
     model = model_of(source)
     if model is None:
         values, weights = _numbers(source, names, sample_weight, evidence)
@@ -214,6 +220,7 @@ def discriminant_axes(
     UnknownVariableError
         For an unknown name.
     """
+    _check_iterable(names)
     model = model_of(source)
     if model is None:
         found = _classes_of_rows(source, target, names, sample_weight, evidence)
