@@ -153,10 +153,13 @@ def exponent(sizes: list[float], times: list[float | None]) -> float | None:
 
 
 def suffixes() -> list[str]:
-    """Return the first suffix of each format that is read and written."""
+    """Return the first suffix of each format that is read and written, but that of pages.
+
+    A page holds a native file, and is refused where a browser would not answer from it.
+    """
     homes = {home: suffix for suffix, home in reversed(bg.io.FORMATS.items())}
     cards = {suffix: _card(home) for home, suffix in homes.items()}
-    return [s for s, card in reversed(cards.items()) if card.read and card.write]
+    return [s for s, card in reversed(cards.items()) if card.read and card.write and s != ".html"]
 
 
 def _card(home: str) -> Any:

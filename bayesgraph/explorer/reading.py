@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesgraph import late_methods
 from bayesgraph.errors import FileFormatError
-from bayesgraph.io import FileFormat
+from bayesgraph.io import FileFormat, check_options
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes
 from bayesgraph.io.loss_report import LossReport
@@ -142,6 +142,7 @@ def _inflated(data: bytes, name: str, size: int, budget: Budget) -> bytes:
 
 def write_html(model: Any, path: PathLike, **options: Any) -> LossReport:
     """Write a model or a fitted estimator to a page; options are those of `page.to_html`."""
+    check_options("writing an HTML page", late_methods.to_html, 2, options)
     late_methods.to_html(model, path, **options)
     return LossReport("an HTML page")
 

@@ -127,7 +127,7 @@ def load(path: PathLike, **options: Any) -> Any:
         For an option that the format does not have.
     """
     card, read = _reader_of(path)
-    _check_options(f"reading {card.name}", read, 1, options)
+    check_options(f"reading {card.name}", read, 1, options)
     return read(path, **options)
 
 
@@ -177,14 +177,17 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
     card = format_of(path)
     if card.write is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
-    _check_options(f"writing {card.name}", card.write, 2, options)
+    check_options(f"writing {card.name}", card.write, 2, options)
     return card.write(
         model if card.holds_estimators else getattr(model, "network_", model), path, **options
     )
 
 
-def _check_options(name: str, function: Callable[..., Any], first: int, given: Any) -> None:
-    """Refuse what is not among the parameters of a reader or writer, from the first option on."""
+def check_options(name: str, function: Callable[..., Any], first: int, given: Any) -> None:
+    """Refuse what is not among the parameters of a reader or writer, from the first option on.
+
+    A function that takes any option checks for itself.
+    """
     parameters = list(inspect.signature(function).parameters.values())[first:]
     known = [parameter.name for parameter in parameters]
     wrong = [option for option in given if option not in known]
