@@ -98,7 +98,7 @@ used = [name for name in EMPTY.schema.names if name != "parcel"]
 start = time.perf_counter()
 clf = bg.TANClassifier().fit(bg.open_dataset(past, columns=used, progress=progress), "arrival")
 seconds = time.perf_counter() - start
-print(f"TAN of all rows: {len(passes)} passes in {seconds:.1f} s, "
+print(f"TAN of all rows: {len(passes)} pass{'es' * (len(passes) > 1)} in {seconds:.1f} s, "
       f"{N_ROWS / seconds:,.0f} rows a second; {megabytes():,.0f} MB.")  # fmt: skip
 print(f"Classes: {', '.join(clf.classes_)}; the last one occurs late in the files only.")
 strongest = sorted(clf.network_.arc_scores.items(), key=lambda item: -item[1])[:2]
