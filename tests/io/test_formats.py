@@ -85,7 +85,7 @@ def test_options_that_a_format_does_not_have(net: bg.BayesianNetwork, tmp_path: 
 @pytest.mark.parametrize("suffix", io.FORMATS)
 def test_no_format_has_any_option(net: bg.BayesianNetwork, tmp_path: Path, suffix: str) -> None:
     refused = FileFormatError if io.format_of(f"a{suffix}").write is None else DataTypeError
-    with pytest.raises(refused, match="can be read but not written|'nonsense' is no option of"):
+    with pytest.raises(refused, match=r"can be read but not written|'nonsense' is no option of"):
         net.save(tmp_path / f"a{suffix}", nonsense=1)
 
 
