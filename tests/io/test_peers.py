@@ -361,9 +361,12 @@ def _agree(ours: Beliefs, theirs: Beliefs, tolerance: float, asked: Collection[s
 
 
 def _same_tables(
-    network: bg.BayesianNetwork, words: Mapping[Any, str], read: Tables, ulps: int = 0
+    network: bg.BayesianNetwork, words: Mapping[Any, str], read: Tables, *, divided: bool = False
 ) -> None:
-    """Check the tables that a peer has read: to the bit, or to so many roundings of one."""
+    """Check the tables that a peer has read: to the bit.
+
+    Where it has `divided` rows by their sums, to a rounding for each number of the sum.
+    """
     assert len(read) == len(network.variables)
     for cpd in network.cpds:
         child = cpd.variable
@@ -371,7 +374,8 @@ def _same_tables(
         assert parents == [words[parent.name] for parent in cpd.parents]
         assert states == [words[child.name, state] for state in child.states]
         expected = cpd.values.reshape(values.shape)
-        np.testing.assert_allclose(values, expected, rtol=0, atol=ulps * np.finfo(float).eps)
+        roundings = len(states) if divided else 0
+        np.testing.assert_allclose(values, expected, rtol=0, atol=roundings * np.finfo(float).eps)
 
 
 def _words(network: bg.BayesianNetwork, suffix: str) -> Mapping[Any, str]:
@@ -503,7 +507,7 @@ def _weka_agrees(network: bg.BayesianNetwork, file: Path) -> None:
     codes = [[v.index(state) for state in drawn[v.name]] for v in network.variables]
     rows = [(i * (n // 4), *(column[i] for column in codes)) for i in range(4)]
     tables, answers = _weka_rows(file, rows)
-    _same_tables(network, _words(network, ".xml"), tables, ulps=2)  # it divides rows by their sums
+    _same_tables(network, _words(network, ".xml"), tables, divided=True)
     for (target, *row), answer in zip(rows, answers, strict=True):
         found = {v.name: v.states[k] for v, k in zip(network.variables, row, strict=True)}
         name = network.names[target]
