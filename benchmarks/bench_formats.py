@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from harness import Row, parser, report
+from harness import write as write_rows
 
 import bayesgraph as bg
 
@@ -178,6 +179,7 @@ def main() -> None:
         for suffix in given.only or suffixes():
             print(suffix, file=sys.stderr, flush=True)
             found += rows(suffix, size, Path(folder))
+            write_rows(found, given.json)  # what is there, if a later format ends it
     report(found, given.json, ["pgmpy", "pyagrum"])
 
 
