@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
-from bayesgraph.encoding.columns import codes_of, factorise, kind_of
+from bayesgraph.encoding.columns import Factorised, codes_of, factorise, kind_of
 from bayesgraph.errors import (
     BayesGraphWarning,
     DataError,
@@ -24,6 +24,54 @@ from bayesgraph.variables import Discrete, is_missing, plain
 
 # Maximum range of integer classes whose codes are looked up in a table.
 _LOOKUP_RANGE = 1 << 20
+
+
+class TextLabels(np.ndarray[Any, np.dtype[np.object_]]):
+    """An object array of text labels that keeps the codes from which it was made.
+
+    Coding the labels again would take longer than all else that a fit does with them.
+
+    Attributes
+    ----------
+    coded : Factorised or None
+        Distinct labels, each in a row at least, and the code of each row. None for arrays that are
+        derived from the labels, which may have other rows.
+    """
+
+    coded: Factorised | None
+
+    @classmethod
+    def of(cls, coded: Factorised) -> TextLabels:
+        """Return the labels of a column of text without missing values."""
+        present = np.bincount(coded.codes, minlength=len(coded.states)) > 0
+        if not present.all():
+            place = np.cumsum(present) - 1
+            states = [state for state, has in zip(coded.states, present, strict=True) if has]
+            coded = Factorised(states, place[coded.codes])
+        # Equal labels are one object: each takes long to make.
+        labels = np.array(coded.states, dtype=object)[coded.codes].view(cls)
+        labels.coded = coded
+        labels.flags.writeable = False  # or the codes might no longer be those of the labels
+        return labels
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.coded = None
+
+
+def _coded(labels: Any) -> Factorised | None:
+    return labels.coded if isinstance(labels, TextLabels) else None
+
+
+def distinct_objects(labels: NDArray[np.object_]) -> list[Any]:
+    """Return the distinct labels of an object array, in the order of their first rows or sorted.
+
+    Raises
+    ------
+    TypeError
+        If a label cannot be hashed.
+    """
+    coded = _coded(labels)
+    return list(dict.fromkeys(labels.tolist()) if coded is None else coded.states)
 
 
 def coded_labels(
@@ -81,7 +129,7 @@ def _few(labels: Any) -> Any:
         return list(labels)
     if labels.dtype != object:
         return labels
-    values = list(dict.fromkeys(labels.tolist()))
+    values = distinct_objects(labels)
     distinct = np.empty(len(values), dtype=object)
     distinct[:] = values
     return distinct
@@ -144,6 +192,9 @@ def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signe
     if classes.dtype.kind in "iu" and classes.dtype.itemsize < 8:
         # Differences of classes may overflow a narrow integer type.
         classes, labels = classes.astype(np.int64), labels.astype(np.int64)
+    coded = _coded(labels)
+    if coded is not None:
+        return codes_of(classes.tolist(), coded.states)[coded.codes]
     if classes.dtype.kind == "O":
         return codes_of(classes.tolist(), labels.tolist())
     if classes.dtype.kind in "iu" and int(classes[-1]) - int(classes[0]) < _LOOKUP_RANGE:

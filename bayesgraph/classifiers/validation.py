@@ -24,7 +24,12 @@ from sklearn.utils.validation import (
 )
 
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
-from bayesgraph.classifiers.labels import class_weights, unusable_labels
+from bayesgraph.classifiers.labels import (
+    TextLabels,
+    class_weights,
+    distinct_objects,
+    unusable_labels,
+)
 from bayesgraph.classifiers.rows import Columns, FrameColumns, known_table, n_rows_of, vector_table
 from bayesgraph.datasets import Dataset
 from bayesgraph.encoding import Table, columns_of, infer_variables
@@ -306,10 +311,8 @@ def _matching(
     return columns
 
 
-def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None, bool]:
-    """Return values and name of y, and whether they are known to be texts, few of them distinct.
-
-    The values are None unless y is a series or has one column.
+def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
+    """Return values and name of y; the values are None unless y is a series or has one column.
 
     `kind` ("classifier") and `item` ("label") are words for the error if y is None.
     """
@@ -327,22 +330,17 @@ def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None, bool
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])
     if isinstance(series, nw.Series):
-        values, are_texts = _values_of(series)
-        return values, series.name or None, are_texts
-    return None, getattr(y, "name", None), False
+        return _values_of(series), series.name or None
+    return None, getattr(y, "name", None)
 
 
-def _values_of(series: nw.Series[Any]) -> tuple[NDArray[Any], bool]:
-    """Return a series as an array, and whether it has texts only, few of them distinct.
-
-    Equal texts are one object then: each takes long to make.
-    """
+def _values_of(series: nw.Series[Any]) -> NDArray[Any]:
+    """Return a series as an array: `TextLabels` if it has texts only."""
     if series.dtype in (nw.String, nw.Categorical, nw.Enum):
         found = factorise(series, series.name)
         if {type(state) for state in found.states} == {str} and found.codes.min(initial=0) >= 0:
-            few = len(found.states) <= _FEW_CLASSES * len(found.codes)
-            return np.array(found.states, dtype=object)[found.codes], few
-    return np.asarray(series.to_numpy()), False
+            return TextLabels.of(found)
+    return np.asarray(series.to_numpy())
 
 
 def _are_few_texts(labels: NDArray[Any]) -> bool:
@@ -350,7 +348,7 @@ def _are_few_texts(labels: NDArray[Any]) -> bool:
     if labels.dtype.kind != "O":
         return False
     try:
-        distinct = set(labels.tolist())
+        distinct = distinct_objects(labels)
     except TypeError:
         return False
     return {type(label) for label in distinct} == {str} and (
@@ -370,7 +368,7 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
     """
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuUS":
         return y, None  # never missing, always classes
-    values, name, are_texts = _single_column(y, "classifier", "label")
+    values, name = _single_column(y, "classifier", "label")
     if values is None:
         labels = column_or_1d(y, warn=True)
         if np.ma.is_masked(y):
@@ -378,7 +376,7 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
             labels[np.ma.getmaskarray(y).ravel()] = None
     else:
         labels = values
-    if are_texts or labels.dtype.kind in "biuUS" or _are_few_texts(labels):
+    if labels.dtype.kind in "biuUS" or _are_few_texts(labels):
         return labels, name  # never missing, always classes
     _refuse_missing(labels)
     try:
@@ -417,7 +415,7 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     ValueError
         As raised by scikit-learn: a missing or infinite number, several columns.
     """
-    values, name, _ = _single_column(y, "regressor", "number")
+    values, name = _single_column(y, "regressor", "number")
     y = y if values is None else values
     if np.ma.is_masked(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)

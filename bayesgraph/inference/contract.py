@@ -457,6 +457,7 @@ class Memo:
 
 def nbytes_of(value: Any) -> int:
     """Return the `nbytes` of an object (0 if it has none), summed over nested tuples."""
-    if isinstance(value, tuple):
-        return sum(nbytes_of(part) for part in value)
-    return int(getattr(value, "nbytes", 0))
+    found = getattr(value, "nbytes", None)
+    if found is not None:
+        return int(found)
+    return sum(map(nbytes_of, value)) if isinstance(value, tuple) else 0

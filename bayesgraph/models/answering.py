@@ -50,6 +50,11 @@ class Route(NamedTuple):
             hard[number] = code
         return self.work.run(Case(hard))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the route keeps alive."""
+        return self.work.nbytes
+
 
 class Answering:
     """What has named variables, takes evidence on them, and has solvers that answer queries.

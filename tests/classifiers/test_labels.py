@@ -57,3 +57,27 @@ def test_nearly_as_many_classes_as_rows_are_warned_of():
     labels = np.array([f"row {i}" for i in range(30)], dtype=object)
     with pytest.warns(UserWarning, match="unique classes"):
         target_column(labels)
+
+
+def test_a_category_without_rows_is_no_class():
+    labels, _ = target_column(pd.Series(pd.Categorical(TEXT, categories=["z", "b", "a", "c"])))
+    classes, codes = coded_labels(labels)
+    assert classes.tolist() == ["a", "b", "c"]
+    assert classes[codes].tolist() == TEXT
+
+
+@every_kind
+def test_codes_follow_the_rows_and_the_classes_of_a_model(kind):
+    labels, _ = target_column(KINDS[kind](TEXT))
+    known = np.array(["aa", "b", "d"], dtype=object)
+    classes, codes = coded_labels(labels, ["e"], known)
+    assert classes.tolist() == ["a", "aa", "b", "c", "d", "e"]
+    assert classes[codes].tolist() == TEXT
+    part = np.asarray(labels)[[0, 3, 4]], np.array(labels[[0, 3, 4]]), labels[labels == "b"][:3]
+    for some in part:
+        classes, codes = coded_labels(some)
+        assert classes.tolist() == ["b"]
+        assert codes.tolist() == [0, 0, 0]
+    rest = labels.copy()
+    rest[:] = "x"
+    assert coded_labels(rest)[0].tolist() == ["x"]
