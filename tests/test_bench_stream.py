@@ -28,7 +28,7 @@ def _benchmarks_are_found(monkeypatch):
 def toy():
     from bench_stream import Plan
 
-    return Plan(("gamma",), (60, 150), 80, n_stream=60, n_single=20)
+    return Plan(("gamma",), (60, 150), 80, n_stream=60, n_timed=150, n_single=20)
 
 
 @pytest.mark.slow

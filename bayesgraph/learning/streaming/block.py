@@ -44,9 +44,12 @@ class Block:
     @property
     def rows(self) -> Rows:
         """Buffered rows: numbers and codes, (n_columns, filled); classes and weights, (filled,)."""
+        return self.part(slice(self.filled))
+
+    def part(self, here: slice) -> Rows:
+        """Return the four arrays of `rows` for a range of the buffered rows."""
         columns, codes, classes, weights = self._room
-        n = self.filled
-        return columns[:, :n], codes[:, :n], classes[:n], weights[:n]
+        return columns[:, here], codes[:, here], classes[here], weights[here]
 
     def add(
         self,

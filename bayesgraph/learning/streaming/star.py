@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import kernels
-from bayesgraph.learning.streaming.block import Block
+from bayesgraph.learning.streaming.block import Block, Rows
 from bayesgraph.learning.streaming.checks import check_star, densities_of
 from bayesgraph.learning.streaming.counts import StateCounts
 from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
@@ -22,7 +22,8 @@ from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 
 # Maximum and minimum number of rows of a block, which enter the summaries together.
 _BLOCK, _FIRST_BLOCK = 256, 8
-# Maximum number of rows that are predicted together: their log densities stay in the cache.
+# Maximum number of rows that are predicted together: their log densities stay in the cache. If
+# their sums are enough, it is a block.
 _STRETCH = 64
 # Number of new rows after which the densities are refreshed, as a share of the rows in the
 # summaries.
@@ -140,8 +141,8 @@ class StreamingStar:
             if self.exponents.moves or self.watch.is_on or out is not None:
                 n_predicted = last - first if self.watch.is_on else 0
                 predicted = np.empty((n_predicted, self.n_classes)) if out is None else out[rows]
-                logs = self.log_densities(*block[:2])
-                self.exponents.step(logs, *block[2:], self._centre, self.totals, predicted)
+                # Of a whole block the buffer's arrays are contiguous.
+                self._predict(self._waiting.part(here), predicted)
                 if self.watch.is_on:
                     self.watch.note(here, predicted, classes[rows])
             else:
@@ -152,6 +153,21 @@ class StreamingStar:
                 self._absorb()
                 if self._due or self._absorbed - self._looked >= self._patience():
                     self._look()
+
+    def _predict(self, block: Rows, out: Floats) -> None:
+        """Predict rows one after the other, with what the totals and exponents learn of each.
+
+        `out` receives the class probabilities, shape (n, n_classes); if exponents are learned,
+        it may have no rows.
+        """
+        columns, codes, classes, weights = block
+        if self.exponents.moves:
+            logs = self.log_densities(columns, codes)
+            self.exponents.step(logs, classes, weights, self._centre, self.totals, out)
+            return
+        decay, smoothing = self.settings.decay, self.settings.smoothing.alpha
+        scores = self._sums(columns, codes)
+        kernels.predict_rows(scores, classes, weights, decay, smoothing, self.totals, out)
 
     def _patience(self) -> float:
         """Return the number of new rows after which the densities are refreshed.
@@ -174,6 +190,14 @@ class StreamingStar:
         if len(codes):
             self.states.write(codes, logs, self.summaries.n_features)
         return logs
+
+    def _sums(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
+        """Return the sums of the log densities of rows, shape (n_classes, n)."""
+        sums = np.zeros((self.n_classes, columns.shape[1]))
+        self.numbers.add(np.ascontiguousarray(columns), sums)
+        if len(codes):
+            self.states.add(codes, sums)
+        return sums
 
     def _absorb(self) -> None:
         """Add the buffered rows to the summaries, after any reaction to drift."""
@@ -266,11 +290,14 @@ class StreamingStar:
     def log_scores(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return unnormalised log posteriors of rows, with averaged exponents, (n, n_classes)."""
         out = np.empty((columns.shape[1], self.n_classes))
-        if len(out) > _STRETCH:
-            for first in range(0, len(out), _STRETCH):
-                rows = slice(first, first + _STRETCH)
+        size = _STRETCH if self.exponents.moves else _BLOCK
+        if len(out) > size:
+            for first in range(0, len(out), size):
+                rows = slice(first, first + size)
                 out[rows] = self.log_scores(columns[:, rows], codes[:, rows])
             return out
+        if not self.exponents.moves:
+            return np.add(self._sums(columns, codes).T, self.log_prior, out=out)
         learned = self.exponents.state
         kernels.score_rows(
             self.log_densities(columns, codes), self.totals, self.settings.smoothing.alpha,

@@ -1,6 +1,7 @@
 """Gradient steps against plain NumPy, finite differences and the formulas of the 2014 study."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
@@ -157,18 +158,43 @@ def test_a_fixed_step_is_that_of_the_gradient(mode, seed):
             np.testing.assert_allclose(moved[place], slope, rtol=1e-6, atol=1e-8)
 
 
-def test_exponents_that_do_not_learn_stay():
-    logs, classes, weights, centre = rows(40)
-    made, out = fresh(), np.empty((40, K))
-    kernels.learn_rows(
-        logs, classes, weights, centre, kernels.FIXED, 0.2, 0.02, True, -np.inf, 1.0,
-        *split(made), 1.0, out,
-    )  # fmt: skip
-    for name, array in fresh().items():
-        if name != "totals":
-            np.testing.assert_array_equal(made[name], array)
-    np.testing.assert_allclose(made["totals"], np.bincount(classes, weights))
-    np.testing.assert_allclose(out.sum(axis=1), 1.0)
+@pytest.mark.parametrize("summary", ["gaussian", "gk"])
+@pytest.mark.parametrize("decay", [1.0, 0.999])
+def test_fixed_exponents_predict_by_sums_of_log_densities(summary, decay):
+    """Each row is predicted by the prior and the sum of its log densities of before it."""
+    random = np.random.default_rng(3)
+    n = 900
+    y = random.integers(3, size=n)
+    X = random.normal(size=(n, 5)) + 0.7 * y[:, None] * [1.0, -1.0, 0.3, 0.0, 0.0]
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[:, 4] = np.nan  # never observed
+    X[600, 0] = 1e90  # its log density would be below the least
+    table = dict(zip("abcde", X.T, strict=True))
+    table["few"] = random.choice(np.array(["u", "v", None], dtype=object), size=n)
+    table["many"] = np.array([f"state {i}" for i in random.integers(80, size=n)], dtype=object)
+    frame, weights = pd.DataFrame(table), random.choice([0.5, 1.0, 2.0], size=n)
+    model = bg.StreamingNaiveBayesClassifier(summary=summary, decay=decay, max_categories=20)
+    model.partial_fit(frame[:500], y[:500], classes=[0, 1, 2], sample_weight=weights[:500])
+    star = model.star_
+    assert star.counts.sketches
+    model.refresh()  # the next look is not at one of the rows below
+    rest = frame[500:620]
+    encoded = model._columns.known(model._table(rest, 120)[0], "missing", star)
+    logs = star.log_densities(*encoded)
+    assert np.isnan(X[500:620]).any()
+    np.testing.assert_allclose(
+        star.log_scores(*encoded), logs.sum(axis=2) + star.log_prior, rtol=1e-12, atol=1e-12
+    )
+    totals, expected = star.totals.copy(), []
+    for row, label, weight in zip(logs, y[500:620], weights[500:620], strict=True):
+        prior = np.log((totals + 1.0) / (totals.sum() + 3))
+        expected.append(np.exp(log_softmax(prior + row.sum(axis=1))))
+        totals = totals * decay
+        totals[label] += weight
+    _, out = model.test_then_train(rest, y[500:620], sample_weight=weights[500:620])
+    np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(star.totals, totals, rtol=1e-12)
+    assert (star.exponents.mean == 1.0).all()
 
 
 def test_the_form_of_the_study_to_the_letter():

@@ -47,6 +47,16 @@ class Densities(ABC):
         """
 
     @abstractmethod
+    def add(self, columns: Any, out: Floats) -> None:
+        """Add the log densities of each row, 0 where a value is missing, to the sum of each class.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_features, n)
+        out : ndarray, shape (n_classes, n)
+        """
+
+    @abstractmethod
     def grown(self, n_more: int, shares: Floats, n_classes: int) -> Self:
         """Return the densities with additional uninformative features and additional classes.
 
@@ -98,6 +108,14 @@ class NumericDensities(Densities):
     @abstractmethod
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
         """Write the log densities of the features from `start` to `stop`; see `write`."""
+
+    def add(self, columns: Any, out: Floats) -> None:
+        """Add the log densities of each row, with several threads; see Densities."""
+        by_rows(self._add, (columns, out), columns.shape[1], 8 * len(columns))
+
+    @abstractmethod
+    def _add(self, columns: Any, out: Floats, start: int, stop: int) -> None:
+        """Add the log densities of the rows from `start` to `stop`; see `add`."""
 
     @classmethod
     @abstractmethod

@@ -103,6 +103,9 @@ class GaussianDensities(NumericDensities):
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
         kernels.log_gaussians(columns, self.mean, self.variance, out, start, stop)
 
+    def _add(self, columns: Any, out: Floats, start: int, stop: int) -> None:
+        kernels.add_gaussians(columns, self.mean, self.variance, out, start, stop)
+
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
         """Return continuous variables with the given names; see NumericDensities."""
         return tuple(Continuous(name) for name in names)

@@ -106,6 +106,9 @@ class IntervalDensities(TableDensities, NumericDensities):
     def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
         kernels.log_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
 
+    def _add(self, columns: Any, out: Floats, start: int, stop: int) -> None:
+        kernels.add_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
+
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
         """Return Binned variables: numbers observed as intervals; see NumericDensities."""
         cuts = self.cuts.tolist()

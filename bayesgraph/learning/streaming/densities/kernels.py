@@ -473,6 +473,90 @@ def log_gaussians(
 
 
 @kernel(interpreted=False)
+def add_gaussians(
+    columns: Floats, mean: Floats, variance: Floats, out: Floats, first: int, last: int
+) -> None:
+    """Add the log densities of each row's numbers to the sum of each class; see `log_gaussians`.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_features, n)
+    mean, variance : ndarray, shape (n_features, n_classes)
+    out : ndarray, shape (n_classes, n)
+    first, last : int
+        Range of the rows.
+    """
+    for f in range(columns.shape[0]):
+        numbers = columns[f, first:last]
+        for k in range(mean.shape[1]):
+            if variance[f, k] > 0.0:
+                half = 0.5 / variance[f, k]
+                constant = -0.5 * math.log(2.0 * math.pi * variance[f, k])
+                centre, sums = mean[f, k], out[k, first:last]
+                for row in range(len(numbers)):
+                    away = numbers[row] - centre
+                    found = constant - half * away * away
+                    found = found if found > _MIN_LOG else _MIN_LOG
+                    sums[row] += found if away == away else 0.0
+
+
+@kernel(interpreted=False)
+def add_intervals(
+    columns: Floats,
+    start: NDArray[np.int64],
+    cuts: Floats,
+    logs: Floats,
+    out: Floats,
+    first: int,
+    last: int,
+) -> None:
+    """Add the log probabilities of each row's intervals to the sum of each class.
+
+    Parameters
+    ----------
+    columns, start, cuts, logs
+        See `log_intervals`.
+    out : ndarray, shape (n_classes, n)
+    first, last : int
+        Range of the rows.
+    """
+    place = np.empty(last - first)
+    for f in range(columns.shape[0]):
+        if start[f] == start[f + 1]:
+            continue
+        numbers = columns[f, first:last]
+        place[:] = start[f]
+        for cut in cuts[start[f] : start[f + 1] - 1]:
+            for row in range(len(numbers)):
+                place[row] += 1.0 if numbers[row] > cut else 0.0
+        for row in range(len(numbers)):
+            if numbers[row] == numbers[row]:
+                at = int(place[row])
+                for k in range(logs.shape[1]):
+                    out[k, first + row] += logs[at, k]
+
+
+@kernel(interpreted=False)
+def add_states(
+    codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats
+) -> None:
+    """Add the log probabilities of each row's codes to the sum of each class; see `log_states`.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_features, n)
+    start, logs
+        See `log_states`.
+    out : ndarray, shape (n_classes, n)
+    """
+    for f in range(codes.shape[0]):
+        for row in range(codes.shape[1]):
+            if 0 <= codes[f, row] < start[f + 1] - start[f]:
+                for k in range(logs.shape[1]):
+                    out[k, row] += logs[start[f] + codes[f, row], k]
+
+
+@kernel(interpreted=False)
 def log_states(
     codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats, first: int
 ) -> None:

@@ -94,11 +94,19 @@ class StateDensities(TableDensities):
 
     def write(self, columns: Any, out: Floats, first: int) -> None:
         """Write the log probabilities of state codes; see Densities."""
+        kernels.log_states(self._grouped(columns), self.start, self.logs, out, first)
+
+    def add(self, columns: Any, out: Floats) -> None:
+        """Add the log probabilities of state codes; see Densities."""
+        kernels.add_states(self._grouped(columns), self.start, self.logs, out)
+
+    def _grouped(self, columns: Any) -> Any:
+        """Return codes of the features' states, with those of groups instead where there are."""
         if len(self.grouped):
             columns = columns.copy()
             for j in self.grouped.tolist():
                 columns[j] = self._group_codes(j, columns[j])
-        kernels.log_states(columns, self.start, self.logs, out, first)
+        return columns
 
     def _group_codes(self, feature: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the group index of each value: the last group if unlisted, -1 where missing."""
