@@ -261,8 +261,8 @@ def test_no_figure_stands_beside_another_state(shown):
     page = shown(model)
     assert page.card("b").locator(".label").first.inner_text() == "s0"
     label, share, *_ = page.tab.evaluate(_MEANWHILE, [0, 1, None])
-    assert label == "s8"
-    assert share == percent(model.query("b", {"a": "yes"})["s8"])
+    assert label == "s3"
+    assert share == percent(model.query("b", {"a": "yes"})["s3"])
 
 
 def test_keys_alone_do_all_that_a_mouse_does(shown):

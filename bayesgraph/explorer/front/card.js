@@ -6,7 +6,7 @@ import { decimals, exactly, number, percent } from "./format.js";
 import { excluded, likelihoods, observed, weighed } from "./state.js";
 import { WORDS } from "./words.js";
 
-/** The most states that a card shows; of more, all but one of so many, and the sum of the others. */
+/** The most states that a card shows; of more, the most probable, in their order, and the sum of the others. */
 const MOST_STATES = 7;
 const SAME = 0.002;
 
@@ -44,7 +44,10 @@ export class States {
     const p = answer.posteriors[this.v]?.p, before = base.posteriors[this.v]?.p;
     if (!p || !before) return;
     const order = Array.from(p.keys());
-    if (this.rest) order.sort((a, b) => p[b] - p[a] || a - b).length = this.shown;
+    if (this.rest) {
+      order.sort((a, b) => p[b] - p[a] || a - b).length = this.shown;
+      order.sort((a, b) => a - b);
+    }
     this.rows.forEach((row, i) => row.show(order[i], p[order[i]], before[order[i]], findings[this.v]));
     if (!this.rest) return;
     const left = Math.max(0, 1 - order.reduce((sum, k) => sum + p[k], 0));
