@@ -464,7 +464,7 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
         moved = False
         for i in range(size):
             old = group[i]
-            alone = members[old] == 1
+            alone = 1 if members[old] == 1 else 0
             left = 0.0 if alone else joined_cost(sums[old], counts[i], -1.0, table)
             best, to, empty = -tie, -1, -1
             for g in range(size):

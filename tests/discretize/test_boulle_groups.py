@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from bayesgraph.discretize import modl_groups
+from bayesgraph.discretize import kernels, modl_groups
 from bayesgraph.discretize.boulle_groups import grouping_prior
+from bayesgraph.discretize.boulle_intervals import factorials
 
 
 def partitions(size):
@@ -127,3 +128,19 @@ def test_weights_are_repetitions_and_need_not_be_whole():
     assert one.cost == pytest.approx(other.cost)
     nearly = modl_groups(codes, classes, n_classes, weights * (1 + 1e-9))
     assert nearly.groups == one.groups
+
+
+def test_moves_of_values_are_the_same_on_both_tiers():
+    random = np.random.default_rng(4)
+    for n_classes in (3, 4):
+        counts = random.poisson(3.0, size=(12, n_classes)).astype(np.float64)
+        table = factorials(counts, float(counts.sum()), n_classes)
+        prior = grouping_prior(12, 12)
+        begin = kernels.merge_groups(counts, table, prior)
+        begin[:4] = np.arange(4)  # values that a move improves
+        found = []
+        for move in (kernels.move_values.compiled, kernels.move_values.interpreted):
+            group = begin.copy()
+            move(counts, table, prior, group)
+            found.append(group.tolist())
+        assert found[0] == found[1] != begin.tolist()
