@@ -399,6 +399,19 @@ _TOGETHER = 8
 
 
 @kernel(interpreted=False)
+def _count_cuts(numbers: Floats, cuts: Floats, first: int, place: Floats) -> None:
+    """Write the index of each number's interval, of which the first has the index `first`.
+
+    It is counted, cut by cut, over contiguous rows: as intervals are few, this is faster than a
+    binary search with its branches. Of NaN it is `first`.
+    """
+    place[:] = first
+    for cut in cuts:
+        for row in range(len(numbers)):
+            place[row] += 1.0 if numbers[row] > cut else 0.0
+
+
+@kernel(interpreted=False)
 def log_intervals(
     columns: Floats,
     start: NDArray[np.int64],
@@ -423,18 +436,12 @@ def log_intervals(
         Range of the features.
     """
     n, n_classes = columns.shape[1], logs.shape[1]
-    # The index of the interval is counted, cut by cut, over contiguous rows: as intervals are few,
-    # this is faster than a binary search with its branches. Several features are written together,
-    # because rows of the output are far apart in memory.
+    # Several features are written together, because rows of the output are far apart in memory.
     place = np.empty((_TOGETHER, n))
     for begin in range(first, last, _TOGETHER):
         end = min(last, begin + _TOGETHER)
         for f in range(begin, end):
-            count = place[f - begin]
-            count[:] = start[f]
-            for cut in cuts[start[f] : start[f + 1] - 1]:
-                for row in range(n):
-                    count[row] += 1.0 if columns[f, row] > cut else 0.0
+            _count_cuts(columns[f], cuts[start[f] : start[f + 1] - 1], start[f], place[f - begin])
         for row in range(n):
             for f in range(begin, end):
                 at = int(place[f - begin, row])
@@ -525,10 +532,7 @@ def add_intervals(
         if start[f] == start[f + 1]:
             continue
         numbers = columns[f, first:last]
-        place[:] = start[f]
-        for cut in cuts[start[f] : start[f + 1] - 1]:
-            for row in range(len(numbers)):
-                place[row] += 1.0 if numbers[row] > cut else 0.0
+        _count_cuts(numbers, cuts[start[f] : start[f + 1] - 1], start[f], place)
         for row in range(len(numbers)):
             if numbers[row] == numbers[row]:
                 at = int(place[row])
