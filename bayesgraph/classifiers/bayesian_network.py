@@ -58,8 +58,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
     """A Bayesian network classifier: its structure is chosen automatically, learned, or given.
 
     Without arguments the structure is chosen automatically: numeric columns become intervals, and a
-    naive Bayes network, perhaps augmented by a tree of interacting features, is trained to
-    *predict*; then neighbouring intervals of about equal effects are merged. The tables maximise
+    naive Bayes network, perhaps augmented by a tree of interacting features and by one table of up
+    to four features whose effect depends on the context, is trained to *predict*; then neighbouring intervals of about equal effects are merged. The tables maximise
     the penalised conditional likelihood of the class instead of the likelihood of the rows.
     Compared with a table estimated by counting, each cell has a learned exponent (see
     `to_factor_graph`). The structure and the strength of the penalties are those that predict
@@ -81,7 +81,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
         "class" if y has none.
     exponents : {"auto", "cells", "variable", "class", "mixed"} or None
         None estimates the tables by counting. "cells" trains the tables to predict; the class must
-        then be a parent of every feature, and a feature may have at most one other parent.
+        then be a parent of every feature, and in a structure that is given or learned before, a
+        feature may have at most one other parent.
         "variable" learns an exponent of each table, "class" an exponent of each table and class,
         and "mixed" both, as in :class:`WeightedNaiveBayesClassifier`; `network_` is then a
         WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.

@@ -431,10 +431,10 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
     def shapes(self, X: Any = None, *, positive: Any = None, negative: Any = None) -> Shapes:
         """Return the effect of each feature, and of each pair of features, on the log odds.
 
-        If the network consists of tables, and each feature has the class and at most one other
-        feature as parents, then the log odds of a row without missing values are the intercept plus
-        one term of each feature and of each arc between features: these are the shapes. Other
-        models, such as an average with random trees, take rows, over which their log odds are
+        If the network consists of tables, and each feature has the class and at most three other
+        features as parents, then the log odds of a row without missing values are the intercept
+        plus one term of each feature, of each arc between features, and, where a feature has
+        several other parents, of three or four features: these are the shapes. Other models, such as an average with random trees, take rows, over which their log odds are
         averaged with one or two features set to a value (partial dependence).
 
         Parameters
@@ -448,7 +448,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         Returns
         -------
         Shapes
-            A mapping from the name of a feature, or a pair of names, to a `Shape`; its method
+            A mapping from the name of a feature, or a tuple of names, to a `Shape`; its method
             `plot` returns a figure.
 
         Raises

@@ -1,10 +1,10 @@
-"""Shapes: the log odds of a class as a sum of functions of single features and of pairs.
+"""Shapes: the log odds of a class as a sum of functions of single features and of a few together.
 
-If the class is a parent of each feature, and each feature has at most one other parent, then the
-log odds of a complete row are the prior log odds plus one function of each feature and its other
-parent. A function of two features is split into its mean, functions of single features and the
-interaction that is left (analysis of variance, Hooker 2007), as explainable boosting machines draw
-them (Lou, Caruana, Gehrke and Hooker 2013).
+If the class is a parent of each feature, then the log odds of a complete row are the prior log odds
+plus one function of each feature and its other parents. A function of several features is split
+into its mean, functions of single features, and the interactions of two, three and more features
+that are left (analysis of variance, Hooker 2007), as explainable boosting machines draw them (Lou,
+Caruana, Gehrke and Hooker 2013).
 
 The log odds of other models, such as averages of posteriors, are no such sum. Their shapes are the
 means of the log odds over given rows in which one or two features are set to a value (partial
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -39,22 +40,24 @@ _MAX_ROWS, _MAX_PAIR_ROWS = 400, 100
 # Maximum number of intervals of a number that no network has intervals of.
 _MAX_INTERVALS = 20
 _MAX_LINES = 40
+# Maximum number of features of a term.
+_MAX_FEATURES = 4
 
 Pair: TypeAlias = tuple[Name, Name]
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One term of the log odds: a function of one feature or of two.
+    """One term of the log odds: a function of one feature, of two or, rarely, of three or four.
 
     Attributes
     ----------
     variables : tuple of Discrete
-        One feature, or two; a numeric feature has intervals.
-    log_odds : ndarray, shape (n_states, n_curves) or (n_states, n_other_states, n_curves)
+        The features; a numeric feature has intervals.
+    log_odds : ndarray, shape (n_states of each feature ..., n_curves)
         Effect on the log odds of each class (see `Shapes.labels`), in nats. Its mean is zero.
-    share : ndarray, shape (n_states,) or (n_states, n_other_states)
-        Share of the rows.
+    share : ndarray, shape (n_states of each feature ...)
+        Share of the rows; of several features, as if these were independent.
     """
 
     variables: tuple[Discrete, ...]
@@ -71,7 +74,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shapes(Displayed, Mapping[Any, Shape]):
-    """The effects of features on the log odds: a mapping from a name, or two names, to a `Shape`.
+    """The effects of features on the log odds: a mapping from a name, or several, to a `Shape`.
 
     The terms are in order of their strength, the strongest first.
 
@@ -95,12 +98,14 @@ class Shapes(Displayed, Mapping[Any, Shape]):
     terms: tuple[Shape, ...]
     rows: int = 0
 
-    def __getitem__(self, name: Name | Pair) -> Shape:
+    def __getitem__(self, name: Name | tuple[Name, ...]) -> Shape:
         found = {_key(term): term for term in self.terms}
-        turned = name[::-1] if isinstance(name, tuple) else name
-        if name not in found and turned not in found:
-            raise unknown_variable(name, list(found), where="The mapping from features to shapes")
-        return found[name] if name in found else found[turned]
+        if name in found:
+            return found[name]
+        for key, term in found.items():
+            if isinstance(key, tuple) and isinstance(name, tuple) and sorted(key) == sorted(name):
+                return term
+        raise unknown_variable(name, list(found), where="The mapping from features to shapes")
 
     def __iter__(self) -> Iterator[Any]:
         return map(_key, self.terms)
@@ -125,7 +130,7 @@ class Shapes(Displayed, Mapping[Any, Shape]):
         )
 
 
-def _key(term: Shape) -> Name | Pair:
+def _key(term: Shape) -> Name | tuple[Name, ...]:
     names = tuple(v.name for v in term.variables)
     return names[0] if len(names) == 1 else names
 
@@ -157,7 +162,7 @@ def shapes(
     elif rows is None:
         problem = problem if isinstance(model, BayesianNetwork) else f"it is of the form {model!r}"
         raise UnsupportedModelError(
-            f"The log odds of this model are no sum of terms of features and pairs: {problem}. "
+            f"The log odds of this model are no sum of terms of a few features: {problem}. "
             "Give rows, as in clf.shapes(X), over which its log odds are averaged, or fit a single "
             "network of tables, such as BayesianNetworkClassifier(n_trees=0)."
         )
@@ -192,7 +197,7 @@ def _curves(
 
 
 def _obstacle(network: BayesianNetwork, target: Discrete) -> str:
-    """Return why the log odds of complete rows are no sum of terms of pairs; empty if they are."""
+    """Return why the log odds of complete rows are no sum of a few features' terms, or nothing."""
     for cpd in network.cpds:
         others = [p for p in cpd.parents if p != target]
         if cpd.variable == target:
@@ -200,7 +205,7 @@ def _obstacle(network: BayesianNetwork, target: Discrete) -> str:
                 return f"{target.name!r} has parents"
         elif target in cpd.parents and not isinstance(cpd, TableCPD):
             return f"{cpd.variable.name!r} has no table, but a {type(cpd).__name__}"
-        elif target in cpd.parents and len(others) > 1:
+        elif target in cpd.parents and len(others) >= _MAX_FEATURES:
             return f"{cpd.variable.name!r} has the parents {quoted(p.name for p in cpd.parents)}"
     return ""
 
@@ -210,26 +215,30 @@ def _exact_terms(
 ) -> tuple[Floats, list[Shape]]:
     """Return the constant and the terms of a network's log odds; see `_curves` for `weights`."""
     prior = network.query(target.name).probabilities
-    intercept = _checked(target, weights @ _logs(prior))
-    main: dict[Discrete, Floats] = {}
-    share: dict[Discrete, Floats] = {}
-    pairs: list[Shape] = []
-    for cpd in network.nodes():
-        if cpd.variable == target or target not in cpd.parents:
-            continue
-        assert isinstance(cpd, TableCPD)  # checked before
-        scope = [*(p for p in cpd.parents if p != target), cpd.variable]
-        for variable in scope:
-            share.setdefault(variable, network.query(variable.name).probabilities)
-        axis = cpd.parents.index(target)
-        logs = np.moveaxis(_logs(cpd.values), axis, -1) @ weights.T
-        constant, alone, both = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
-        intercept = intercept + constant
-        for variable, effect in zip(scope, alone, strict=True):
-            main[variable] = main.get(variable, 0.0) + effect
-        if both is not None:
-            pairs.append(Shape(tuple(scope), both, np.multiply.outer(*(share[v] for v in scope))))
-    return intercept, [*(Shape((v,), main[v], share[v]) for v in main), *pairs]
+    tables = [c for c in network.nodes() if isinstance(c, TableCPD) and target in c.parents]
+    order: dict[Discrete, int] = {}
+    for cpd in tables:
+        for variable in _scope(cpd, target):
+            order.setdefault(variable, len(order))
+    share = {v: network.query(v.name).probabilities for v in order}
+    # Terms of one feature come first.
+    found: dict[tuple[Discrete, ...], Any] = {(v,): 0.0 for v in order}
+    found[()] = _checked(target, weights @ _logs(prior))
+    for cpd in tables:
+        scope = sorted(_scope(cpd, target), key=order.__getitem__)
+        axes = [(*cpd.parents, cpd.variable).index(v) for v in (*scope, target)]
+        logs = _logs(cpd.values).transpose(axes) @ weights.T
+        parts = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
+        for subset, effect in parts.items():
+            key = tuple(scope[at] for at in subset)
+            found[key] = found.get(key, 0.0) + effect
+    intercept = found.pop(())
+    shares = {key: reduce(np.multiply.outer, [share[v] for v in key]) for key in found}
+    return intercept, [Shape(key, found[key], shares[key]) for key in found]
+
+
+def _scope(cpd: TableCPD, target: Discrete) -> list[Discrete]:
+    return [v for v in (*cpd.parents, cpd.variable) if v != target]
 
 
 def _logs(probabilities: Floats) -> Floats:
@@ -246,8 +255,8 @@ def _checked(variable: Variable, log_odds: Floats) -> Floats:
     return log_odds
 
 
-def _split(values: Floats, shares: Sequence[Floats]) -> tuple[Floats, list[Floats], Floats | None]:
-    """Split a function of one or two variables into its mean, main effects and interaction.
+def _split(values: Floats, shares: Sequence[Floats]) -> dict[tuple[int, ...], Floats]:
+    """Split a function of several variables into its mean, main effects and interactions.
 
     Parameters
     ----------
@@ -257,17 +266,20 @@ def _split(values: Floats, shares: Sequence[Floats]) -> tuple[Floats, list[Float
 
     Returns
     -------
-    constant : ndarray, shape (n_curves,)
-    alone : list of ndarray, shape (n_states, n_curves)
-    both : ndarray, shape of `values`, or None for one variable
+    mapping from tuple of int to ndarray, shape (n_states of each of these variables ..., n_curves)
+        The part of each subset of the variables; their sum is `values`.
     """
-    if len(shares) == 1:
-        mean = shares[0] @ values
-        return mean, [values - mean], None
-    first, second = np.tensordot(shares[1], values, (0, 1)), np.tensordot(shares[0], values, 1)
-    mean = shares[0] @ first
-    alone = [first - mean, second - mean]
-    return mean, alone, values - mean - alone[0][:, None] - alone[1]
+    found: dict[tuple[int, ...], Floats] = {(): values}
+    for at, share in enumerate(shares):
+        parts: dict[tuple[int, ...], Floats] = {}
+        for subset, part in found.items():
+            # The axes of earlier variables are those of the subset.
+            axis = len(subset)
+            mean = np.tensordot(share, part, (0, axis))
+            parts[subset] = mean
+            parts[*subset, at] = part - np.expand_dims(mean, axis)
+        found = parts
+    return found
 
 
 # --------------------------------------------------------------------------- means over rows
@@ -286,14 +298,13 @@ def _mean_terms(
     }
     terms = []
     for axis in axes.values():
-        _, (effect,), _ = _split(_means(model, target, sample, [axis], weights), [axis.share])
+        effect = _split(_means(model, target, sample, [axis], weights), [axis.share])[0,]
         terms.append(Shape((axis.shown,), effect, axis.share))
     for names in _pairs(model, target):
         both = [axes[name] for name in names if name in axes]
         if len(both) == 2:
             shares = [axis.share for axis in both]
-            interaction = _split(_means(model, target, few, both, weights), shares)[2]
-            assert interaction is not None  # of two variables
+            interaction = _split(_means(model, target, few, both, weights), shares)[0, 1]
             shown = tuple(axis.shown for axis in both)
             terms.append(Shape(shown, interaction, np.multiply.outer(*shares)))
     return _log_odds(model, target, sample, weights).mean(axis=0), terms

@@ -91,14 +91,18 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
-        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
+        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c), c.context]
+        for c in tried
     ]
     share = {"tree_share": choice.tree_share} if choice.tree_share else {}
     return {"structure": choice.structure, "candidates": rows, **share}
 
 
 def _decode_choice(item: Any) -> Choice:
-    rows = [(Candidate(s, float(a), float(b)), x, y) for s, a, b, x, y in item["candidates"]]
+    rows = [
+        (Candidate(s, float(a), float(b), *(None if c is None else float(c) for c in rest)), x, y)
+        for s, a, b, x, y, *rest in item["candidates"]
+    ]
     shares = {candidate: float(share) for candidate, share, _ in rows if share is not None}
     losses = {candidate: float(loss) for candidate, _, loss in rows if loss is not None}
     return Choice(str(item["structure"]), shares, losses, float(item.get("tree_share", 0.0)))

@@ -42,6 +42,7 @@ _CURVES, _ROWS = (5, 1)
 def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = None) -> Figure:
     """Return a figure with a panel for each term of the log odds, the strongest terms first.
 
+    Terms of three and more features are not drawn.
     The first and the last interval of a number have no end; they are drawn as wide as their
     neighbours. Below each curve is the share of the rows; the wider and the higher, the more rows.
     With several curves, heat maps of pairs have the range of the effects over the classes.
@@ -70,7 +71,7 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     max_terms = whole_number("max_terms", "terms", max_terms, minimum=1)
     if not len(shapes):
         raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")
-    shown = shapes.terms[:max_terms]
+    shown = [term for term in shapes.terms if len(term.variables) <= 2][:max_terms]
     curves = _strongest_curves(shown)
     single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
     top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
@@ -120,7 +121,7 @@ def _head(
     if len(names) > 1 and any(map(_is_pair, shapes.terms)):
         note += "; of pairs the range over the classes"
     if n_left:
-        note += f"; {n_left} weaker term{'s' * (n_left > 1)} not drawn"
+        note += f"; {n_left} other term{'s' * (n_left > 1)} not drawn"
     heading = f"{shapes.target.name}: {shapes.labels[0]}" if len(names) == 1 else (
         f"{shapes.target.name}: each class against their mean"
     )  # fmt: skip

@@ -61,7 +61,7 @@ def test_the_weakest_terms_are_left_out(tmp_path):
     shapes = fitted()
     figure = shapes_figure(shapes, max_terms=2)
     assert len(panels(figure)) == 2
-    assert any("weaker terms not drawn" in text.get_text() for text in figure.texts)
+    assert any("other terms not drawn" in text.get_text() for text in figure.texts)
     save_figure(figure, tmp_path / "one.svg")
     save_figure(shapes_figure(shapes, max_terms=2), tmp_path / "two.svg")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,8 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.learning.loglinear.context_trees import contexts_of
+from bayesgraph.learning.loglinear.contexts import Contexts
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.pair_trees import trees_of
 from bayesgraph.learning.loglinear.random_trees import (
@@ -30,9 +32,11 @@ from bayesgraph.learning.loglinear.training import (
     with_share,
 )
 
-# Candidate penalties of the parameters of features and of pairs, in nats, from strong to weak.
+# Candidate penalties of the parameters of features, of pairs and of contexts, in nats, from strong
+# to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
 _PAIRED = (30.0, 10.0, 3.0, 1.0, 0.3)
+_CONTEXT = (10.0, 3.0, 1.0, 0.3)
 # Penalty of pairs in the comparison of trees, in nats.
 _PROBE = 3.0
 # If a penalty makes the held-out loss worse by this, in nats per row, weaker ones are not tried.
@@ -64,16 +68,28 @@ class Candidate:
         (see `trees_of`), or given pairs.
     single, paired : float
         Penalty of the parameters of features and of pairs, in nats.
+    context : float, optional
+        Penalty of the effects of contexts (see `contexts_of`); None without contexts.
     """
 
     structure: str
     single: float
     paired: float = 0.0
+    context: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """The tables that it has: "single", "pairs" (these too) or "contexts" (all)."""
+        if self.context is not None:
+            return "contexts"
+        return "single" if self.structure == "star" else "pairs"
 
     def penalty(self, terms: Terms) -> Floats:
         """Return the penalty of each parameter of the tables, shape (n_parameters,)."""
         found = np.full(terms.n_parameters, self.paired)
         found[: terms.n_single] = self.single
+        if self.context is not None:
+            found[terms.n_parameters - terms.n_contexts :] = self.context
         return found
 
 
@@ -159,28 +175,34 @@ class Folded:
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
 
-    def _terms(self, structure: str) -> list[Terms]:
-        if structure == "star":
-            return [Terms.of(self.sample.views, ())] * len(self._seen)
-        pairs = [trees[structure] for trees in self._trees]
+    def _terms(self, candidate: Candidate) -> list[Terms]:
+        """Return the terms of a candidate in each fold."""
+        pairs: list[tuple[Pair, ...]] = [()] * len(self._seen)
+        if candidate.structure != "star":
+            pairs = [trees[candidate.structure] for trees in self._trees]
+        if candidate.context is not None:
+            both = zip(self._seen, pairs, strict=True)
+            split = [(p, contexts_of(seen, p, self.effort)) for seen, p in both]
+            return [Terms.of(self.sample.views, p, contexts) for p, contexts in split]
         same = {p: Terms.of(self.sample.views, p) for p in dict.fromkeys(pairs)}
         return [same[p] for p in pairs]
 
-    def scores(self, structure: str, candidates: Iterable[Candidate]) -> dict[Candidate, Floats]:
+    def scores(
+        self, candidates: Sequence[Candidate], best: float = np.inf, patience: float = _PATIENCE
+    ) -> dict[Candidate, Floats]:
         """Return the class scores of held-out rows under each candidate of one structure.
 
         A score is log P(class | row) up to a constant per row. The candidates are in order of
         weaker penalties, and the training of each starts from the parameters of the previous
-        candidate. After a candidate whose loss exceeds the minimum by more than `_PATIENCE`, no
-        further candidates are trained.
+        candidate. After a candidate whose loss exceeds the minimum by more than `patience`, no
+        further candidates are trained; `best` is the minimum of others.
         """
         prior, effort = self.sample.prior, self.effort
-        terms = self._terms(structure)
+        terms = self._terms(candidates[0])
         seen_rows = [seen.rows(t) for seen, t in zip(self._seen, terms, strict=True)]
         unseen_rows = [unseen.rows(t) for unseen, t in zip(self._unseen, terms, strict=True)]
         models = [start(t, prior) for t in terms]
         found: dict[Candidate, Floats] = {}
-        best = np.inf
         for candidate in candidates:
             if found and effort.is_spent:
                 break
@@ -199,7 +221,7 @@ class Folded:
                 scores.append(unseen_rows[at].scores(effects))
             found[candidate] = np.concatenate(scores)
             loss = self.loss(found[candidate])
-            if loss > best + _PATIENCE:
+            if loss > best + patience:
                 break
             best = min(best, loss)
         return found
@@ -218,12 +240,26 @@ class Folded:
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
+    def is_better(self, scores: Floats, than: Floats) -> bool:
+        """Whether the loss of some scores is lower than that of others by more than chance.
+
+        The difference is compared with its standard error over the held-out rows.
+        """
+        own = self.held_out
+        at = np.arange(len(own.labels)), own.labels
+        first, second = (s[at] - log_sum_exp(s, 1) for s in (scores, than))
+        total = own.weights.sum()
+        gain = own.weights @ (first - second) / total
+        spread = own.weights @ (first - second - gain) ** 2 / total
+        return bool(gain > np.sqrt(spread / total) and gain > _GAIN)
+
 
 def choose(folded: Folded, n_trees: int = 0) -> Choice:
     """Choose the structure and the penalties of the highest held-out conditional likelihood.
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
-    best tree (if any improves) and the penalty of pairs. Finally the candidates are combined by
+    best tree (if any improves) and the penalty of pairs; then, with all of these, the penalty of
+    contexts (if they improve). Finally the candidates are combined by
     stacking (Wolpert 1992): the weighted sum of their class scores has the weights that predict
     held-out rows best. As scores are log probabilities, the sum is again a log-linear model. If
     there are random trees, the average of their posterior and that of the sum has the weight that
@@ -232,22 +268,31 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
     folded.effort.enter("single features")
-    held_out = folded.scores("star", [Candidate("star", single) for single in _SINGLE])
+    held_out = folded.scores([Candidate("star", single) for single in _SINGLE])
     losses = {c: folded.loss(scores) for c, scores in held_out.items()}
-    alone = min(losses, key=losses.__getitem__)
+    base = alone = min(losses, key=losses.__getitem__)
     structure = "star"
     folded.effort.enter("pairs of features")
     if folded.structures and not folded.effort.is_spent:
         probes = [Candidate(name, alone.single, _PROBE) for name in folded.structures]
         for probe in probes:
-            losses[probe] = folded.loss(folded.scores(probe.structure, [probe])[probe])
+            losses[probe] = folded.loss(folded.scores([probe])[probe])
         best = min(probes, key=losses.__getitem__)
         path = [Candidate(best.structure, alone.single, paired) for paired in _PAIRED]
-        paired = folded.scores(best.structure, path)
+        paired = folded.scores(path)
         losses |= {c: folded.loss(scores) for c, scores in paired.items()}
-        if best.structure == "given" or min(losses[c] for c in paired) < losses[alone] - _GAIN:
-            structure = best.structure
+        winner = min(paired, key=losses.__getitem__)
+        if best.structure == "given" or losses[winner] < losses[alone] - _GAIN:
+            base, structure = winner, best.structure
             held_out |= paired
+    if structure != "given" and not folded.effort.is_spent:
+        folded.effort.enter("contexts")
+        path = [replace(base, context=penalty) for penalty in _CONTEXT]
+        split = folded.scores(path, losses[base], 0.0)
+        losses |= {c: folded.loss(scores) for c, scores in split.items()}
+        winner = min(split, key=losses.__getitem__)
+        if folded.is_better(split[winner], held_out[base]):
+            held_out |= split
     shares = _stacked(list(held_out.values()), folded.held_out)
     kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _MIN_SHARE}
     if structure != "given" and all(c.structure == "star" for c in kept):
@@ -264,30 +309,38 @@ def train_choice(
     sample: Sample,
     choice: Choice,
     pairs: tuple[Pair, ...] | None = None,
+    contexts: Contexts | None = None,
     tolerance: float = TOLERANCE,
     effort: Effort = UNBOUNDED,
     phase: str = "all rows",
 ) -> tuple[Terms, Effects]:
     """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
-    `pairs` has the interacting pairs of features if the structure was given; `tolerance` is that of
-    `train`. Where `effort` is spent in a phase, training stops at the best parameters so far.
+    `pairs` has the interacting pairs of features if the structure was given, and `contexts` the
+    contexts, if there are any and they were found before; `tolerance` is that of `train`. Where
+    `effort` is spent in a phase, training stops at the best parameters so far.
     """
     effort.enter(phase, 0, len(choice.shares))
     if pairs is None and choice.structure != "star":
         pairs = trees_of(sample, effort)[choice.structure]
-    terms = Terms.of(sample.views, pairs or ())
+    if contexts is None and any(c.context is not None for c in choice.shares):
+        contexts = contexts_of(sample, pairs or (), effort)
+    terms = {
+        "single": Terms.of(sample.views, ()),
+        "pairs": Terms.of(sample.views, pairs or ()),
+        "contexts": Terms.of(sample.views, pairs or (), contexts),
+    }
     parts: list[tuple[float, Effects]] = []
-    for structure in dict.fromkeys(c.structure for c in choice.shares):
-        own = terms if structure != "star" else Terms.of(sample.views, ())
+    for kind, own in terms.items():
         rows, model = sample.rows(own), start(own, sample.prior)
         for candidate, share in choice.shares.items():
-            if candidate.structure == structure:
+            if candidate.kind == kind:
                 effort.enter(phase, len(parts), len(choice.shares))
                 penalty = candidate.penalty(own)
                 model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
-    return terms, with_share(sample.rows(terms), Effects.mixed(terms, parts))
+    widest = terms["contexts"]
+    return widest, with_share(sample.rows(widest), Effects.mixed(widest, parts))
 
 
 def _averaged(sums: Floats, trees: Floats, sample: Sample) -> float:

@@ -45,7 +45,8 @@ class Discriminative:
     ----------
     network : BayesianNetwork
     structure : Structure
-        The class is a parent of every feature, and each feature has at most one other parent.
+        The class is a parent of every feature. The features are a forest of pairs; those with
+        contexts, at most four, are one clique of it.
     choice : Choice
         The compared candidates, with their losses on held-out rows.
     trees : BayesianNetwork or None
@@ -66,11 +67,11 @@ def train_network(
     merge: bool = False,
     effort: Effort = UNBOUNDED,
 ) -> Discriminative:
-    """Return a (tree-augmented) naive Bayes network with tables trained to predict the class.
+    """Return an augmented naive Bayes network with tables trained to predict the class.
 
     The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
-    rows decides which pairs of features interact, if any, and how strong the penalties are; see
-    `choose`. There are no hyperparameters to set.
+    rows decides which pairs of features interact, whether the effect of a few features depends on
+    contexts (see `contexts_of`), and how strong the penalties are; see `choose`. There are no hyperparameters to set.
 
     Parameters
     ----------
@@ -111,16 +112,19 @@ def train_network(
         choice = choose(Folded(small, n_folds, pairs, effort), n_trees)
         # What is merged takes a rough model only.
         tolerance = ROUGHLY if merge else TOLERANCE
-        terms, effects = train_choice(sample, choice, pairs, tolerance, effort)
+        terms, effects = train_choice(sample, choice, pairs, tolerance=tolerance, effort=effort)
         effort.enter("random trees of all rows")
         trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:
             partition = partition_of(terms, effects, sample, _PRICE)
+            contexts = None if terms.contexts is None else terms.contexts.merged(partition)
             sample = sample.merged(partition)
             own = own.merged(partition, sample)
             kept = terms.pairs if pairs is not None else _informative(terms.pairs, sample)
             phase = "merged intervals"
-            terms, effects = train_choice(sample, choice, kept, effort=effort, phase=phase)
+            terms, effects = train_choice(
+                sample, choice, kept, contexts, effort=effort, phase=phase
+            )
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)

@@ -7,15 +7,17 @@ and of pairs together.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.loglinear.contexts import Groups
 from bayesgraph.learning.loglinear.sample import Partition, Sample
-from bayesgraph.learning.loglinear.terms import Groups, Terms
+from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Effects
 from bayesgraph.variables import Binned
 
-# Minimum share of the rows in an interval that was merged.
-_LEAST = 0.01
+# Minimum share of the rows in an interval that was merged, and price of one with less.
+_LEAST, _SMALL = 0.01, 1e6
 # Decimals of the loss of a merger, so that equal losses are ties.
 _DECIMALS = 12
 
@@ -28,7 +30,7 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
     weighted by the sum of P (1 - P) over the rows (as in the clustering of Ward 1963). Terms
     between classes, and between the tables of one feature, are left out. The best partition of a
     feature is found by dynamic programming (Fisher 1958). Intervals with less than one per cent of
-    the rows are not formed, and categories stay as they are.
+    the rows are not formed unless contexts differ on both sides, and categories stay as they are.
 
     Parameters
     ----------
@@ -46,7 +48,9 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
         if isinstance(view.variable, Binned):
             tables = _tables_of(terms, feature, effects.cells, curvature)
             losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
-            found.append(_cheapest(losses + price, view.share))
+            costs = losses + price + _SMALL * _is_small(view.share)
+            costs[_crosses(_contexts_of(terms, feature))] = np.inf
+            found.append(_cheapest(costs))
         else:
             found.append(np.arange(len(view.share)))
     return tuple(found)
@@ -59,12 +63,13 @@ def _tables_of(
 
     Both have the shape (n_states, n): a column for each class, and each group of the other feature.
     The curvature of a group of states in the table of a pair is divided among them by their share.
+    Contexts are left out: only states of the same contexts are merged.
     """
     view = terms.views[feature]
     tables = list(zip(*(np.split(a, terms.starts[1:-1]) for a in (cells, curvature)), strict=True))
     found = [tables[feature]]
     part = view.share / np.bincount(view.grid, view.share)[view.grid]
-    for (i, j), table in zip(terms.pairs, tables[len(terms.views) :], strict=True):
+    for (i, j), table in zip(terms.pairs, tables[len(terms.views) :], strict=False):
         if feature in (i, j):
             shape = len(terms.views[i].products), len(terms.views[j].products), -1
             grouped = (np.moveaxis(a.reshape(shape), int(feature == j), 0) for a in table)
@@ -94,19 +99,34 @@ def _losses(values: Floats, weights: Floats) -> Floats:
     return found
 
 
-def _cheapest(costs: Floats, share: Floats) -> Groups:
+def _contexts_of(terms: Terms, feature: int) -> Groups:
+    """Return the group of each state of a feature: those of one group are in the same contexts."""
+    contexts = terms.contexts
+    if contexts is None or feature not in contexts.features:
+        return np.zeros(len(terms.views[feature].share), dtype=np.intp)
+    return contexts.groups[contexts.features.index(feature)]
+
+
+def _crosses(groups: Groups) -> NDArray[np.bool_]:
+    """Return whether the states a to b - 1 are of several groups, at a, b (n_states + 1, ...)."""
+    found = np.zeros((len(groups) + 1, len(groups) + 1), dtype=bool)
+    found[:-1, 1:] = groups[:, None] != groups
+    return found
+
+
+def _is_small(share: Floats) -> NDArray[np.bool_]:
+    """Return whether the states a to b - 1 have too few rows together, at a, b."""
+    ends = np.concatenate([[0.0], np.cumsum(share)])
+    return np.asarray(ends - ends[:, None] < _LEAST)
+
+
+def _cheapest(costs: Floats) -> Groups:
     """Return the partition of states into intervals of the lowest total cost.
 
-    Parameters
-    ----------
-    costs : ndarray, shape (n_states + 1, n_states + 1)
-        Cost of the interval of the states a to b - 1, at a, b.
-    share : ndarray, shape (n_states,)
-        Share of the rows in each state.
+    `costs` has the cost of the interval of the states a to b - 1 at a, b, shape (n_states + 1,
+    n_states + 1).
     """
-    n = len(share)
-    ends = np.concatenate([[0.0], np.cumsum(share)])
-    costs = np.where(ends - ends[:, None] < _LEAST, np.inf, costs)
+    n = len(costs) - 1
     least, begin = np.zeros(n + 1), np.zeros(n + 1, dtype=np.intp)
     for b in range(1, n + 1):
         totals = least[:b] + costs[:b, b]

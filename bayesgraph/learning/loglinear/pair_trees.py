@@ -15,7 +15,7 @@ from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
-from bayesgraph.learning.loglinear.training import Normalised, log_loss, start, train
+from bayesgraph.learning.loglinear.training import Normalised, Rows, start, train
 from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.parallel import at_once
 from bayesgraph.statistics import Pairs, TableSource
@@ -28,7 +28,7 @@ _TIE_DECIMALS = 9
 _MAX_CELLS = 1 << 21
 # Maximum of rows x pairs x classes in the search by residuals, and minimum number of its rows.
 _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
-# Penalty of the parameters of the model whose residuals are searched for pairs.
+# Penalty of the parameters of the model whose residuals are searched for pairs and contexts.
 _FIRST = 10.0
 
 
@@ -71,15 +71,7 @@ def residual_gains(sample: Sample, effort: Effort = UNBOUNDED) -> Floats:
     """
     d = len(sample.views)
     sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // (d * d * sample.n_classes)))
-    terms = Terms.of(sample.views, ())
-    rows, prior = sample.rows(terms), sample.prior
-    penalty = np.full(terms.n_parameters, _FIRST)
-    model = train(terms, rows, prior, penalty, start(terms, prior), effort=effort)
-    residuals = rows.scores(Normalised.of(terms, model, prior).effects)
-    log_loss(residuals, rows.labels, rows.weights)
-    # With the residual r of a row of weight one, P (1 - P) = |r| (1 - |r|).
-    each = np.abs(residuals / sample.weights[:, None])
-    spreads = sample.weights[:, None] * each * (1.0 - each)
+    _, _, residuals, spreads = without_pairs(sample, effort)
     grouped = _pair_codes(sample)
     cards = np.array([view.n_paired for view in sample.views], dtype=np.int64)
     gains = np.zeros((d, d))
@@ -91,6 +83,15 @@ def residual_gains(sample: Sample, effort: Effort = UNBOUNDED) -> Floats:
     middle = round(d * (1.0 - 0.5**0.5))
     at_once([partial(part, 0, middle), partial(part, middle, d)])
     return gains
+
+
+def without_pairs(sample: Sample, effort: Effort = UNBOUNDED) -> tuple[Terms, Rows, Floats, Floats]:
+    """Train a model without pairs; return terms, rows, and `Rows.residuals` of the model."""
+    terms = Terms.of(sample.views, ())
+    rows, prior = sample.rows(terms), sample.prior
+    penalty = np.full(terms.n_parameters, _FIRST)
+    model = train(terms, rows, prior, penalty, start(terms, prior), effort=effort)
+    return terms, rows, *rows.residuals(Normalised.of(terms, model, prior).effects)
 
 
 def information_gains(sample: Sample) -> Floats:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.terms import Groups, Terms, View, merged_view, view_of
+from bayesgraph.learning.loglinear.contexts import Groups
+from bayesgraph.learning.loglinear.terms import Terms, View, merged_view, view_of
 from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.variables import Binned, Discrete, Name
 

@@ -1,8 +1,9 @@
-"""Terms of a log-linear model: tables of single features and of pairs of features.
+"""Terms of a log-linear model: tables of single features, of pairs of features, and of contexts.
 
 The table of a categorical feature has a parameter for each state, that of intervals has parameters
 of smooth functions of the rank. The table of a pair has parameters of products of functions of its
-two features. The cells of all tables are numbered consecutively.
+two features, and the table of contexts has a parameter for each of them. The cells of all tables
+are numbered consecutively.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array, eye_array, hstack
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.learning.loglinear.contexts import Contexts, Groups
 from bayesgraph.variables import Binned, Discrete
 
-Groups: TypeAlias = NDArray[np.intp]
 Pair: TypeAlias = tuple[int, int]
 
 # Maximum number of cosines in the table of intervals.
@@ -186,7 +187,8 @@ class Terms:
 
     The table of a feature has one cell per state: the parameters times the functions in its basis
     plus, for intervals, a slope times the state's position. The table of a pair has one cell per
-    pair of groups: the parameters times the products of functions of both features.
+    pair of groups: the parameters times the products of functions of both features. The table of
+    contexts, the last one, has one cell per context.
 
     Attributes
     ----------
@@ -194,7 +196,8 @@ class Terms:
         The features.
     pairs : tuple of (int, int)
         Pairs of features that interact, as indices.
-    starts : ndarray of int, shape (n_features + n_pairs + 1,)
+    contexts : Contexts or None
+    starts : ndarray of int, shape (n_tables + 1,)
         Offset of the cells of each table, and the number of cells.
     loadings : csr_array, shape (n_cells, n_parameters + n_slopes)
         Coefficient of each parameter (from its basis) and of each slope (the position) in each
@@ -202,13 +205,14 @@ class Terms:
     n_single, n_parameters : int
         Number of parameters of single features, which come first, and of all tables.
     share : ndarray, shape (n_cells,)
-        Share of the rows in each cell of a table; for a pair, the product of the features' shares.
-    live : ndarray of bool, shape (n_features + n_pairs,)
+        Share of the rows in each cell of a table; features are taken as independent.
+    live : ndarray of bool, shape (n_tables,)
         Which tables are informative. Other tables (of features with one state) have no parameters.
     """
 
     views: tuple[View, ...]
     pairs: tuple[Pair, ...]
+    contexts: Contexts | None
     starts: NDArray[np.int64]
     loadings: Any
     n_single: int
@@ -217,19 +221,26 @@ class Terms:
     live: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
-        """Return the terms of a model with the given features and pairs of features."""
+    def of(
+        cls, views: Sequence[View], pairs: Sequence[Pair], contexts: Contexts | None = None
+    ) -> Terms:
+        """Return the terms of a model with the given features, pairs of features and contexts."""
         live = _live(views, pairs)
         bases = [view.basis for view in views]
         bases += [csr_array(np.kron(views[i].products, views[j].products)) for i, j in pairs]
+        shares = [view.share for view in views]
+        shares += [np.outer(_grouped(views[i]), _grouped(views[j])).ravel() for i, j in pairs]
+        if contexts is not None:
+            live = np.append(live, True)
+            bases.append(eye_array(contexts.n, format="csr"))
+            shares.append(contexts.share([view.share for view in views]))
         sizes = np.array([basis.shape[0] for basis in bases], dtype=np.int64)
         used = [basis if use else _none(basis) for basis, use in zip(bases, live, strict=True)]
         first = np.concatenate([[0], np.cumsum([basis.shape[1] for basis in used])])
-        shares = [view.share for view in views]
-        shares += [np.outer(_grouped(views[i]), _grouped(views[j])).ravel() for i, j in pairs]
         return cls(
             tuple(views),
             tuple(pairs),
+            contexts,
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             _loadings(used, views),
             int(first[len(views)]),
@@ -243,8 +254,13 @@ class Terms:
         """Total number of cells of all tables."""
         return int(self.starts[-1])
 
+    @property
+    def n_contexts(self) -> int:
+        """Number of contexts, whose parameters follow those of the pairs."""
+        return 0 if self.contexts is None else self.contexts.n
+
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.int32]:
-        """Return the cell of each row in each table, (n_rows, n_features + n_pairs); -1 if none.
+        """Return the cell of each row in each table, shape (n_rows, n_tables); -1 if none.
 
         Parameters
         ----------
@@ -252,7 +268,7 @@ class Terms:
             State codes, -1 where missing: tables of a missing feature have no cell.
         """
         n_features = len(self.views)
-        cells = np.empty((len(codes), n_features + len(self.pairs)), dtype=np.int32)
+        cells = np.empty((len(codes), len(self.live)), dtype=np.int32)
         for j in range(n_features):
             cells[:, j] = np.where(codes[:, j] >= 0, codes[:, j] + self.starts[j], -1)
         for at, (i, j) in enumerate(self.pairs, start=n_features):
@@ -260,6 +276,9 @@ class Terms:
             column = np.append(self.views[j].grid, -1)[codes[:, j]]
             cell = self.starts[at] + row * len(self.views[j].products) + column
             cells[:, at] = np.where((row >= 0) & (column >= 0), cell, -1)
+        if self.contexts is not None:
+            context = self.contexts.rows(codes)
+            cells[:, -1] = np.where(context >= 0, context + self.starts[-2], -1)
         cells[:, ~self.live] = -1
         return cells
 

@@ -146,12 +146,21 @@ class Rows:
         over_rows(part, len(out), _MIN_ROWS)
         return out
 
+    def residuals(self, model: Effects) -> tuple[Floats, Floats]:
+        """Return the first and second derivative of the loss by each row's scores.
+
+        They are ``weight * (P - [label])`` and ``weight * P (1 - P)``, shape (n_rows, n_classes).
+        """
+        residuals = self.scores(model)
+        log_loss(residuals, self.labels, self.weights)
+        # With the residual r of a row of weight one, P (1 - P) = |r| (1 - |r|).
+        each = np.abs(residuals / self.weights[:, None])
+        return residuals, self.weights[:, None] * each * (1.0 - each)
+
     def curvature(self, model: Effects) -> Floats:
         """Return the weighted sum of P (1 - P) over the rows in each cell, (n_cells, n_classes)."""
-        scores = self.scores(model)
-        shares = np.exp(scores - log_sum_exp(scores, 1)[:, None])
         out = np.zeros_like(model.padded)
-        kernels.add_residuals(self.cells, self.weights[:, None] * shares * (1.0 - shares), out)
+        kernels.add_residuals(self.cells, self.residuals(model)[1], out)
         return out[:-1]
 
     def loss_and_gradient(self, model: Effects) -> tuple[float, Floats, Floats]:
