@@ -59,11 +59,12 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     Without arguments the structure is chosen automatically: numeric columns become intervals, and a
     naive Bayes network, perhaps augmented by a tree of interacting features and by one table of up
-    to four features whose effect depends on the context, is trained to *predict*; then neighbouring intervals of about equal effects are merged. The tables maximise
-    the penalised conditional likelihood of the class instead of the likelihood of the rows.
-    Compared with a table estimated by counting, each cell has a learned exponent (see
-    `to_factor_graph`). The structure and the strength of the penalties are those that predict
-    held-out rows best in an internal cross-validation; `choice_` has its losses.
+    to four features whose effect depends on the context, is trained to *predict*; then neighbouring
+    intervals of about equal effects are merged. The tables maximise the penalised conditional
+    likelihood of the class instead of the likelihood of the rows. Compared with a table estimated
+    by counting, each cell has a learned exponent (see `to_factor_graph`). The structure and the
+    strength of the penalties are those that predict held-out rows best in an internal
+    cross-validation; `choice_` has its losses.
 
     This network is averaged with random trees (Breiman 2001), which learn interactions of several
     features and fine thresholds. The weight of the trees is the one that predicts held-out rows

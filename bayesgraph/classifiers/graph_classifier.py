@@ -434,8 +434,9 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         If the network consists of tables, and each feature has the class and at most three other
         features as parents, then the log odds of a row without missing values are the intercept
         plus one term of each feature, of each arc between features, and, where a feature has
-        several other parents, of three or four features: these are the shapes. Other models, such as an average with random trees, take rows, over which their log odds are
-        averaged with one or two features set to a value (partial dependence).
+        several other parents, of three or four features: these are the shapes. Other models, such
+        as an average with random trees, take rows, over which their log odds are averaged with one
+        or two features set to a value (partial dependence).
 
         Parameters
         ----------

@@ -71,7 +71,8 @@ def train_network(
 
     The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
     rows decides which pairs of features interact, whether the effect of a few features depends on
-    contexts (see `contexts_of`), and how strong the penalties are; see `choose`. There are no hyperparameters to set.
+    contexts (see `contexts_of`), and how strong the penalties are; see `choose`. There are no
+    hyperparameters to set.
 
     Parameters
     ----------
