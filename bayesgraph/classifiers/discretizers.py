@@ -26,7 +26,7 @@ from bayesgraph.discretize.boulle_groups import best_groups
 from bayesgraph.discretize.boulle_intervals import granular_intervals, modl_intervals
 from bayesgraph.discretize.cells import CELL_METHODS
 from bayesgraph.discretize.cutting import SortedColumn
-from bayesgraph.discretize.fayyad_irani import mdlp_cuts
+from bayesgraph.discretize.fayyad_irani import mdlp_cuts, split_intervals
 from bayesgraph.discretize.unsupervised import (
     checked_bins,
     frequency_cuts,
@@ -248,10 +248,15 @@ class EqualFrequency(_EqualBins):
 class RoundFrequency(EqualFrequency):
     """Discretiser to intervals with about equal numbers of rows and cut points with few digits.
 
-    See `round_frequency_cuts`.
+    See `round_frequency_cuts`. Intervals within which the classes change abruptly are split, see
+    `split_intervals`.
     """
 
-    _cuts = staticmethod(round_frequency_cuts)
+    supervised = True
+
+    def find_cuts(self, column: SortedColumn) -> Floats:
+        """Return cut points of about equal frequency, and abrupt changes of the classes."""
+        return split_intervals(column, round_frequency_cuts(column, checked_bins(self.bins)))
 
 
 class MDLP(Discretizer):

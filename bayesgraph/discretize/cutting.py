@@ -67,6 +67,12 @@ class SortedColumn:
     classes: NDArray[np.signedinteger]
     n_classes: int
 
+    def part(self, begin: int, end: int) -> SortedColumn:
+        """Return the entries from `begin` to below `end`."""
+        rows = slice(begin, end)
+        low, high = self.low[rows], self.high[rows]
+        return SortedColumn(low, high, self.weights[rows], self.classes[rows], self.n_classes)
+
     @classmethod
     def of_counts(cls, low: Floats, high: Floats, counts: Floats) -> SortedColumn:
         """Return the column of a histogram.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.discretize import kernels
-from bayesgraph.discretize.cutting import SortedColumn, bins_of, observed
+from bayesgraph.discretize.cutting import SortedColumn, bins_of, observed, round_between
 from bayesgraph.factors.algebra import Floats
 
 
@@ -53,4 +55,33 @@ def mdlp_cuts(column: SortedColumn) -> Floats:
     bins = bins_of(column)
     if len(bins.low) < 2:
         return np.empty(0)
-    return bins.cuts(kernels.split_recursively(bins.sums))
+    return bins.cuts(kernels.split_recursively(bins.sums, 0.0))
+
+
+def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
+    """Return cut points with further ones, at which the classes change within an interval.
+
+    An interval is split where `mdlp` would split it if the cut point were described among all rows
+    of the column, not only those of the interval: only where classes change abruptly. The further
+    cut points have as few digits as possible.
+
+    Parameters
+    ----------
+    column : SortedColumn
+        Of rows with classes.
+    cuts : ndarray, shape (n,)
+        Ascending; between the values of the column.
+
+    Returns
+    -------
+    ndarray, shape (at least n,)
+    """
+    total = float(column.weights.sum() if column.weights.size else column.low.size)
+    ends = [0, *np.searchsorted(column.low, cuts, side="right").tolist(), column.low.size]
+    found = [cuts]
+    for begin, end in pairwise(ends):
+        bins = bins_of(column.part(begin, end))
+        if len(bins.low) > 1:
+            at = np.flatnonzero(kernels.split_recursively(bins.sums, total))[1:]
+            found.append(round_between(bins.high[at - 1], bins.low[at]))
+    return np.unique(np.concatenate(found))

@@ -85,7 +85,7 @@ def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
 
 
 @kernel(interpreted=False)
-def split_recursively(sums: Floats) -> NDArray[np.bool_]:
+def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
     """Return a mask of the bins that begin an interval, by the method of Fayyad and Irani.
 
     Intervals are split recursively while a split reduces the description length (MDLP).
@@ -94,6 +94,8 @@ def split_recursively(sums: Floats) -> NDArray[np.bool_]:
     ----------
     sums : ndarray, shape (B + 1, n_classes)
         Cumulative class counts of the elementary bins.
+    total : float
+        Number of rows among which a cut point is described, if an interval has fewer.
 
     Returns
     -------
@@ -123,7 +125,7 @@ def split_recursively(sums: Floats) -> NDArray[np.bool_]:
         # log2(3^k - 2) without overflow for large k.
         types = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
         change = types - (k * whole / n - k1 * left / n1 - k2 * right / n2)
-        if whole - minimum > math.log2(n - 1.0) + change:
+        if whole - minimum > math.log2(max(n, total) - 1.0) + change:
             begins[at] = True
             # One interval was taken from the stack before two non-empty ones are put there: they
             # fit.
@@ -642,7 +644,7 @@ def mdlp_cells(
     sums = np.rint(class_sums(counts))
     begins[0] = True
     if sums[-1].sum() >= 2.0:
-        begins[:] = split_recursively(sums)
+        begins[:] = split_recursively(sums, 0.0)
 
 
 @kernel(interpreted=False)

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from bayesgraph.discretize import mdlp
+from bayesgraph.discretize.cutting import observed
+from bayesgraph.discretize.fayyad_irani import split_intervals
+from bayesgraph.discretize.unsupervised import round_frequency_cuts
 
 
 def entropy(classes):
@@ -82,3 +85,56 @@ def test_weights_are_repetitions(seed):
     weights = random.integers(0, 4, 80)
     found = mdlp(values, classes, 2, weights)
     assert found.tolist() == mdlp(*(np.repeat(a, weights) for a in (values, classes)), 2).tolist()
+
+
+# -------------------------------------------------------------- abrupt changes within intervals
+
+
+def test_an_interval_is_split_where_the_class_changes():
+    values = np.arange(640) / 10
+    classes = (values > 23.74).astype(int)
+    column = observed(values, None, classes, 2)
+    cuts = round_frequency_cuts(column, 32)
+    found = split_intervals(column, cuts)
+    assert set(cuts) <= set(found)
+    assert sorted(set(found) - set(cuts)) == [23.7]  # up to and including
+
+
+def test_a_cut_point_that_is_there_is_not_repeated():
+    values = np.arange(64.0)
+    column = observed(values, None, (values > 31).astype(int), 2)
+    assert split_intervals(column, np.array([31.5])).tolist() == [31.5]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_and_smooth_changes_split_nothing(seed):
+    random = np.random.default_rng(seed)
+    values = random.normal(size=2000)
+    for p in (0.3, 1 / (1 + np.exp(-2 * values))):
+        column = observed(values, None, (random.random(2000) < p).astype(int), 2)
+        cuts = round_frequency_cuts(column, 32)
+        np.testing.assert_array_equal(split_intervals(column, cuts), cuts)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=2, max_size=40),
+    st.integers(0, 12),
+)
+def test_without_cut_points_it_is_the_recursion_with_a_higher_price(rows, cut):
+    values, classes = np.array(rows).T
+    column = observed(values, None, classes, 3)
+    distinct = np.unique(values)
+    alone = np.searchsorted(distinct, split_intervals(column, np.empty(0)), side="right")
+    everything = np.searchsorted(distinct, mdlp(values, classes, 3), side="right")
+    assert set(alone) <= set(everything)
+    assert bool(len(alone)) == bool(len(everything))
+    found = split_intervals(column, np.array([cut + 0.5]))
+    assert cut + 0.5 in found
+    assert (np.diff(found) > 0).all()
+
+
+def test_columns_without_values_or_changes():
+    nothing = observed([math.nan], None, [0], 2)
+    assert split_intervals(nothing, np.empty(0)).size == 0
+    alike = observed([1.0, 2.0, 3.0], None, [1, 1, 1], 2)
+    assert split_intervals(alike, np.array([1.5])).tolist() == [1.5]
