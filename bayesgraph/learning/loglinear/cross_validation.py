@@ -114,6 +114,11 @@ class Choice:
     losses: Mapping[Candidate, float]
     tree_share: float = 0.0
 
+    @property
+    def has_contexts(self) -> bool:
+        """Whether the network has effects of contexts."""
+        return any(candidate.context is not None for candidate in self.shares)
+
 
 class Folded:
     """Rows in cross-validation folds: candidates are trained without a fold and predict its rows.
@@ -323,7 +328,7 @@ def train_choice(
     effort.enter(phase, 0, len(choice.shares))
     if pairs is None and choice.structure != "star":
         pairs = trees_of(sample, effort)[choice.structure]
-    if contexts is None and any(c.context is not None for c in choice.shares):
+    if contexts is None and choice.has_contexts:
         contexts = contexts_of(sample, pairs or (), effort)
     terms = {
         "single": Terms.of(sample.views, ()),
