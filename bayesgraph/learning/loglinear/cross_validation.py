@@ -248,7 +248,8 @@ class Folded:
     def is_better(self, scores: Floats, than: Floats) -> bool:
         """Whether the loss of some scores is lower than that of others by more than chance.
 
-        The difference is compared with two of its standard errors over the held-out rows.
+        The difference is compared with three of its standard errors over the held-out rows: the best
+        of several penalties is looked at.
         """
         own = self.held_out
         at = np.arange(len(own.labels)), own.labels
@@ -256,7 +257,7 @@ class Folded:
         total = own.weights.sum()
         gain = own.weights @ (first - second) / total
         spread = own.weights @ (first - second - gain) ** 2 / total
-        return bool(gain > max(_GAIN, 2.0 * np.sqrt(spread / total)))
+        return bool(gain > max(_GAIN, 3.0 * np.sqrt(spread / total)))
 
 
 def choose(folded: Folded, n_trees: int = 0) -> Choice:
