@@ -55,6 +55,8 @@ _SUM = 0.5
 _EQUAL = 2.0
 # Probabilities below this count as this.
 _LEAST = 1e-15
+# Maximum of rows x classes in the search of contexts.
+_MAX_NUMBERS = 300_000
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,12 @@ class Folded:
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
+    def may_have_contexts(self) -> bool:
+        """Whether a search of contexts is affordable: it would double the time of many classes."""
+        n_numbers = len(self.sample.labels) * self.sample.n_classes
+        return n_numbers <= _MAX_NUMBERS and not self.effort.is_spent
+
+    @property
     def n_informative(self) -> int:
         """The minimum number of informative features in the rows that a model is trained on."""
         return min(len(informative(seen)) for seen in self._seen)
@@ -248,8 +256,8 @@ class Folded:
     def is_better(self, scores: Floats, than: Floats) -> bool:
         """Whether the loss of some scores is lower than that of others by more than chance.
 
-        The difference is compared with three of its standard errors over the held-out rows: the best
-        of several penalties is looked at.
+        The difference is compared with three of its standard errors over the held-out rows, as the
+        best of several penalties is looked at.
         """
         own = self.held_out
         at = np.arange(len(own.labels)), own.labels
@@ -291,7 +299,7 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
         if best.structure == "given" or losses[winner] < losses[alone] - _GAIN:
             base, structure = winner, best.structure
             held_out |= paired
-    if structure != "given" and not folded.effort.is_spent:
+    if structure != "given" and folded.may_have_contexts:
         folded.effort.enter("contexts")
         path = [replace(base, context=penalty) for penalty in _CONTEXT]
         split = folded.scores(path, losses[base], 0.0)
