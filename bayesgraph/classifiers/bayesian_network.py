@@ -128,10 +128,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
     A network that is trained to predict cannot be estimated from additive statistics: it has no
     `partial_fit`, `fit_batches` and `forget`. Numeric columns become at most 32 intervals of about
     equal numbers of rows, with cut points of few digits; an interval within which the classes
-    change abruptly is split. After training, neighbouring intervals
-    with about equal effects are merged, and the tables are trained once more. The random trees keep
-    the 32 intervals: the number is then continuous in the average, and its posterior is over the
-    merged intervals. Intervals of a given `discretizer` stay as they are. (A supervised
+    change abruptly is split. After training, neighbouring intervals with about equal effects are
+    merged, and the tables are trained once more. The random trees keep the intervals of before: the
+    number is then continuous in the average, and its posterior is over the merged intervals.
+    Intervals of a given `discretizer` stay as they are. (A supervised
     discretiser, such as "mdlp", uses the rows that the cross-validation holds out, so that the
     held-out losses are too low.)
     `smoothing` affects only the tables that `to_factor_graph` starts from, and the learner of a

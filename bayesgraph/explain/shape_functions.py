@@ -102,8 +102,9 @@ class Shapes(Displayed, Mapping[Any, Shape]):
         found = {_key(term): term for term in self.terms}
         if name in found:
             return found[name]
-        for key, term in found.items():
-            if isinstance(key, tuple) and isinstance(name, tuple) and sorted(key) == sorted(name):
+        for term in self.terms:
+            # Several names may be in any order.
+            if isinstance(name, tuple) and {v.name for v in term.variables} == set(name):
                 return term
         raise unknown_variable(name, list(found), where="The mapping from features to shapes")
 

@@ -138,3 +138,22 @@ def test_impossible_states_are_refused():
     clf = bg.NaiveBayesClassifier(smoothing=0.0).fit(X, y)
     with pytest.raises(DataError, match="alpha= above 0"):
         clf.shapes()
+
+
+def test_terms_of_several_features_add_up_and_are_found_in_any_order():
+    random = np.random.default_rng(0)
+    X = random.integers(3, size=(300, 4)).astype(str)
+    y = (X[:, 0] == X[:, 1]).astype(int) + (X[:, 2] == "0")
+    clf = bg.KDBClassifier(k=3).fit(X, y)
+    shapes = clf.shapes()
+    scores = np.log(clf.predict_proba(X[:20]))
+    expected = scores - scores.mean(axis=1, keepdims=True)
+    found = np.tile(shapes.intercept, (20, 1))
+    for term in shapes.terms:
+        columns = [X[:20, int(v.name[1:])] for v in term.variables]
+        codes = [[v.index(x) for x in c] for v, c in zip(term.variables, columns, strict=True)]
+        found += term.log_odds[tuple(codes)]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    four = shapes["x3", "x1", "x0", "x2"]
+    assert four is shapes["x0", "x1", "x2", "x3"]
+    assert four.log_odds.shape == (3, 3, 3, 3, 3)
