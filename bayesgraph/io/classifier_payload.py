@@ -37,6 +37,8 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
     "detector": DETECTORS,
     "smoothing": {"Smoothing": Smoothing},
 }
+# Shares of a choice that are saved unless zero.
+_SHARES = ("tree_share", "joint_share")
 _REGRESSOR = "DecisionTreeNetworkRegressor"
 # Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
 _OF_SMOOTHING = {field.name for field in fields(Smoothing)} - {"scheme"}
@@ -91,21 +93,28 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
-        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c), c.context]
+        [
+            *(c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)),
+            *(c.context, c.around),
+        ]
         for c in tried
     ]
-    share = {"tree_share": choice.tree_share} if choice.tree_share else {}
-    return {"structure": choice.structure, "candidates": rows, **share}
+    shares = {name: getattr(choice, name) for name in _SHARES if getattr(choice, name)}
+    return {"structure": choice.structure, "candidates": rows, **shares}
 
 
 def _decode_choice(item: Any) -> Choice:
-    rows = [
-        (Candidate(s, float(a), float(b), *(None if c is None else float(c) for c in rest)), x, y)
-        for s, a, b, x, y, *rest in item["candidates"]
-    ]
-    shares = {candidate: float(share) for candidate, share, _ in rows if share is not None}
-    losses = {candidate: float(loss) for candidate, _, loss in rows if loss is not None}
-    return Choice(str(item["structure"]), shares, losses, float(item.get("tree_share", 0.0)))
+    weights: dict[Candidate, float] = {}
+    losses: dict[Candidate, float] = {}
+    for structure, single, paired, share, loss, *rest in item["candidates"]:
+        context = float(rest[0]) if rest and rest[0] is not None else None
+        around = len(rest) > 1 and bool(rest[1])
+        candidate = Candidate(structure, float(single), float(paired), context, around)
+        for found, number in ((weights, share), (losses, loss)):
+            if number is not None:
+                found[candidate] = float(number)
+    shares = [float(item.get(name, 0.0)) for name in _SHARES]
+    return Choice(str(item["structure"]), weights, losses, *shares)
 
 
 def _decode(item: Any, arrays: ArrayReader) -> Any:

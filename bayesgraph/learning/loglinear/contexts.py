@@ -33,11 +33,14 @@ class Contexts:
         Group of each state of a feature: states of one group are in the same contexts.
     table : ndarray of int, shape (number of groups of each feature ...)
         Context of each combination of groups, from 0.
+    is_joint : bool
+        Whether each combination of groups is a context of its own (see `joint_contexts`).
     """
 
     features: tuple[int, ...]
     groups: tuple[Groups, ...]
     table: Groups
+    is_joint: bool = False
 
     @classmethod
     def of(cls, regions: Sequence[Region]) -> Contexts:

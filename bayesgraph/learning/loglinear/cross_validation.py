@@ -14,7 +14,13 @@ from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.learning.loglinear.context_trees import contexts_of
 from bayesgraph.learning.loglinear.contexts import Contexts
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
-from bayesgraph.learning.loglinear.pair_trees import trees_of
+from bayesgraph.learning.loglinear.joint_tables import (
+    joint_contexts,
+    joint_effects,
+    joint_features,
+    joint_scores,
+)
+from bayesgraph.learning.loglinear.pair_trees import gains_of, tree_of
 from bayesgraph.learning.loglinear.random_trees import (
     grow_trees,
     informative,
@@ -43,6 +49,9 @@ _PROBE = 3.0
 _PATIENCE = 0.003
 # Minimum gain in held-out loss by a tree over no tree, in nats per row.
 _GAIN = 1e-4
+# Minimum gain by contexts, of which the best of several penalties is taken, and by a joint table,
+# in standard errors; minimum gain by the latter as a share of the loss.
+_CONTEXT_ERRORS, _JOINT_ERRORS, _JOINT_GAIN = 3.0, 1.5, 0.02
 # Relative decrease of the objective at which training stops for models that are only compared.
 ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
@@ -72,12 +81,15 @@ class Candidate:
         Penalty of the parameters of features and of pairs, in nats.
     context : float, optional
         Penalty of the effects of contexts (see `contexts_of`); None without contexts.
+    around : bool
+        Whether the pairs are those of a tree around the features of the joint table.
     """
 
     structure: str
     single: float
     paired: float = 0.0
     context: float | None = None
+    around: bool = False
 
     @property
     def kind(self) -> str:
@@ -109,12 +121,16 @@ class Choice:
         Held-out -log P(label), in nats per row.
     tree_share : float
         Weight of the posterior of the random trees in its average with that of the weighted sum.
+    joint_share : float
+        Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
+        without one.
     """
 
     structure: str
     shares: Mapping[Candidate, float]
     losses: Mapping[Candidate, float]
     tree_share: float = 0.0
+    joint_share: float = 0.0
 
     @property
     def has_contexts(self) -> bool:
@@ -152,10 +168,25 @@ class Folded:
         self._unseen = [sample.weighing(w) for w in held_out]
 
     @cached_property
-    def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
-        if self._pairs is not None:
-            return [{"given": self._pairs}] * len(self._seen)
-        return [trees_of(seen, self.effort) for seen in self._seen]
+    def _gains(self) -> list[dict[str, Floats]]:
+        """The gains of pairs of features in each fold by each measure."""
+        return [
+            {name: gains_of(seen, name, self.effort) for name in self.structures}
+            for seen in self._seen
+        ]
+
+    def _pairs_of(self, candidate: Candidate) -> list[tuple[Pair, ...]]:
+        """Return the pairs of features of a candidate in each fold."""
+        if candidate.structure == "star" or self._pairs is not None:
+            return [self._pairs or () if candidate.structure != "star" else ()] * len(self._seen)
+        around = self._joint if candidate.around else [()] * len(self._seen)
+        gains = (of_fold[candidate.structure] for of_fold in self._gains)
+        return [tree_of(*fold) for fold in zip(gains, around, strict=True)]
+
+    @cached_property
+    def _joint(self) -> list[tuple[int, ...]]:
+        """The features of the joint table in each fold."""
+        return [joint_features(seen, self.effort) for seen in self._seen]
 
     @cached_property
     def held_out(self) -> Sample:
@@ -177,6 +208,11 @@ class Folded:
         return n_numbers <= _MAX_NUMBERS and not self.effort.is_spent
 
     @property
+    def may_have_joint_table(self) -> bool:
+        """Whether a joint table is affordable, and there are features for it in each fold."""
+        return self.n_informative > 1 and not self.effort.is_spent
+
+    @property
     def n_informative(self) -> int:
         """The minimum number of informative features in the rows that a model is trained on."""
         return min(len(informative(seen)) for seen in self._seen)
@@ -190,9 +226,7 @@ class Folded:
 
     def _terms(self, candidate: Candidate) -> list[Terms]:
         """Return the terms of a candidate in each fold."""
-        pairs: list[tuple[Pair, ...]] = [()] * len(self._seen)
-        if candidate.structure != "star":
-            pairs = [trees[candidate.structure] for trees in self._trees]
+        pairs = self._pairs_of(candidate)
         if candidate.context is not None:
             both = zip(self._seen, pairs, strict=True)
             split = [(p, contexts_of(seen, p, self.effort)) for seen, p in both]
@@ -245,19 +279,24 @@ class Folded:
         for seen, unseen in zip(self._seen, self._unseen, strict=True):
             self.effort.enter("random trees", len(found), len(self._seen))
             trees = grow_trees(seen, n_trees, self.effort)
-            found.append(mean_distributions(trees, unseen))
+            found.append(mean_distributions(trees, unseen.views, unseen.codes))
         return np.concatenate(found)
+
+    def joint_table_scores(self) -> Floats:
+        """Return the class scores of held-out rows under the joint table of a few features."""
+        folds = zip(self._seen, self._unseen, self._joint, strict=True)
+        return np.concatenate([joint_scores(*fold, self.effort) for fold in folds])
 
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
-    def is_better(self, scores: Floats, than: Floats) -> bool:
+    def is_better(self, scores: Floats, than: Floats, least: float, n_errors: float) -> bool:
         """Whether the loss of some scores is lower than that of others by more than chance.
 
-        The difference is compared with three of its standard errors over the held-out rows, as the
-        best of several penalties is looked at.
+        The difference must exceed `least`, in nats per row, and `n_errors` times its standard error
+        over the held-out rows.
         """
         own = self.held_out
         at = np.arange(len(own.labels)), own.labels
@@ -265,7 +304,7 @@ class Folded:
         total = own.weights.sum()
         gain = own.weights @ (first - second) / total
         spread = own.weights @ (first - second - gain) ** 2 / total
-        return bool(gain > max(_GAIN, 3.0 * np.sqrt(spread / total)))
+        return bool(gain > max(least, n_errors * np.sqrt(spread / total)))
 
 
 def choose(folded: Folded, n_trees: int = 0) -> Choice:
@@ -273,50 +312,116 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
     best tree (if any improves) and the penalty of pairs; then, with all of these, the penalty of
-    contexts (if they improve). Finally the candidates are combined by
-    stacking (Wolpert 1992): the weighted sum of their class scores has the weights that predict
-    held-out rows best. As scores are log probabilities, the sum is again a log-linear model. If
-    there are random trees, the average of their posterior and that of the sum has the weight that
-    predicts held-out rows best.
+    contexts (if they improve). Finally the candidates are combined by stacking (Wolpert 1992): the
+    weighted sum of their class scores has the weights that predict held-out rows best. As scores
+    are log probabilities, the sum is again a log-linear model. In place of contexts it may have a
+    joint table of a few features, if that improves the sum. If there are random
+    trees, the average of their posterior and that of the sum has the weight that predicts held-out
+    rows best.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
-    folded.effort.enter("single features")
-    held_out = folded.scores([Candidate("star", single) for single in _SINGLE])
-    losses = {c: folded.loss(scores) for c, scores in held_out.items()}
-    base = alone = min(losses, key=losses.__getitem__)
-    structure = "star"
-    folded.effort.enter("pairs of features")
-    if folded.structures and not folded.effort.is_spent:
-        probes = [Candidate(name, alone.single, _PROBE) for name in folded.structures]
-        for probe in probes:
-            losses[probe] = folded.loss(folded.scores([probe])[probe])
-        best = min(probes, key=losses.__getitem__)
-        path = [Candidate(best.structure, alone.single, paired) for paired in _PAIRED]
-        paired = folded.scores(path)
-        losses |= {c: folded.loss(scores) for c, scores in paired.items()}
-        winner = min(paired, key=losses.__getitem__)
-        if best.structure == "given" or losses[winner] < losses[alone] - _GAIN:
-            base, structure = winner, best.structure
-            held_out |= paired
-    if structure != "given" and folded.may_have_contexts:
+    search = _Search(folded)
+    search.single_features()
+    search.pairs()
+    search.contexts()
+    search.combine()
+    search.joint_table()
+    return search.choice(n_trees)
+
+
+class _Search:
+    """The candidates that were compared, and the held-out scores of those that are combined."""
+
+    def __init__(self, folded: Folded) -> None:
+        self.folded = folded
+        self.structure = "star"
+        self.losses: dict[Candidate, float] = {}
+        self.held_out: dict[Candidate, Floats] = {}
+        self.joint: Floats | None = None
+
+    def _compare(self, found: Mapping[Candidate, Floats]) -> Candidate:
+        """Keep the losses of some candidates; return the best of them."""
+        self.losses |= {c: self.folded.loss(scores) for c, scores in found.items()}
+        return min(found, key=self.losses.__getitem__)
+
+    def single_features(self) -> None:
+        """Choose the penalty of features without pairs."""
+        self.folded.effort.enter("single features")
+        self.held_out = self.folded.scores([Candidate("star", single) for single in _SINGLE])
+        self.base = self.alone = self._compare(self.held_out)
+
+    def pairs(self) -> None:
+        """Choose the tree of pairs and the penalty of pairs, if any improves."""
+        folded = self.folded
+        folded.effort.enter("pairs of features")
+        if not folded.structures or folded.effort.is_spent:
+            return
+        single = self.alone.single
+        probes = [Candidate(name, single, _PROBE) for name in folded.structures]
+        best = min(probes, key=lambda probe: self.losses[self._compare(folded.scores([probe]))])
+        found = folded.scores([Candidate(best.structure, single, paired) for paired in _PAIRED])
+        winner = self._compare(found)
+        gain = self.losses[self.alone] - self.losses[winner]
+        if best.structure == "given" or gain > _GAIN:
+            self.base, self.structure = winner, best.structure
+            self.held_out |= found
+
+    def contexts(self) -> None:
+        """Choose the penalty of contexts, if they improve."""
+        folded = self.folded
+        if self.structure == "given" or not folded.may_have_contexts:
+            return
         folded.effort.enter("contexts")
-        path = [replace(base, context=penalty) for penalty in _CONTEXT]
-        split = folded.scores(path, losses[base], 0.0)
-        losses |= {c: folded.loss(scores) for c, scores in split.items()}
-        winner = min(split, key=losses.__getitem__)
-        if folded.is_better(split[winner], held_out[base]):
-            held_out |= split
-    shares = _stacked(list(held_out.values()), folded.held_out)
-    kept = {c: float(s) for c, s in zip(held_out, shares, strict=True) if s > _MIN_SHARE}
-    if structure != "given" and all(c.structure == "star" for c in kept):
-        structure = "star"
-    tree_share = 0.0
-    # Trees are for interactions, and need features that are informative in the rows of each fold.
-    if n_trees and folded.n_informative > 1:
-        sums = np.tensordot(shares, np.stack(list(held_out.values())), 1)
-        tree_share = _averaged(sums, folded.tree_posteriors(n_trees), folded.held_out)
-    return Choice(structure, kept or {alone: 1.0}, losses, tree_share)
+        path = [replace(self.base, context=penalty) for penalty in _CONTEXT]
+        found = folded.scores(path, self.losses[self.base], 0.0)
+        winner = self._compare(found)
+        before = self.held_out[self.base]
+        if folded.is_better(found[winner], before, _GAIN, _CONTEXT_ERRORS):
+            self.held_out |= found
+
+    def combine(self) -> None:
+        """Weight the candidates, and the joint table if there is one."""
+        parts = [*self.held_out.values(), *([] if self.joint is None else [self.joint])]
+        self.shares = _stacked(parts, self.folded.held_out)
+        self.sums = np.tensordot(self.shares, np.stack(parts), 1)
+
+    def joint_table(self) -> None:
+        """Take the joint table of a few features in place of contexts, if the sum improves."""
+        folded = self.folded
+        if self.structure == "given":
+            return
+        folded.effort.enter("joint table")
+        if not folded.may_have_joint_table:
+            return
+        before = self.held_out, self.sums, self.shares
+        self.held_out = {c: scores for c, scores in self.held_out.items() if c.kind == "single"}
+        if self.structure != "star":
+            found = folded.scores([replace(self.base, around=True)])
+            self._compare(found)
+            self.held_out |= found
+        self.joint = folded.joint_table_scores()
+        self.combine()
+        least = _JOINT_GAIN * folded.loss(before[1])
+        if not folded.is_better(self.sums, before[1], least, _JOINT_ERRORS):
+            self.held_out, self.sums, self.shares = before
+            self.joint = None
+
+    def choice(self, n_trees: int) -> Choice:
+        """Return the weights of the candidates, and that of `n_trees` random trees."""
+        folded, structure = self.folded, self.structure
+        weighted = zip(self.held_out, self.shares, strict=False)
+        kept = {c: float(share) for c, share in weighted if share > _MIN_SHARE}
+        joint_share = 0.0 if self.joint is None else float(self.shares[-1])
+        if not kept and not joint_share:
+            kept = {self.alone: 1.0}
+        if structure != "given" and all(c.structure == "star" for c in kept):
+            structure = "star"
+        tree_share = 0.0
+        # Trees are for interactions, and need features that are informative in each fold.
+        if n_trees and folded.n_informative > 1:
+            tree_share = _averaged(self.sums, folded.tree_posteriors(n_trees), folded.held_out)
+        return Choice(structure, kept, self.losses, tree_share, joint_share)
 
 
 def train_choice(
@@ -334,10 +439,17 @@ def train_choice(
     contexts, if there are any and they were found before; `tolerance` is that of `train`. Where
     `effort` is spent in a phase, training stops at the best parameters so far.
     """
-    effort.enter(phase, 0, len(choice.shares))
+    n_parts = len(choice.shares) + (choice.joint_share > 0.0)
+    effort.enter(phase, 0, n_parts)
+    joint: tuple[int, ...] = ()
+    if choice.joint_share:
+        joint = joint_features(sample, effort) if contexts is None else contexts.features
+        joint = tuple(j for j in joint if len(sample.views[j].share) > 1)
     if pairs is None and choice.structure != "star":
-        pairs = trees_of(sample, effort)[choice.structure]
-    if contexts is None and choice.has_contexts:
+        pairs = tree_of(gains_of(sample, choice.structure, effort), joint)
+    if choice.joint_share:
+        contexts = joint_contexts(sample, joint) if joint else None
+    elif contexts is None and choice.has_contexts:
         contexts = contexts_of(sample, pairs or (), effort)
     terms = {
         "single": Terms.of(sample.views, ()),
@@ -349,11 +461,18 @@ def train_choice(
         rows, model = sample.rows(own), start(own, sample.prior)
         for candidate, share in choice.shares.items():
             if candidate.kind == kind:
-                effort.enter(phase, len(parts), len(choice.shares))
+                effort.enter(phase, len(parts), n_parts)
                 penalty = candidate.penalty(own)
                 model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
     widest = terms["contexts"]
+    if contexts is not None and choice.joint_share:
+        effort.enter(phase, len(parts), n_parts)
+        scores = np.zeros((widest.n_cells, sample.n_classes))
+        scores[-contexts.n :] = joint_effects(sample, contexts, effort)
+        bias = np.log(sample.prior)
+        table = Normalised.of_cells(widest, scores, bias, sample.prior).effects
+        parts.append((choice.joint_share, table))
     return widest, with_share(sample.rows(widest), Effects.mixed(widest, parts))
 
 

@@ -118,7 +118,9 @@ def train_network(
         trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:
             partition = partition_of(terms, effects, sample, _PRICE)
-            contexts = None if terms.contexts is None else terms.contexts.merged(partition)
+            contexts = terms.contexts
+            if contexts is not None and not contexts.is_joint:
+                contexts = contexts.merged(partition)
             sample = sample.merged(partition)
             own = own.merged(partition, sample)
             kept = terms.pairs if pairs is not None else _informative(terms.pairs, sample)

@@ -6,6 +6,8 @@ and of pairs together.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +44,12 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
     price : float
         Price of an interval, in nats per row.
     """
-    curvature = sample.rows(terms).curvature(effects) / sample.weights.sum()
+    without = effects
+    if terms.contexts is not None and terms.contexts.is_joint:
+        cells = effects.cells.copy()
+        cells[terms.starts[-2] :] = 0.0
+        without = replace(effects, cells=cells)
+    curvature = sample.rows(terms).curvature(without) / sample.weights.sum()
     found: list[Groups] = []
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):
@@ -61,21 +68,44 @@ def _tables_of(
 ) -> list[tuple[Floats, Floats]]:
     """Return effects and curvatures of a feature's states in each table that has the feature.
 
-    Both have the shape (n_states, n): a column for each class, and each group of the other feature.
-    The curvature of a group of states in the table of a pair is divided among them by their share.
-    Contexts are left out: only states of the same contexts are merged.
+    Both have the shape (n_states, n): a column for each class and each state of other features.
+    The curvature of a group of states in a table of several features is divided among them by their
+    share. Contexts that were grown are left out: only states of the same contexts are merged.
     """
-    view = terms.views[feature]
+    share = terms.views[feature].share
     tables = list(zip(*(np.split(a, terms.starts[1:-1]) for a in (cells, curvature)), strict=True))
     found = [tables[feature]]
-    part = view.share / np.bincount(view.grid, view.share)[view.grid]
-    for (i, j), table in zip(terms.pairs, tables[len(terms.views) :], strict=False):
-        if feature in (i, j):
-            shape = len(terms.views[i].products), len(terms.views[j].products), -1
-            grouped = (np.moveaxis(a.reshape(shape), int(feature == j), 0) for a in table)
-            values, weights = (a.reshape(len(a), -1)[view.grid] for a in grouped)
-            found.append((values, weights * part[:, None]))
+    grids: list[tuple[tuple[int, ...], list[Groups]]]
+    grids = [(pair, [terms.views[i].grid for i in pair]) for pair in terms.pairs]
+    if terms.contexts is not None and terms.contexts.is_joint:
+        grids.append((terms.contexts.features, list(terms.contexts.groups)))
+    for (scope, groups), table in zip(grids, tables[len(terms.views) :], strict=False):
+        if feature in scope:
+            axis = scope.index(feature)
+            group = groups[axis]
+            shape = [int(g.max()) + 1 for g in groups]
+            grouped = (np.moveaxis(a.reshape(*shape, -1), axis, 0) for a in table)
+            values, weights = (a.reshape(len(a), -1, cells.shape[1]) for a in grouped)
+            if len(scope) > 2:
+                weights = _independent(weights)
+            values, weights = (a.reshape(len(a), -1) for a in (values, weights))
+            there = weights.any(axis=0)
+            part = share / np.bincount(group, share)[group]
+            found.append((values[:, there][group], weights[:, there][group] * part[:, None]))
     return found
+
+
+def _independent(weights: Floats) -> Floats:
+    """Return the weights that states and other features would have if they were independent.
+
+    Of joint states of many features most have no rows in the sample, but may have rows later.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n_states, n_others, n_classes)
+    """
+    total = np.maximum(weights.sum(axis=(0, 1)), np.finfo(float).tiny)
+    return np.asarray(weights.sum(axis=1)[:, None] * (weights.sum(axis=0) / total))
 
 
 def _losses(values: Floats, weights: Floats) -> Floats:
@@ -102,7 +132,7 @@ def _losses(values: Floats, weights: Floats) -> Floats:
 def _contexts_of(terms: Terms, feature: int) -> Groups:
     """Return the group of each state of a feature: those of one group are in the same contexts."""
     contexts = terms.contexts
-    if contexts is None or feature not in contexts.features:
+    if contexts is None or contexts.is_joint or feature not in contexts.features:
         return np.zeros(len(terms.views[feature].share), dtype=np.intp)
     return contexts.groups[contexts.features.index(feature)]
 

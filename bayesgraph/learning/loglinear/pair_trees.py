@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -32,26 +31,32 @@ _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
 _FIRST = 10.0
 
 
-def trees_of(sample: Sample, effort: Effort = UNBOUNDED) -> dict[str, tuple[Pair, ...]]:
-    """Return the feature pairs of a maximum spanning tree for each of two interaction measures.
+def gains_of(sample: Sample, measure: str, effort: Effort = UNBOUNDED) -> Floats:
+    """Return how much each pair of features interacts by a measure, shape (d, d).
 
     The measures are the conditional mutual information ("information") and the score test against
-    the residuals of a model without pairs ("residual"). Only positive gains count, and ties go to
-    the first pair. A pair whose table would be too large (of identifiers, for instance) is left
-    out.
+    the residuals of a model without pairs ("residual"). The gain of a pair whose table would be too
+    large (of identifiers, for instance) is zero.
     """
     cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
-    found: dict[str, tuple[Pair, ...]] = {}
-    measures: dict[str, Callable[[Sample], Floats]] = {
-        "information": information_gains,
-        "residual": partial(residual_gains, effort=effort),
-    }
-    for name, measure in measures.items():
-        gains = np.asarray(np.where(allowed, measure(sample), 0.0), dtype=np.float64)
-        gains = gains.round(_TIE_DECIMALS)
-        found[name] = tuple(sorted(spanning_edges(gains, gains > 0)))
-    return found
+    found = residual_gains(sample, effort) if measure == "residual" else information_gains(sample)
+    return np.asarray(np.where(allowed, found, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
+
+
+def tree_of(gains: Floats, clique: tuple[int, ...] = ()) -> tuple[Pair, ...]:
+    """Return the feature pairs of a maximum spanning tree; only positive gains count.
+
+    Ties go to the first pair. If all features of `clique` are joined, the pairs between others, or
+    of others with these, are those of a tree that has the clique as one node.
+    """
+    tree = spanning_edges(gains, gains > 0)
+    if clique:
+        joined = np.zeros(gains.shape, dtype=bool)
+        joined[np.ix_(clique, clique)] = True
+        around = spanning_edges(gains, joined | (gains > 0), joined)
+        tree = [pair for pair in tree if joined[pair]] + [p for p in around if not joined[p]]
+    return tuple(sorted(tree))
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:

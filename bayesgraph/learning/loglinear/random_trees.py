@@ -131,20 +131,28 @@ def _hashes(counts: Floats) -> Floats:
     return np.asarray(counts @ factors.astype(np.float64))
 
 
-def mean_distributions(trees: Trees, sample: Sample) -> Floats:
-    """Return the mean of the trees' distributions of the class for each row of a sample.
+def mean_distributions(trees: Trees, views: Sequence[View], codes: Codes) -> Floats:
+    """Return the mean of the trees' distributions of the class for each row.
 
     Missing values are summed out under the distribution of their feature.
+
+    Parameters
+    ----------
+    trees : Trees
+    views : sequence of View
+        The features of the sample that the trees were grown on.
+    codes : ndarray of int, shape (n_rows, n_features)
+        Their states, -1 where missing.
 
     Returns
     -------
     ndarray, shape (n_rows, n_classes)
     """
-    groups = [_groups(view) for view in sample.views]
-    codes = _grouped(groups, sample.codes)
-    missing = np.flatnonzero((codes == MISSING).any(axis=1)).tolist()
-    shares = {j: np.bincount(groups[j], sample.views[j].share) for j in missing}
-    return trees.means(codes, trees.left_shares(shares))
+    groups = [_groups(view) for view in views]
+    grouped = _grouped(groups, codes)
+    missing = np.flatnonzero((grouped == MISSING).any(axis=1)).tolist()
+    shares = {j: np.bincount(groups[j], views[j].share) for j in missing}
+    return trees.means(grouped, trees.left_shares(shares))
 
 
 def _groups(view: View) -> NDArray[np.uint8]:

@@ -167,6 +167,11 @@ def _frequent(counts: Floats, maximum: int) -> Groups:
     return group
 
 
+def joint_groups(view: View) -> Groups:
+    """Return the group of each state in the joint table of a few features."""
+    return view.grid if isinstance(view.variable, Binned) else np.arange(len(view.share))
+
+
 def _positions(cuts: Floats, share: Floats) -> Floats | None:
     """Return standardised midpoints of intervals; an outer interval is as wide as its neighbour."""
     # Scaled first: the unit does not matter, and squares of large numbers do not overflow.

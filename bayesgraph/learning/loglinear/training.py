@@ -91,7 +91,11 @@ class Normalised:
     @classmethod
     def of(cls, terms: Terms, parameters: Floats, prior: Floats) -> Normalised:
         """Return the effects computed from `parameters`, an array like `begin` in `train`."""
-        phi = terms.loadings @ parameters[:-1]
+        return cls.of_cells(terms, terms.loadings @ parameters[:-1], parameters[-1], prior)
+
+    @classmethod
+    def of_cells(cls, terms: Terms, phi: Floats, bias: Floats, prior: Floats) -> Normalised:
+        """Return the effects computed from sums of parameters, shape (n_cells, n_classes)."""
         log_prior = np.log(prior)
         g = phi - log_sum_exp(phi + log_prior, 1)[:, None]
         mass = terms.share[:, None] * np.exp(g)
@@ -99,7 +103,7 @@ class Normalised:
         sizes = np.diff(terms.starts)
         within = mass / np.repeat(total, sizes, axis=0)
         cells = g - np.repeat(np.log(total), sizes, axis=0)
-        return cls(Effects(cells, parameters[-1]), within, np.exp(g + log_prior))
+        return cls(Effects(cells, bias), within, np.exp(g + log_prior))
 
     def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Floats:
         """Return a loss's gradient by the parameters, given its gradients by effects and bias."""

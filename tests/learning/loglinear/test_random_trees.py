@@ -118,7 +118,7 @@ def test_the_network_answers_as_the_average_that_was_compared(missing):
     target = bg.Discrete("class", range(3))
     own = Canonical.of(features, target, list(codes.T), labels, np.empty(0))
     sample = Sample.of(own.features, own.codes, own.labels, np.empty(0), 3)
-    means = mean_distributions(grow_trees(sample, 10), sample)
+    means = mean_distributions(grow_trees(sample, 10), sample.views, sample.codes)
     network = tree_network(own, sample, 10)
     for i in range(0, len(sample.labels), 7):
         evidence = {
@@ -245,7 +245,8 @@ def test_leaves_of_equal_counts_share_a_distribution(monkeypatch):
     apart = grow_trees(sample, 20)
     assert len(apart.values) == apart.n_leaves == trees.n_leaves
     np.testing.assert_array_equal(
-        mean_distributions(trees, sample), mean_distributions(apart, sample)
+        mean_distributions(trees, sample.views, sample.codes),
+        mean_distributions(apart, sample.views, sample.codes),
     )
     monkeypatch.undo()
     many = grow_trees(replace(sample, weights=sample.weights * 1e9), 2)
