@@ -39,6 +39,8 @@ _BLOCK_ENTRIES = 2**23
 # Maximum number of entries in all tables of a program that answers several rows together, and
 # maximum number of these rows: the tables stay in the second-level cache.
 _ROW_ENTRIES = 2**17
+# Number of entries of tables that take about the time of planning an elimination.
+_PATTERN_ENTRIES = 2**19
 _MAXIMUM_TOGETHER = 256
 
 
@@ -51,6 +53,12 @@ class RowsWork(Work):
     def _begin(self, model: Any) -> None:
         targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]
+
+    @property
+    def _target(self) -> Discrete | None:
+        target = next(iter(self._keep), None)
+        assert target is None or isinstance(target, Discrete)  # the model has checked it
+        return target
 
     @cached_property
     def _complete(self) -> PlannedSlice:
@@ -67,8 +75,7 @@ class RowsWork(Work):
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
-        target = next(iter(self._keep), None)
-        assert target is None or isinstance(target, Discrete)  # the model has checked it
+        target = self._target
         # The states are the outer axis in memory: sums over few states then run along the rows.
         result = np.empty((1 if target is None else target.cardinality, rows.n_rows)).T
         for chosen, part, ready in self._blocks(rows):
@@ -128,10 +135,7 @@ class RowsWork(Work):
             complete = np.ones(len(rows), dtype=bool)
             for variable in blocking:
                 complete &= trimmed.observed_rows(variable)
-            for chosen, is_open in ((complete, False), (~complete, True)):
-                which = np.flatnonzero(chosen)
-                if not len(which):
-                    continue
+            for which, is_open, share in self._groups(complete, trimmed, together):
                 gone = blocking if is_open else ()
                 seen = trimmed.without(gone) if gone else trimmed
                 largest = self._ready(seen, ()).plan.largest_table
@@ -139,11 +143,45 @@ class RowsWork(Work):
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
                     if len(part) == len(rows):
-                        yield stretch, trimmed, None if is_open and together else ready
+                        yield stretch, trimmed, None if share else ready
                     else:
                         chosen_rows, left = block.rows(part).split()
-                        own = self._ready(chosen_rows, left)
-                        yield rows[part], chosen_rows, None if is_open and together else own
+                        own = None if share else self._ready(chosen_rows, left)
+                        yield rows[part], chosen_rows, own
+
+    def _groups(
+        self, complete: NDArray[np.bool_], rows: Evidence, together: bool
+    ) -> list[tuple[NDArray[np.intp], bool, bool]]:
+        """Return groups of rows, whether they are open, and whether one program answers them.
+
+        Open rows are those in which variables must be summed out of tables; `complete` marks the
+        others. One program works through whole tables for each row: where they are large, the rows
+        that observe the same variables are a group, of which elimination reads only the entries
+        that agree with the observations.
+        """
+        closed, others = np.flatnonzero(complete), np.flatnonzero(~complete)
+        groups = [(others, True, together)]
+        if together and len(others):
+            alike = self._alike(rows.rows(others))
+            groups = [(others[part], True, False) for part in alike] or groups
+        return [group for group in ((closed, False, False), *groups) if len(group[0])]
+
+    def _alike(self, rows: Evidence) -> list[NDArray[np.intp]]:
+        """Return the rows that observe the same variables, if that is faster than one program."""
+        try:
+            program = _row_program(self.model, *_numbers(self.model, self._target, rows))
+        except MemoryLimitError:  # zeros that the states of a row bring about may help
+            return []
+        n_entries = program.n_entries * rows.n_rows
+        if n_entries <= _PATTERN_ENTRIES:
+            return []
+        pattern = np.zeros(rows.n_rows, dtype=np.intp)
+        for variable in rows.split()[1]:  # all rows observe the others
+            _, pattern = np.unique(2 * pattern + rows.observed_rows(variable), return_inverse=True)
+        ends = np.cumsum(np.bincount(pattern))
+        if n_entries <= _PATTERN_ENTRIES * len(ends):
+            return []
+        return np.split(np.argsort(pattern, kind="stable"), ends[:-1])
 
 
 class RowProgram(NamedTuple):
@@ -156,11 +194,14 @@ class RowProgram(NamedTuple):
         Tables of the model, then a likelihood over (state, row index) for each observed variable.
     n_together : int
         Number of rows that one run answers.
+    n_entries : int
+        Number of entries of all tables for one row.
     """
 
     program: Program
     tables: Tables
     n_together: int
+    n_entries: int
 
 
 def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> Floats:
@@ -177,28 +218,33 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     """
     compiled: CompiledTables = model.compiled
     tables = compiled.tables
-    columns = {tables.number[v.name]: c for v, c in evidence.columns.items()}
-    targets: tuple[int, ...] = ()
-    n_states = 1
-    if target is not None:
-        targets, n_states = (tables.number[target.name],), target.cardinality
-        columns.pop(targets[0], None)
-    if evidence.n_rows == 1:
-        # The evidence was split: variables that the single row does not observe have no column.
-        case = Case({v: int(columns[v][0]) for v in sorted(columns)})
-        return np.full((1, n_states), _alone(model, targets, case))
-    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
+    n_states = 1 if target is None else target.cardinality
+    seen, targets = _numbers(model, target, evidence)
     codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)
     for k, v in enumerate(seen):
-        codes[k] = columns[v]
+        codes[k] = evidence.columns[tables.variables[v]]
+    if evidence.n_rows == 1:
+        # The evidence was split: variables that the single row does not observe have no column.
+        case = Case(dict(zip(seen, codes[:, 0].tolist(), strict=True)))
+        return np.full((1, n_states), _alone(model, targets, case))
     logs = np.full((n_states, evidence.n_rows), np.nan)
     # Where the program of all rows is too large, the states of each row may bring about more zeros.
     with suppress(MemoryLimitError):
-        _run_together(tables, _row_program(model, tuple(seen), targets), seen, codes, logs)
+        _run_together(tables, _row_program(model, seen, targets), seen, codes, logs)
     for row in np.flatnonzero(np.isnan(logs[0])):
         hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
         logs[:, row] = _alone(model, targets, Case(hard))
     return logs.T
+
+
+def _numbers(
+    model: Any, target: Discrete | None, evidence: Evidence
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the numbers of the variables that any row observes, ascending, and of the target."""
+    number = model.compiled.tables.number
+    columns = {number[v.name]: c for v, c in evidence.columns.items() if v != target}
+    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
+    return tuple(seen), () if target is None else (number[target.name],)
 
 
 def _run_together(
@@ -218,7 +264,7 @@ def _run_together(
         np.empty(program.n_result),
         codes,
         extended.arrays.base[len(tables) :],
-        tables.cards[seen],
+        tables.cards[list(seen)],
         rows.n_together,
         logs,
     )
@@ -260,7 +306,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         question = restrict(extended, (), (), asked, Relevance.EVIDENCE)
         tree = plan_tree(question, plan_only=True)
         program = compile_query(extended, tree, (), asked, both=False, hard={})
-        return RowProgram(program, extended, n_together)
+        return RowProgram(program, extended, n_together, int(alone.total))
 
     found: RowProgram = model.memo.get(("rows", seen, targets), made)
     return found

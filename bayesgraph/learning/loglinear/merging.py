@@ -20,6 +20,8 @@ from bayesgraph.variables import Binned
 
 # Minimum share of the rows in an interval that was merged, and price of one with less.
 _LEAST, _SMALL = 0.01, 1e6
+# Price of an interval of a feature in the joint table, which has cells for each, in prices.
+_JOINT = 4.0
 # Decimals of the loss of a merger, so that equal losses are ties.
 _DECIMALS = 12
 
@@ -55,7 +57,8 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
         if isinstance(view.variable, Binned):
             tables = _tables_of(terms, feature, effects.cells, curvature)
             losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
-            costs = losses + price + _SMALL * _is_small(view.share)
+            own = price * (_JOINT if _is_in_joint(terms, feature) else 1.0)
+            costs = losses + own + _SMALL * _is_small(view.share)
             costs[_crosses(_contexts_of(terms, feature))] = np.inf
             found.append(_cheapest(costs))
         else:
@@ -93,6 +96,12 @@ def _tables_of(
             part = share / np.bincount(group, share)[group]
             found.append((values[:, there][group], weights[:, there][group] * part[:, None]))
     return found
+
+
+def _is_in_joint(terms: Terms, feature: int) -> bool:
+    """Whether a feature is one of those of the joint table."""
+    contexts = terms.contexts
+    return contexts is not None and contexts.is_joint and feature in contexts.features
 
 
 def _independent(weights: Floats) -> Floats:
