@@ -137,6 +137,11 @@ class Choice:
         """Whether the network has effects of contexts."""
         return any(candidate.context is not None for candidate in self.shares)
 
+    @property
+    def has_joint_table(self) -> bool:
+        """Whether the network has a joint table of a few features."""
+        return self.joint_share > 0.0
+
 
 class Folded:
     """Rows in cross-validation folds: candidates are trained without a fold and predict its rows.
@@ -203,14 +208,17 @@ class Folded:
 
     @property
     def may_have_contexts(self) -> bool:
-        """Whether a search of contexts is affordable: it would double the time of many classes."""
+        """Whether contexts may be searched, unless the structure was given, and that is affordable.
+
+        The search would double the time of many classes.
+        """
         n_numbers = len(self.sample.labels) * self.sample.n_classes
-        return n_numbers <= _MAX_NUMBERS and not self.effort.is_spent
+        return self._pairs is None and n_numbers <= _MAX_NUMBERS and not self.effort.is_spent
 
     @property
     def may_have_joint_table(self) -> bool:
-        """Whether a joint table is affordable, and there are features for it in each fold."""
-        return self.n_informative > 1 and not self.effort.is_spent
+        """Whether there are features for a joint table in each fold, and no structure was given."""
+        return self._pairs is None and self.n_informative > 1 and not self.effort.is_spent
 
     @property
     def n_informative(self) -> int:
@@ -370,7 +378,7 @@ class _Search:
     def contexts(self) -> None:
         """Choose the penalty of contexts, if they improve."""
         folded = self.folded
-        if self.structure == "given" or not folded.may_have_contexts:
+        if not folded.may_have_contexts:
             return
         folded.effort.enter("contexts")
         path = [replace(self.base, context=penalty) for penalty in _CONTEXT]
@@ -389,8 +397,6 @@ class _Search:
     def joint_table(self) -> None:
         """Take the joint table of a few features in place of contexts, if the sum improves."""
         folded = self.folded
-        if self.structure == "given":
-            return
         folded.effort.enter("joint table")
         if not folded.may_have_joint_table:
             return
@@ -412,7 +418,9 @@ class _Search:
         folded, structure = self.folded, self.structure
         weighted = zip(self.held_out, self.shares, strict=False)
         kept = {c: float(share) for c, share in weighted if share > _MIN_SHARE}
-        joint_share = 0.0 if self.joint is None else float(self.shares[-1])
+        joint_share = 0.0
+        if self.joint is not None and self.shares[-1] > _MIN_SHARE:
+            joint_share = float(self.shares[-1])
         if not kept and not joint_share:
             kept = {self.alone: 1.0}
         if structure != "given" and all(c.structure == "star" for c in kept):
@@ -439,15 +447,15 @@ def train_choice(
     contexts, if there are any and they were found before; `tolerance` is that of `train`. Where
     `effort` is spent in a phase, training stops at the best parameters so far.
     """
-    n_parts = len(choice.shares) + (choice.joint_share > 0.0)
+    n_parts = len(choice.shares) + choice.has_joint_table
     effort.enter(phase, 0, n_parts)
     joint: tuple[int, ...] = ()
-    if choice.joint_share:
+    if choice.has_joint_table:
         joint = joint_features(sample, effort) if contexts is None else contexts.features
         joint = tuple(j for j in joint if len(sample.views[j].share) > 1)
     if pairs is None and choice.structure != "star":
         pairs = tree_of(gains_of(sample, choice.structure, effort), joint)
-    if choice.joint_share:
+    if choice.has_joint_table:
         contexts = joint_contexts(sample, joint) if joint else None
     elif contexts is None and choice.has_contexts:
         contexts = contexts_of(sample, pairs or (), effort)
@@ -466,7 +474,7 @@ def train_choice(
                 model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
     widest = terms["contexts"]
-    if contexts is not None and choice.joint_share:
+    if contexts is not None and contexts.is_joint:
         effort.enter(phase, len(parts), n_parts)
         scores = np.zeros((widest.n_cells, sample.n_classes))
         scores[-contexts.n :] = joint_effects(sample, contexts, effort)

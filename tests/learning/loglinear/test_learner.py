@@ -73,6 +73,15 @@ def test_a_given_forest_is_kept():
     assert classifier.network_.arc_scores["x0", "x2"] == 0.0
 
 
+def test_a_given_star_is_kept():
+    """Nothing but interactions tells the classes apart, which the structure does not have."""
+    random = np.random.default_rng(0)
+    X = random.integers(4, size=(600, 3))
+    y = (X[:, 0] >= 2) ^ (X[:, 1] >= 2) ^ (X[:, 2] >= 2)
+    classifier = fitted(X, y, structure="star", exponents="cells")
+    assert set(classifier.network_.graph.edges) == {("class", f"x{j}") for j in range(3)}
+
+
 def test_no_forest_is_refused():
     X, y = np.eye(3, dtype=int).repeat(9, 0), np.arange(27) % 2
     arcs = [("class", f"x{j}") for j in range(3)] + [("x0", "x2"), ("x1", "x2")]
