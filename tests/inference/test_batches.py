@@ -9,6 +9,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.factors import Evidence
+from bayesgraph.inference import row_solver
 
 TOLERANCE = {"rel": 1e-10, "abs": 1e-10}
 
@@ -67,6 +68,48 @@ def test_discrete_batches(seed, share):
     rows = [{}, *random_rows(random, network, 12, share=share)]
     rows += random_rows(random, network, 2, share=0.0)
     check_rows(network, brute.Oracle.of(network), rows)
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_rows_with_the_same_missing_values_are_answered_together(seed, share, monkeypatch):
+    """As where tables are large: each pattern by elimination instead of one program for all."""
+    monkeypatch.setattr(row_solver, "_PATTERN_ENTRIES", 0)
+    network = brute.random_network(seed, n_discrete=5, most_worlds=60)
+    random = np.random.default_rng(seed)
+    rows = [{}, *random_rows(random, network, 12, share=share)] * 2
+    check_rows(network, brute.Oracle.of(network), rows)
+
+
+def test_large_tables_are_read_by_pattern(monkeypatch):
+    random = np.random.default_rng(0)
+    leaves = [bg.Discrete(f"v{i}", range(8)) for i in range(4)]
+    root = bg.Discrete("class", range(3))
+    cpds = [bg.TableCPD(root, [0.2, 0.3, 0.5])]
+    for i, leaf in enumerate(leaves):
+        values = random.dirichlet(np.ones(8), size=(3, *[8] * i))
+        cpds.append(bg.TableCPD(leaf, values, [root, *leaves[:i]]))
+    network = bg.BayesianNetwork(cpds)
+    codes = random.integers(-1, 8, size=(3000, 4))
+    codes[codes[:, 3] >= 0, 3] = 3
+    columns = {leaf: codes[:, i] for i, leaf in enumerate(leaves)}
+    alike: list[int] = []
+    original = row_solver.RowsWork._alike
+
+    def counted(self, rows):
+        found = original(self, rows)
+        alike.append(len(found))
+        return found
+
+    monkeypatch.setattr(row_solver.RowsWork, "_alike", counted)
+    found = network.log_posterior_rows(root, Evidence(3000, columns))
+    is_open = (codes[:, :3] < 0).any(axis=1)  # the last one is a leaf
+    assert alike == [len(np.unique(codes[is_open] >= 0, axis=0))]
+    for row, logs in zip(codes[:60], found, strict=False):
+        known = {f"v{i}": int(code) for i, code in enumerate(row) if code >= 0}
+        expected = network.query("class", known).probabilities
+        np.testing.assert_allclose(np.exp(logs - np.logaddexp.reduce(logs)), expected, atol=1e-12)
 
 
 @pytest.mark.one_in(14)

@@ -168,6 +168,20 @@ def test_rows_with_missing_values_are_answered_by_the_network(fitted):
         assert found.sum() == pytest.approx(1.0)
 
 
+def test_neither_the_order_of_rows_nor_names_in_the_same_order_matter():
+    X, y = identifiers()
+    classifier = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
+    assert classifier.choice_.has_joint_table
+    order = np.random.default_rng(0).permutation(len(y))
+    again = bg.BayesianNetworkClassifier(n_trees=0)
+    again.fit({name: column[order] for name, column in X.items()}, y[order])
+    given = classifier.predict_proba(X)
+    np.testing.assert_array_equal(again.predict_proba(X), given)
+    renamed = X | {"coin": np.where(X["coin"] == "0", "heads", "tails")}
+    again.fit(renamed, y)
+    np.testing.assert_array_equal(again.predict_proba(renamed), given)
+
+
 def test_the_choice_is_saved(fitted, tmp_path):
     classifier, X, _ = fitted
     classifier.save(tmp_path / "model.bayesgraph")
