@@ -1,6 +1,7 @@
 """Fit and predict of TAN beside pyAgrum, and of the default beside a forest of scikit-learn.
 
-Naive Bayes is in bench_naive_bayes.py.
+The default's intervals and contributions are beside their bounds. Naive Bayes is in
+bench_naive_bayes.py.
 
 python benchmarks/bench_classifiers.py [--quick] [--json FILE]
 """
@@ -17,6 +18,7 @@ from pyagrum.skbn import createBNClassifier
 from sklearn.ensemble import RandomForestClassifier
 
 import bayesgraph as bg
+from bayesgraph.variables import Binned
 
 
 def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:
@@ -70,7 +72,25 @@ def average(n: int, predicted: list[int], *, repeats: int) -> list[Row]:
         encoded = pd.get_dummies(part).to_numpy(float)
         asks = (partial(ours.predict_proba, part), partial(peer.predict_proba, encoded))
         rows.append(pair(f"{case}, {m:,} rows", "proba", *asks, peer_name, repeats=repeats))
-    return rows
+    return [*rows, *readable(case, ours, X.iloc[:100])]
+
+
+def readable(case: str, model: bg.BayesianNetworkClassifier, X: pd.DataFrame) -> list[Row]:
+    """How many intervals a number has, and how exactly contributions sum to the log odds.
+
+    Beside the bounds of the project, six intervals in the median and 1e-9; no times.
+    """
+    network = model.network_
+    if isinstance(network, bg.PosteriorAverage):
+        network = network.members[0].network
+    intervals = [len(v.states) for v in network.variables if isinstance(v, Binned)]
+    sums = model.contributions_rows(X, positive="yes").total
+    off = np.abs(sums - model.log_odds(X, positive="yes")).max()
+    found = {
+        "intervals of a number, median": (float(np.median(intervals)), 6.0),
+        "contributions against log odds": (max(float(off), np.finfo(float).eps), 1e-9),
+    }
+    return [Row(case, m, ours, most, "bound", most / ours) for m, (ours, most) in found.items()]
 
 
 def many_classes(n: int, d: int, n_classes: int) -> Row:
