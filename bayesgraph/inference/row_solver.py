@@ -39,9 +39,9 @@ _BLOCK_ENTRIES = 2**23
 # Maximum number of entries in all tables of a program that answers several rows together, and
 # maximum number of these rows: the tables stay in the second-level cache.
 _ROW_ENTRIES = 2**17
+_MAXIMUM_TOGETHER = 256
 # Number of entries of tables that take about the time of planning an elimination.
 _PATTERN_ENTRIES = 2**19
-_MAXIMUM_TOGETHER = 256
 
 
 class RowsWork(Work):
@@ -319,7 +319,8 @@ class _Row:
 class Rows(Solver):
     """Solver of batches of rows: by variable elimination, or by one compiled program.
 
-    The program answers rows in which variables must be summed out.
+    The program answers rows in which variables must be summed out; where its tables are large, rows
+    that observe the same variables are answered by elimination.
     """
 
     name = "rows"

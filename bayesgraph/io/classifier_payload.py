@@ -95,7 +95,7 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     rows = [
         [
             *(c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)),
-            *(c.context, c.around),
+            *((c.context, True) if c.around else (c.context,)),
         ]
         for c in tried
     ]

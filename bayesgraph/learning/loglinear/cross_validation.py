@@ -76,7 +76,7 @@ class Candidate:
     ----------
     structure : {"star", "information", "residual", "given"}
         Pairs of features that interact: none, those of a spanning tree over one of two measures
-        (see `trees_of`), or given pairs.
+        (see `gains_of`), or given pairs.
     single, paired : float
         Penalty of the parameters of features and of pairs, in nats.
     context : float, optional
@@ -155,6 +155,8 @@ class Folded:
         Pairs of features that interact, instead of those of the best tree.
     effort : Effort, optional
         Where it is spent, training stops, and no further candidates are trained.
+    merge : bool
+        Whether the intervals of features in a joint table will be merged.
     """
 
     def __init__(
@@ -163,9 +165,12 @@ class Folded:
         n_folds: int,
         pairs: tuple[Pair, ...] | None = None,
         effort: Effort = UNBOUNDED,
+        *,
+        merge: bool = False,
     ) -> None:
         self.sample = sample
         self.effort = effort
+        self._merge = merge
         self._pairs = pairs
         held_out = [w for w in sample.folds(max(n_folds, 1)) if w.any()]
         left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
@@ -191,7 +196,11 @@ class Folded:
     @cached_property
     def _joint(self) -> list[tuple[int, ...]]:
         """The features of the joint table in each fold."""
-        return [joint_features(seen, self.effort) for seen in self._seen]
+        found: list[tuple[int, ...]] = []
+        for seen in self._seen:
+            self.effort.enter("joint table", len(found), 2 * len(self._seen))
+            found.append(joint_features(seen, self.effort, merge=self._merge))
+        return found
 
     @cached_property
     def held_out(self) -> Sample:
@@ -218,7 +227,9 @@ class Folded:
     @property
     def may_have_joint_table(self) -> bool:
         """Whether there are features for a joint table in each fold, and no structure was given."""
-        return self._pairs is None and self.n_informative > 1 and not self.effort.is_spent
+        if self._pairs is not None or self.n_informative < 2 or self.effort.is_spent:
+            return False
+        return min(map(len, self._joint)) > 0 and not self.effort.is_spent
 
     @property
     def n_informative(self) -> int:
@@ -292,8 +303,12 @@ class Folded:
 
     def joint_table_scores(self) -> Floats:
         """Return the class scores of held-out rows under the joint table of a few features."""
-        folds = zip(self._seen, self._unseen, self._joint, strict=True)
-        return np.concatenate([joint_scores(*fold, self.effort) for fold in folds])
+        n_folds = len(self._seen)
+        found: list[Floats] = []
+        for fold in zip(self._seen, self._unseen, self._joint, strict=True):
+            self.effort.enter("joint table", n_folds + len(found), 2 * n_folds)
+            found.append(joint_scores(*fold, self.effort))
+        return np.concatenate(found)
 
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
@@ -320,12 +335,12 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
     best tree (if any improves) and the penalty of pairs; then, with all of these, the penalty of
-    contexts (if they improve). Finally the candidates are combined by stacking (Wolpert 1992): the
-    weighted sum of their class scores has the weights that predict held-out rows best. As scores
-    are log probabilities, the sum is again a log-linear model. In place of contexts it may have a
-    joint table of a few features, if that improves the sum. If there are random
-    trees, the average of their posterior and that of the sum has the weight that predicts held-out
-    rows best.
+    contexts (if they improve by three standard errors). The candidates are combined by stacking
+    (Wolpert 1992): the weighted sum of their class scores has the weights that predict held-out
+    rows best. As scores are log probabilities, the sum is again a log-linear model. Then the same
+    sum with a joint table of a few features in the place of contexts is taken if its loss is lower
+    by 2 % and by one and a half standard errors. If there are random trees, the average of their
+    posterior and that of the sum has the weight that predicts held-out rows best.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -367,7 +382,9 @@ class _Search:
             return
         single = self.alone.single
         probes = [Candidate(name, single, _PROBE) for name in folded.structures]
-        best = min(probes, key=lambda probe: self.losses[self._compare(folded.scores([probe]))])
+        for probe in probes:
+            self._compare(folded.scores([probe]))
+        best = min(probes, key=self.losses.__getitem__)
         found = folded.scores([Candidate(best.structure, single, paired) for paired in _PAIRED])
         winner = self._compare(found)
         gain = self.losses[self.alone] - self.losses[winner]
@@ -409,7 +426,9 @@ class _Search:
         self.joint = folded.joint_table_scores()
         self.combine()
         least = _JOINT_GAIN * folded.loss(before[1])
-        if not folded.is_better(self.sums, before[1], least, _JOINT_ERRORS):
+        # Where effort was spent, folds have too few trees to judge by.
+        is_better = folded.is_better(self.sums, before[1], least, _JOINT_ERRORS)
+        if folded.effort.is_spent or not is_better:
             self.held_out, self.sums, self.shares = before
             self.joint = None
 
@@ -440,34 +459,30 @@ def train_choice(
     tolerance: float = TOLERANCE,
     effort: Effort = UNBOUNDED,
     phase: str = "all rows",
+    merge: bool = False,
 ) -> tuple[Terms, Effects]:
     """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
     `pairs` has the interacting pairs of features if the structure was given, and `contexts` the
-    contexts, if there are any and they were found before; `tolerance` is that of `train`. Where
+    contexts, if there are any and they were found before (or those of a joint table, of which the
+    features are kept); `tolerance` is that of `train`, and `merge` that of `joint_features`. Where
     `effort` is spent in a phase, training stops at the best parameters so far.
     """
     n_parts = len(choice.shares) + choice.has_joint_table
     effort.enter(phase, 0, n_parts)
-    joint: tuple[int, ...] = ()
-    if choice.has_joint_table:
-        joint = joint_features(sample, effort) if contexts is None else contexts.features
-        joint = tuple(j for j in joint if len(sample.views[j].share) > 1)
-    if pairs is None and choice.structure != "star":
-        pairs = tree_of(gains_of(sample, choice.structure, effort), joint)
-    if choice.has_joint_table:
-        contexts = joint_contexts(sample, joint) if joint else None
-    elif contexts is None and choice.has_contexts:
-        contexts = contexts_of(sample, pairs or (), effort)
+    pairs, contexts = _interactions(sample, choice, pairs, contexts, effort, merge)
     terms = {
         "single": Terms.of(sample.views, ()),
-        "pairs": Terms.of(sample.views, pairs or ()),
-        "contexts": Terms.of(sample.views, pairs or (), contexts),
+        "pairs": Terms.of(sample.views, pairs),
+        "contexts": Terms.of(sample.views, pairs, contexts),
     }
+    weights = choice.shares
+    if not weights and contexts is None:  # the joint table was all, and has no features any more
+        weights = {Candidate("star", _SINGLE[0]): 1.0}
     parts: list[tuple[float, Effects]] = []
     for kind, own in terms.items():
         rows, model = sample.rows(own), start(own, sample.prior)
-        for candidate, share in choice.shares.items():
+        for candidate, share in weights.items():
             if candidate.kind == kind:
                 effort.enter(phase, len(parts), n_parts)
                 penalty = candidate.penalty(own)
@@ -476,12 +491,42 @@ def train_choice(
     widest = terms["contexts"]
     if contexts is not None and contexts.is_joint:
         effort.enter(phase, len(parts), n_parts)
-        scores = np.zeros((widest.n_cells, sample.n_classes))
-        scores[-contexts.n :] = joint_effects(sample, contexts, effort)
-        bias = np.log(sample.prior)
-        table = Normalised.of_cells(widest, scores, bias, sample.prior).effects
-        parts.append((choice.joint_share, table))
+        parts.append((choice.joint_share, _joint_part(sample, widest, contexts, effort)))
     return widest, with_share(sample.rows(widest), Effects.mixed(widest, parts))
+
+
+def _interactions(
+    sample: Sample,
+    choice: Choice,
+    pairs: tuple[Pair, ...] | None,
+    contexts: Contexts | None,
+    effort: Effort,
+    merge: bool,
+) -> tuple[tuple[Pair, ...], Contexts | None]:
+    """Return the pairs of features and the contexts, or joint states, of a choice."""
+    joint: tuple[int, ...] = ()
+    if choice.has_joint_table:
+        if contexts is None:
+            joint = joint_features(sample, effort, merge=merge)
+        else:
+            joint = tuple(j for j in contexts.features if len(sample.views[j].share) > 1)
+    if pairs is None and choice.structure != "star":
+        pairs = tree_of(gains_of(sample, choice.structure, effort), joint)
+    if choice.has_joint_table:
+        contexts = joint_contexts(sample, joint) if joint else None
+    elif contexts is None and choice.has_contexts:
+        contexts = contexts_of(sample, pairs or (), effort)
+    return pairs or (), contexts
+
+
+def _joint_part(sample: Sample, terms: Terms, contexts: Contexts, effort: Effort) -> Effects:
+    """Return the effects of a joint table alone, of which the scores are those of its trees."""
+    scores = np.zeros((terms.n_cells, sample.n_classes))
+    scores[-contexts.n :] = joint_effects(sample, contexts, effort)
+    bias = np.log(sample.prior)
+    cells = Normalised.of_cells(terms, scores, bias, sample.prior).effects.cells
+    # What the normalisation took from each effect of a class is in its bias.
+    return Effects(cells, bias + scores[-1] - cells[-1])
 
 
 def _averaged(sums: Floats, trees: Floats, sample: Sample) -> float:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.cpds.tree_average import Trees
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.contexts import Contexts
+from bayesgraph.learning.loglinear.contexts import Contexts, Groups
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.random_trees import grow_trees, mean_distributions
 from bayesgraph.learning.loglinear.sample import Sample
@@ -19,7 +18,9 @@ _MAX_FEATURES, _MAX_CELLS = 4, 1 << 19
 _RANKING, _TREES = 30, 100
 
 
-def joint_features(sample: Sample, effort: Effort = UNBOUNDED) -> tuple[int, ...]:
+def joint_features(
+    sample: Sample, effort: Effort = UNBOUNDED, *, merge: bool = False
+) -> tuple[int, ...]:
     """Return at most four features that random trees split on most, ascending.
 
     A split counts as the share of the rows that it would have if all splits were even. Features
@@ -30,12 +31,15 @@ def joint_features(sample: Sample, effort: Effort = UNBOUNDED) -> tuple[int, ...
     sample : Sample
         With at least one informative feature.
     effort : Effort, optional
+    merge : bool
+        Whether the intervals of the features will be merged, so that there are no more than groups.
     """
     splits = _splits(grow_trees(sample, _RANKING, effort), len(sample.views))
     found: list[int] = []
     n_cells = sample.n_classes
     for j in np.argsort(-splits, kind="stable").tolist():
-        size = int(joint_groups(sample.views[j]).max()) + 1
+        view = sample.views[j]
+        size = int(joint_groups(view).max()) + 1 if merge else len(view.share)
         if splits[j] > 0.0 and n_cells * size <= _MAX_CELLS and len(found) < _MAX_FEATURES:
             found.append(j)
             n_cells *= size
@@ -54,28 +58,37 @@ def _splits(trees: Trees, n_features: int) -> Floats:
     return found
 
 
-def joint_scores(
-    seen: Sample, unseen: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED
-) -> Floats:
-    """Return the scores log P(class | features) of unseen rows, shape (n_rows, n_classes)."""
-    trees = grow_trees(seen.only(features), _TREES, effort)
-    own = unseen.only(features)
-    return np.log(mean_distributions(trees, own.views, own.codes))
-
-
 def joint_contexts(sample: Sample, features: tuple[int, ...]) -> Contexts:
     """Return contexts of which each is one joint state; of many intervals, groups share one."""
-    groups = tuple(joint_groups(sample.views[j]) for j in features)
+    groups = _groups(sample, features)
     shape = [int(group.max()) + 1 for group in groups]
     return Contexts(features, groups, np.arange(np.prod(shape)).reshape(shape), is_joint=True)
 
 
+def _groups(sample: Sample, features: tuple[int, ...]) -> tuple[Groups, ...]:
+    return tuple(joint_groups(sample.views[j]) for j in features)
+
+
+def _grouped(sample: Sample, features: tuple[int, ...]) -> Sample:
+    """Return the sample with these features only, and with groups of many intervals."""
+    return sample.only(features).merged(_groups(sample, features))
+
+
+def joint_scores(
+    seen: Sample, unseen: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED
+) -> Floats:
+    """Return the scores log P(class | features) of unseen rows, shape (n_rows, n_classes).
+
+    Both samples have the same views.
+    """
+    trees = grow_trees(_grouped(seen, features), _TREES, effort)
+    own = _grouped(unseen, features)
+    return np.log(mean_distributions(trees, own.views, own.codes))
+
+
 def joint_effects(sample: Sample, contexts: Contexts, effort: Effort = UNBOUNDED) -> Floats:
     """Return log P(class | context) / P(class) of each joint state, shape (n, n_classes)."""
-    partition: list[NDArray[np.intp]] = [np.arange(len(view.share)) for view in sample.views]
-    for j, groups in zip(contexts.features, contexts.groups, strict=True):
-        partition[j] = groups
-    grouped = sample.merged(tuple(partition)).only(contexts.features)
+    grouped = _grouped(sample, contexts.features)
     trees = grow_trees(grouped, _TREES, effort)
     codes = np.stack([axis.ravel() for axis in np.indices(contexts.table.shape)], axis=1)
     return np.log(mean_distributions(trees, grouped.views, codes)) - np.log(sample.prior)

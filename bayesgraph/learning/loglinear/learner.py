@@ -46,7 +46,7 @@ class Discriminative:
     network : BayesianNetwork
     structure : Structure
         The class is a parent of every feature. The features are a forest of pairs; those with
-        contexts, at most four, are one clique of it.
+        contexts or a joint table, at most four, are one clique of it.
     choice : Choice
         The compared candidates, with their losses on held-out rows.
     trees : BayesianNetwork or None
@@ -71,8 +71,8 @@ def train_network(
 
     The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
     rows decides which pairs of features interact, whether the effect of a few features depends on
-    contexts (see `contexts_of`), and how strong the penalties are; see `choose`. There are no
-    hyperparameters to set.
+    contexts (see `contexts_of`) or is a joint table (see `joint_features`), and how strong the
+    penalties are; see `choose`. There are no hyperparameters to set.
 
     Parameters
     ----------
@@ -110,10 +110,12 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs, effort), n_trees)
+        choice = choose(Folded(small, n_folds, pairs, effort, merge=merge), n_trees)
         # What is merged takes a rough model only.
         tolerance = ROUGHLY if merge else TOLERANCE
-        terms, effects = train_choice(sample, choice, pairs, tolerance=tolerance, effort=effort)
+        terms, effects = train_choice(
+            sample, choice, pairs, tolerance=tolerance, effort=effort, merge=merge
+        )
         effort.enter("random trees of all rows")
         trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:

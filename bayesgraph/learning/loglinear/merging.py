@@ -1,7 +1,7 @@
 """Merging of neighbouring intervals of a trained log-linear model.
 
-Intervals are merged where the effects of neighbours hardly differ, in the tables of single features
-and of pairs together.
+Intervals are merged where the effects of neighbours hardly differ, in the tables of single
+features, of pairs, and in the joint table together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear.contexts import Groups
 from bayesgraph.learning.loglinear.sample import Partition, Sample
-from bayesgraph.learning.loglinear.terms import Terms
+from bayesgraph.learning.loglinear.terms import Terms, joint_groups, merged_view
 from bayesgraph.learning.loglinear.training import Effects
 from bayesgraph.variables import Binned
 
@@ -33,7 +33,9 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
     effects, to second order in the effects: half the sum of squared differences from the mean,
     weighted by the sum of P (1 - P) over the rows (as in the clustering of Ward 1963). Terms
     between classes, and between the tables of one feature, are left out. The best partition of a
-    feature is found by dynamic programming (Fisher 1958). Intervals with less than one per cent of
+    feature is found by dynamic programming (Fisher 1958). In a joint table, most joint states have
+    no rows: its weights are those of features that are independent of each other, and an interval
+    of its features costs four prices; it has at most 16. Intervals with less than one per cent of
     the rows are not formed unless contexts differ on both sides, and categories stay as they are.
 
     Parameters
@@ -60,7 +62,12 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
             own = price * (_JOINT if _is_in_joint(terms, feature) else 1.0)
             costs = losses + own + _SMALL * _is_small(view.share)
             costs[_crosses(_contexts_of(terms, feature))] = np.inf
-            found.append(_cheapest(costs))
+            groups = _cheapest(costs)
+            if _is_in_joint(terms, feature):
+                # A joint table has a cell for each combination: no more intervals than its groups.
+                merged = merged_view(view, groups)
+                groups = joint_groups(merged)[groups]
+            found.append(groups)
         else:
             found.append(np.arange(len(view.share)))
     return tuple(found)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from loglinear_rows import features_of, make_sample
 
 import bayesgraph as bg
-from bayesgraph.learning.loglinear import joint_tables
+from bayesgraph.classifiers import bayesian_network
+from bayesgraph.io import classifier_payload
+from bayesgraph.learning.loglinear import Candidate, Effort, joint_tables
 from bayesgraph.learning.loglinear.joint_tables import (
     joint_contexts,
     joint_effects,
@@ -142,7 +144,9 @@ def test_intervals_are_kept_apart_where_the_joint_table_needs_them():
 @pytest.fixture(scope="module")
 def fitted():
     X, y = identifiers()
-    return bg.BayesianNetworkClassifier(n_trees=0).fit(X, y), X, y
+    with pytest.MonkeyPatch.context() as patch:  # to its end
+        patch.setattr(bayesian_network, "Effort", Effort)
+        return bg.BayesianNetworkClassifier(n_trees=0).fit(X, y), X, y
 
 
 def test_near_repetitions_get_a_joint_table(fitted):
@@ -188,3 +192,66 @@ def test_the_choice_is_saved(fitted, tmp_path):
     loaded = bg.load(tmp_path / "model.bayesgraph")
     assert loaded.choice_ == classifier.choice_
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_trees", [0, 9])
+def test_a_fold_without_splits_has_no_joint_table(n_trees):
+    """All rows but one have one class: trees of one fold see nothing to split on."""
+    X = np.random.default_rng(0).integers(4, size=(100, 3))
+    y = np.zeros(100, dtype=int)
+    y[7] = 1
+    classifier = bg.BayesianNetworkClassifier(categorical="all", n_trees=n_trees).fit(X, y)
+    assert not classifier.choice_.has_joint_table
+
+
+def test_no_feature_is_small_enough(monkeypatch):
+    monkeypatch.setattr(joint_tables, "_MAX_CELLS", 4)
+    X, y = identifiers()
+    classifier = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
+    assert not classifier.choice_.has_joint_table
+
+
+def test_given_intervals_are_counted_as_they_are():
+    X = np.random.default_rng(0).normal(size=(600, 4))
+    y = (X > 0).sum(axis=1) % 2
+    classifier = bg.BayesianNetworkClassifier(discretizer=bg.EqualFrequency(40), n_trees=0)
+    classifier.fit(X, y)
+    assert max(np.size(cpd.values) for cpd in classifier.network_.cpds) <= 1 << 19
+
+
+def test_held_out_rows_are_scored_as_the_table_is_made():
+    """Trees of both see groups of intervals: rows that all were seen have the same scores."""
+    random = np.random.default_rng(0)
+    codes = random.integers(40, size=(300, 2))
+    labels = (codes[:, 0] // 5 + codes[:, 1] // 20) % 2
+    sample = Sample.of(features_of((40, 40), binned=(0, 1)), codes, labels, np.empty(0), 2)
+    contexts = joint_contexts(sample, (0, 1))
+    effects = joint_effects(sample, contexts) + np.log(sample.prior)
+    found = joint_scores(sample, sample, (0, 1))
+    np.testing.assert_allclose(found, effects[contexts.rows(sample.codes)])
+
+
+@pytest.mark.parametrize("max_steps", [300, 3000])
+def test_a_joint_table_is_not_judged_by_a_few_trees(max_steps, monkeypatch):
+    grown = []
+    original = joint_tables.grow_trees
+
+    def counted(sample, n_trees, effort):
+        found = original(sample, n_trees, effort)
+        grown.append(len(found.roots) == n_trees)
+        return found
+
+    monkeypatch.setattr(joint_tables, "grow_trees", counted)
+    X, y = identifiers()
+    classifier = bg.BayesianNetworkClassifier(n_trees=0, max_steps=max_steps).fit(X, y)
+    assert not classifier.choice_.has_joint_table or all(grown[:10])
+
+
+def test_choices_of_earlier_files_are_read():
+    choice = {"structure": "star", "candidates": [["star", 3.0, 0.0, 1.0, 0.5]]}
+    old = classifier_payload._decode_choice(choice)
+    assert old.losses == {Candidate("star", 3.0): 0.5}
+    choice["candidates"].append(["information", 3.0, 1.0, None, 0.25, 0.3])
+    with_contexts = classifier_payload._decode_choice(choice)
+    assert with_contexts.losses[Candidate("information", 3.0, 1.0, 0.3)] == 0.25
+    assert not with_contexts.has_joint_table
