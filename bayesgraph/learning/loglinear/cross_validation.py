@@ -64,7 +64,7 @@ _SUM = 0.5
 _EQUAL = 2.0
 # Probabilities below this count as this.
 _LEAST = 1e-15
-# Maximum of rows x classes in the search of contexts.
+# Maximum of rows x classes in the searches of contexts and of a joint table.
 _MAX_NUMBERS = 300_000
 
 
@@ -217,17 +217,17 @@ class Folded:
 
     @property
     def may_have_contexts(self) -> bool:
-        """Whether contexts may be searched, unless the structure was given, and that is affordable.
+        """Whether contexts may be searched: no structure was given, and that is affordable.
 
-        The search would double the time of many classes.
+        The searches of contexts and of a joint table would each double the time of many classes.
         """
         n_numbers = len(self.sample.labels) * self.sample.n_classes
         return self._pairs is None and n_numbers <= _MAX_NUMBERS and not self.effort.is_spent
 
     @property
     def may_have_joint_table(self) -> bool:
-        """Whether there are features for a joint table in each fold, and no structure was given."""
-        if self._pairs is not None or self.n_informative < 2 or self.effort.is_spent:
+        """Whether a joint table may be searched, and has features in each fold."""
+        if not self.may_have_contexts or self.n_informative < 2:
             return False
         return min(map(len, self._joint)) > 0 and not self.effort.is_spent
 

@@ -12,7 +12,7 @@ from loglinear_rows import features_of, make_sample
 import bayesgraph as bg
 from bayesgraph.classifiers import bayesian_network
 from bayesgraph.io import classifier_payload
-from bayesgraph.learning.loglinear import Candidate, Effort, joint_tables
+from bayesgraph.learning.loglinear import Candidate, Effort, cross_validation, joint_tables
 from bayesgraph.learning.loglinear.joint_tables import (
     joint_contexts,
     joint_effects,
@@ -209,6 +209,14 @@ def test_no_feature_is_small_enough(monkeypatch):
     X, y = identifiers()
     classifier = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y)
     assert not classifier.choice_.has_joint_table
+
+
+def test_many_rows_of_many_classes_are_not_searched(monkeypatch):
+    monkeypatch.setattr(cross_validation, "_MAX_NUMBERS", 100)
+    X, y = identifiers()
+    choice = bg.BayesianNetworkClassifier(n_trees=0).fit(X, y).choice_
+    assert not choice.has_joint_table
+    assert all(c.context is None and not c.around for c in choice.losses)
 
 
 def test_given_intervals_are_counted_as_they_are():
