@@ -89,14 +89,16 @@ def _tables_of(
     grids = [(pair, [terms.views[i].grid for i in pair]) for pair in terms.pairs]
     if terms.contexts is not None and terms.contexts.is_joint:
         grids.append((terms.contexts.features, list(terms.contexts.groups)))
-    for (scope, groups), table in zip(grids, tables[len(terms.views) :], strict=False):
+    for at, ((scope, groups), table) in enumerate(
+        zip(grids, tables[len(terms.views) :], strict=False)
+    ):
         if feature in scope:
             axis = scope.index(feature)
             group = groups[axis]
             shape = [int(g.max()) + 1 for g in groups]
             grouped = (np.moveaxis(a.reshape(*shape, -1), axis, 0) for a in table)
             values, weights = (a.reshape(len(a), -1, cells.shape[1]) for a in grouped)
-            if len(scope) > 2:
+            if at == len(terms.pairs):  # the joint table follows the pairs
                 weights = _independent(weights)
             values, weights = (a.reshape(len(a), -1) for a in (values, weights))
             there = weights.any(axis=0)
