@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.contexts import Contexts, Region
-from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
-from bayesgraph.learning.loglinear.pair_trees import without_pairs
-from bayesgraph.learning.loglinear.sample import Sample
+from bayesgraph.learning.loglinear.pair_trees import WithoutPairs
 from bayesgraph.learning.loglinear.terms import Pair
 from bayesgraph.variables import Binned
 
@@ -28,9 +26,7 @@ _MIN_ROWS, _RIDGE = 3.0, 3.0
 _DECIMALS = 9
 
 
-def contexts_of(
-    sample: Sample, pairs: Sequence[Pair] = (), effort: Effort = UNBOUNDED
-) -> Contexts | None:
+def contexts_of(alone: WithoutPairs, pairs: Sequence[Pair] = ()) -> Contexts | None:
     """Return contexts in which a model without pairs is wrong; None without any.
 
     A tree grows from the root; each split is the one of any leaf with the largest gain, the
@@ -45,13 +41,12 @@ def contexts_of(
 
     Parameters
     ----------
-    sample : Sample
+    alone : WithoutPairs
     pairs : sequence of pairs
         Pairs of features that interact.
-    effort : Effort, optional
     """
-    search = _Search(sample, pairs, effort)
-    leaves = [search.leaf(np.arange(len(sample.labels)), {})]
+    search = _Search(alone, pairs)
+    leaves = [search.leaf(np.arange(len(alone.rows.labels)), {})]
     while len(leaves) < _MAX_CONTEXTS:
         allowed = search.allowed({j for leaf in leaves for j in leaf.region})
         gains = [np.where(allowed, leaf.gains, 0.0).max(initial=0.0) for leaf in leaves]
@@ -85,13 +80,12 @@ class _Leaf:
 class _Search:
     """The gradients of rows in the cells of single features, of which sums give all gains."""
 
-    def __init__(self, sample: Sample, pairs: Sequence[Pair], effort: Effort) -> None:
-        self.sample = sample
+    def __init__(self, alone: WithoutPairs, pairs: Sequence[Pair]) -> None:
+        self.sample = sample = alone.rows
         self.pairs = pairs
-        terms, rows, residuals, spreads = without_pairs(sample, effort)
-        self.values = np.hstack([residuals, spreads, sample.weights[:, None]])
-        self.cells, self.starts = rows.cells, terms.starts
-        sizes = np.diff(terms.starts)
+        self.values = np.hstack([*alone.derivatives, sample.weights[:, None]])
+        self.cells, self.starts = sample.rows(alone.terms).cells, alone.terms.starts
+        sizes = np.diff(self.starts)
         self.feature = np.repeat(np.arange(len(sizes)), sizes)
         self.is_number = np.repeat([isinstance(v.variable, Binned) for v in sample.views], sizes)
 

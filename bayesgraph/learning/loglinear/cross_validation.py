@@ -20,7 +20,7 @@ from bayesgraph.learning.loglinear.joint_tables import (
     joint_features,
     joint_scores,
 )
-from bayesgraph.learning.loglinear.pair_trees import gains_of, tree_of
+from bayesgraph.learning.loglinear.pair_trees import WithoutPairs, gains_of, tree_of
 from bayesgraph.learning.loglinear.random_trees import (
     grow_trees,
     informative,
@@ -176,14 +176,13 @@ class Folded:
         left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
         self._seen = [sample.weighing(w) for w in left if w.any()]
         self._unseen = [sample.weighing(w) for w in held_out]
+        self._alone = [WithoutPairs(seen, effort) for seen in self._seen]
+        self._known: dict[tuple[Pair, ...], Terms] = {}
 
     @cached_property
     def _gains(self) -> list[dict[str, Floats]]:
         """The gains of pairs of features in each fold by each measure."""
-        return [
-            {name: gains_of(seen, name, self.effort) for name in self.structures}
-            for seen in self._seen
-        ]
+        return [{name: gains_of(alone, name) for name in self.structures} for alone in self._alone]
 
     def _pairs_of(self, candidate: Candidate) -> list[tuple[Pair, ...]]:
         """Return the pairs of features of a candidate in each fold."""
@@ -247,11 +246,13 @@ class Folded:
         """Return the terms of a candidate in each fold."""
         pairs = self._pairs_of(candidate)
         if candidate.context is not None:
-            both = zip(self._seen, pairs, strict=True)
-            split = [(p, contexts_of(seen, p, self.effort)) for seen, p in both]
+            both = zip(self._alone, pairs, strict=True)
+            split = [(p, contexts_of(alone, p)) for alone, p in both]
             return [Terms.of(self.sample.views, p, contexts) for p, contexts in split]
-        same = {p: Terms.of(self.sample.views, p) for p in dict.fromkeys(pairs)}
-        return [same[p] for p in pairs]
+        for p in pairs:
+            if p not in self._known:
+                self._known[p] = Terms.of(self.sample.views, p)
+        return [self._known[p] for p in pairs]
 
     def scores(
         self, candidates: Sequence[Candidate], best: float = np.inf, patience: float = _PATIENCE
@@ -510,12 +511,13 @@ def _interactions(
             joint = joint_features(sample, effort, merge=merge)
         else:
             joint = tuple(j for j in contexts.features if len(sample.views[j].share) > 1)
+    alone = WithoutPairs(sample, effort)
     if pairs is None and choice.structure != "star":
-        pairs = tree_of(gains_of(sample, choice.structure, effort), joint)
+        pairs = tree_of(gains_of(alone, choice.structure), joint)
     if choice.has_joint_table:
         contexts = joint_contexts(sample, joint) if joint else None
     elif contexts is None and choice.has_contexts:
-        contexts = contexts_of(sample, pairs or (), effort)
+        contexts = contexts_of(alone, pairs or ())
     return pairs or (), contexts
 
 

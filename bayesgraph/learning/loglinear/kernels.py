@@ -45,30 +45,128 @@ def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, 
 
 
 @kernel(interpreted=False, error_model="numpy")
-def loss_and_residuals(scores: Array, labels: NDArray[np.intp], weights: Array) -> float:
+def subtract_maximum(scores: Array) -> None:
+    """Subtract from each row its maximum."""
+    for row in range(len(scores)):
+        score = scores[row]
+        top = score[0]
+        for k in range(1, len(score)):
+            top = max(top, score[k])
+        for k in range(len(score)):
+            score[k] -= top
+
+
+@kernel(interpreted=False, error_model="numpy")
+def loss_and_residuals(
+    scores: Array, factors: Array, labels: NDArray[np.intp], weights: Array
+) -> float:
     """Return the weighted sum of -log P(label); overwrite scores by weighted residuals.
 
     The residual of a row and class is the weight times P - [label], where [label] is 1 if the class
-    is the label and 0 otherwise.
+    is the label and 0 otherwise. `factors` are the exponentials of the scores.
     """
     n_classes = scores.shape[1]
     loss = 0.0
     for row in range(len(scores)):
-        score = scores[row]
-        top = score[0]
-        for k in range(1, n_classes):
-            top = max(top, score[k])
-        label, weight = labels[row], weights[row]
-        own = score[label] - top
+        score, factor = scores[row], factors[row]
         total = 0.0
         for k in range(n_classes):
-            score[k] = np.exp(score[k] - top)
-            total += score[k]
-        loss += weight * (np.log(total) - own)
+            total += factor[k]
+        label, weight = labels[row], weights[row]
+        loss += weight * (np.log(total) - score[label])
+        share = weight / total
         for k in range(n_classes):
-            score[k] *= weight / total
+            score[k] = factor[k] * share
         score[label] -= weight
     return loss
+
+
+@kernel(interpreted=False, error_model="numpy")
+def multiply(offsets: Codes, columns: Codes, values: Array, right: Array, out: Array) -> None:
+    """Write the product of a sparse matrix in compressed rows with an array of few columns."""
+    for row in range(len(out)):
+        total = out[row]
+        total[:] = 0.0
+        for at in range(offsets[row], offsets[row + 1]):
+            value, own = values[at], right[columns[at]]
+            for k in range(len(total)):
+                total[k] += value * own[k]
+
+
+@kernel(interpreted=False, error_model="numpy")
+def multiply_transposed(
+    offsets: Codes, columns: Codes, values: Array, right: Array, out: Array
+) -> None:
+    """Add to zeros the product of the transpose of such a matrix with an array."""
+    for row in range(len(right)):
+        own = right[row]
+        for at in range(offsets[row], offsets[row + 1]):
+            value, total = values[at], out[columns[at]]
+            for k in range(len(own)):
+                total[k] += value * own[k]
+
+
+@kernel(interpreted=False, error_model="numpy")
+def normalise(
+    starts: NDArray[np.int64], share: Array, prior: Array, g: Array, across: Array, within: Array
+) -> None:
+    """Normalise the effects of cells; see `Normalised`.
+
+    Parameters
+    ----------
+    starts : ndarray, shape (n_tables + 1,)
+    share : ndarray, shape (n_cells,)
+    prior : ndarray, shape (n_classes,)
+    g : ndarray, shape (n_cells, n_classes)
+        Sums of parameters up to a constant of each cell; overwritten by the effects.
+    across : ndarray, shape (n_cells, n_classes)
+        The exponentials of `g`; overwritten by the distributions of the class.
+    within : ndarray, shape (n_cells, n_classes)
+        Written: the distributions over the cells of a table.
+    """
+    n_classes = len(prior)
+    total, log_total = np.empty(n_classes), np.empty(n_classes)
+    for table in range(len(starts) - 1):
+        total[:] = 0.0
+        for cell in range(starts[table], starts[table + 1]):
+            factor, mean = across[cell], 0.0
+            for k in range(n_classes):
+                mean += prior[k] * factor[k]
+            log_mean, to_one, mass = np.log(mean), 1.0 / mean, share[cell] / mean
+            for k in range(n_classes):
+                own = mass * factor[k]
+                within[cell, k] = own
+                total[k] += own
+                g[cell, k] -= log_mean
+                factor[k] *= prior[k] * to_one
+        for k in range(n_classes):
+            log_total[k], total[k] = np.log(total[k]), 1.0 / total[k]
+        for cell in range(starts[table], starts[table + 1]):
+            for k in range(n_classes):
+                g[cell, k] -= log_total[k]
+                within[cell, k] *= total[k]
+
+
+@kernel(interpreted=False, error_model="numpy")
+def differentiate(
+    starts: NDArray[np.int64], by_effects: Array, within: Array, across: Array, out: Array
+) -> None:
+    """Write the gradient by sums of parameters, given that by effects; see `normalise`."""
+    n_classes = by_effects.shape[1]
+    sums = np.empty(n_classes)
+    for table in range(len(starts) - 1):
+        sums[:] = 0.0
+        for cell in range(starts[table], starts[table + 1]):
+            for k in range(n_classes):
+                sums[k] += by_effects[cell, k]
+        for cell in range(starts[table], starts[table + 1]):
+            of_cell = 0.0
+            for k in range(n_classes):
+                own = by_effects[cell, k] - sums[k] * within[cell, k]
+                out[cell, k] = own
+                of_cell += own
+            for k in range(n_classes):
+                out[cell, k] -= across[cell, k] * of_cell
 
 
 @kernel(interpreted=False, error_model="numpy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
-from bayesgraph.learning.loglinear.training import Normalised, Rows, start, train
+from bayesgraph.learning.loglinear.training import Normalised, start, train
 from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.parallel import at_once
 from bayesgraph.statistics import Pairs, TableSource
@@ -31,16 +31,50 @@ _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
 _FIRST = 10.0
 
 
-def gains_of(sample: Sample, measure: str, effort: Effort = UNBOUNDED) -> Floats:
+class WithoutPairs:
+    """A model without pairs, which is trained when it is first used.
+
+    Pairs and contexts are searched for by the derivatives of its loss. If there are many pairs,
+    only a part of the rows is used.
+
+    Attributes
+    ----------
+    sample : Sample
+    rows : Sample
+        Those that are used.
+    """
+
+    def __init__(self, sample: Sample, effort: Effort = UNBOUNDED) -> None:
+        self.sample = sample
+        n_each = len(sample.views) ** 2 * sample.n_classes
+        self.rows = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(n_each, 1)))
+        self._effort = effort
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The terms of the model."""
+        return Terms.of(self.rows.views, ())
+
+    @cached_property
+    def derivatives(self) -> tuple[Floats, Floats]:
+        """See `Rows.residuals`."""
+        terms, prior = self.terms, self.rows.prior
+        rows, penalty = self.rows.rows(terms), np.full(terms.n_parameters, _FIRST)
+        model = train(terms, rows, prior, penalty, start(terms, prior), effort=self._effort)
+        return rows.residuals(Normalised.of(terms, model, prior).effects)
+
+
+def gains_of(alone: WithoutPairs, measure: str) -> Floats:
     """Return how much each pair of features interacts by a measure, shape (d, d).
 
     The measures are the conditional mutual information ("information") and the score test against
     the residuals of a model without pairs ("residual"). The gain of a pair whose table would be too
     large (of identifiers, for instance) is zero.
     """
+    sample = alone.sample
     cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
-    found = residual_gains(sample, effort) if measure == "residual" else information_gains(sample)
+    found = residual_gains(alone) if measure == "residual" else information_gains(sample)
     return np.asarray(np.where(allowed, found, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
 
 
@@ -67,18 +101,16 @@ def _pair_codes(sample: Sample) -> NDArray[np.int32]:
     return grouped
 
 
-def residual_gains(sample: Sample, effort: Effort = UNBOUNDED) -> Floats:
+def residual_gains(alone: WithoutPairs) -> Floats:
     """Return the score-test gain of each pair of features over a model without pairs, (d, d).
 
     It is the score test of the pair's table against the residuals of the model without it (Rao
-    1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are
-    many pairs, the test uses only a part of the rows.
+    1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013).
     """
-    d = len(sample.views)
-    sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // (d * d * sample.n_classes)))
-    _, _, residuals, spreads = without_pairs(sample, effort)
-    grouped = _pair_codes(sample)
-    cards = np.array([view.n_paired for view in sample.views], dtype=np.int64)
+    residuals, spreads = alone.derivatives
+    grouped = _pair_codes(alone.rows)
+    cards = np.array([view.n_paired for view in alone.rows.views], dtype=np.int64)
+    d = len(cards)
     gains = np.zeros((d, d))
 
     def part(first: int, last: int) -> None:
@@ -88,15 +120,6 @@ def residual_gains(sample: Sample, effort: Effort = UNBOUNDED) -> Floats:
     middle = round(d * (1.0 - 0.5**0.5))
     at_once([partial(part, 0, middle), partial(part, middle, d)])
     return gains
-
-
-def without_pairs(sample: Sample, effort: Effort = UNBOUNDED) -> tuple[Terms, Rows, Floats, Floats]:
-    """Train a model without pairs; return terms, rows, and `Rows.residuals` of the model."""
-    terms = Terms.of(sample.views, ())
-    rows, prior = sample.rows(terms), sample.prior
-    penalty = np.full(terms.n_parameters, _FIRST)
-    model = train(terms, rows, prior, penalty, start(terms, prior), effort=effort)
-    return terms, rows, *rows.residuals(Normalised.of(terms, model, prior).effects)
 
 
 def information_gains(sample: Sample) -> Floats:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_diag, csr_array, eye_array, hstack
 
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.loglinear.contexts import Contexts, Groups
+from bayesgraph.learning.loglinear.loadings import Block, Entries, Loadings
 from bayesgraph.variables import Binned, Discrete
 
 Pair: TypeAlias = tuple[int, int]
@@ -47,7 +48,7 @@ class View:
     variable : Discrete
     share : ndarray, shape (n_states,)
         Relative frequency of each state, smoothed so that none is zero.
-    basis : csr_array, shape (n_states, n_parameters)
+    basis : Entries, shape (n_states, n_parameters)
         Functions of the state whose weighted sum, with parameters as weights, is the table of the
         single feature: indicators of categories, or cosines of the rank of intervals.
     paired : ndarray of int, shape (n_states,)
@@ -64,7 +65,7 @@ class View:
 
     variable: Discrete
     share: Floats
-    basis: Any
+    basis: Entries
     paired: Groups
     grid: Groups
     products: Floats
@@ -75,12 +76,17 @@ class View:
         """Number of groups of the feature in the search for pairs."""
         return int(self.paired.max()) + 1
 
+    @cached_property
+    def functions(self) -> Entries:
+        """The entries of `products`."""
+        return Entries.of(self.products)
+
 
 def view_of(variable: Discrete, counts: Floats) -> View:
     """Return the functions, groups and positions of a feature's states, given the rows in each."""
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
-        indicators = eye_array(len(counts), format="csr")
+        indicators = Entries.identity(len(counts))
         groups = _frequent(counts, _MAX_PAIRED)
         return View(variable, share, indicators, groups, groups, _indicators(groups), None)
     return _interval_view(variable, share)
@@ -106,7 +112,7 @@ def _interval_view(variable: Binned, share: Floats) -> View:
     if position is not None:
         grid = _merged(share, _GRID)
         products = _polynomials(position, share, grid)
-    return View(variable, share, csr_array(_cosines(share)), paired, grid, products, position)
+    return View(variable, share, Entries.of(_cosines(share)), paired, grid, products, position)
 
 
 def _indicators(groups: Groups) -> Floats:
@@ -204,7 +210,7 @@ class Terms:
     contexts : Contexts or None
     starts : ndarray of int, shape (n_tables + 1,)
         Offset of the cells of each table, and the number of cells.
-    loadings : csr_array, shape (n_cells, n_parameters + n_slopes)
+    loadings : Loadings, shape (n_cells, n_parameters + n_slopes)
         Coefficient of each parameter (from its basis) and of each slope (the position) in each
         cell.
     n_single, n_parameters : int
@@ -219,7 +225,7 @@ class Terms:
     pairs: tuple[Pair, ...]
     contexts: Contexts | None
     starts: NDArray[np.int64]
-    loadings: Any
+    loadings: Loadings
     n_single: int
     n_parameters: int
     share: Floats
@@ -231,23 +237,31 @@ class Terms:
     ) -> Terms:
         """Return the terms of a model with the given features, pairs of features and contexts."""
         live = _live(views, pairs)
-        bases = [view.basis for view in views]
-        bases += [csr_array(np.kron(views[i].products, views[j].products)) for i, j in pairs]
+        blocks = [Block.single(view.basis) for view in views]
+        blocks += [Block.pair(views[i].functions, views[j].functions) for i, j in pairs]
         shares = [view.share for view in views]
         shares += [np.outer(_grouped(views[i]), _grouped(views[j])).ravel() for i, j in pairs]
         if contexts is not None:
             live = np.append(live, True)
-            bases.append(eye_array(contexts.n, format="csr"))
+            blocks.append(Block.single(Entries.identity(contexts.n)))
             shares.append(contexts.share([view.share for view in views]))
-        sizes = np.array([basis.shape[0] for basis in bases], dtype=np.int64)
-        used = [basis if use else _none(basis) for basis, use in zip(bases, live, strict=True)]
-        first = np.concatenate([[0], np.cumsum([basis.shape[1] for basis in used])])
+        starts = np.cumsum([0, *map(len, shares)])
+        used = [
+            block if use else Block.empty(len(share))
+            for block, share, use in zip(blocks, shares, live, strict=True)
+        ]
+        first = np.cumsum([0, *(block.inner.shape[1] for block in used)])
+        slopes = [
+            (int(start), view.position)
+            for start, view in zip(starts, views, strict=False)
+            if view.position is not None
+        ]
         return cls(
             tuple(views),
             tuple(pairs),
             contexts,
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            _loadings(used, views),
+            starts,
+            Loadings.of(used, slopes),
             int(first[len(views)]),
             int(first[-1]),
             np.concatenate(shares),
@@ -297,24 +311,6 @@ def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
     return np.array(
         single + [len(views[i].products) > 1 < len(views[j].products) for i, j in pairs], bool
     )
-
-
-def _none(basis: Any) -> Any:
-    """Return a basis of no functions for the cells of another."""
-    return csr_array((basis.shape[0], 0))
-
-
-def _loadings(bases: Sequence[Any], views: Sequence[View]) -> Any:
-    """Return the sparse matrix of the coefficients of parameters and slopes in each cell.
-
-    `bases` has the basis of each table: its cells in terms of its parameters.
-    """
-    slopes = [
-        _none(view.basis) if view.position is None else csr_array(view.position[:, None])
-        for view in views
-    ]
-    slopes += [_none(basis) for basis in bases[len(views) :]]
-    return hstack([block_diag(bases), block_diag(slopes)], format="csr")
 
 
 def _grouped(view: View) -> Floats:

@@ -8,8 +8,7 @@ from loglinear_rows import features_of, make_sample
 
 from bayesgraph.learning.loglinear.context_trees import _Search, contexts_of
 from bayesgraph.learning.loglinear.contexts import Contexts
-from bayesgraph.learning.loglinear.effort import UNBOUNDED
-from bayesgraph.learning.loglinear.pair_trees import without_pairs
+from bayesgraph.learning.loglinear.pair_trees import WithoutPairs
 from bayesgraph.learning.loglinear.sample import Sample
 
 CARDS = (3, 1, 4, 2)
@@ -93,7 +92,7 @@ def exclusive(n_rows=400, n_classes=2):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_exclusive_or_is_found(n_classes):
     sample = exclusive(n_classes=n_classes)
-    contexts = contexts_of(sample)
+    contexts = contexts_of(WithoutPairs(sample))
     found = contexts.rows(sample.codes)
     for context in range(contexts.n):
         assert len(set(sample.labels[found == context])) == 1
@@ -102,9 +101,9 @@ def test_an_exclusive_or_is_found(n_classes):
 
 def test_the_gain_of_the_best_split_is_the_largest_of_all():
     sample = make_sample((4, 5, 3), 300, 3, binned=(1,), seed=2, missing=0.1)
-    search = _Search(sample, (), UNBOUNDED)
+    search = _Search(WithoutPairs(sample), ())
     leaf = search.leaf(np.arange(len(sample.labels)), {})
-    _, _, residuals, spreads = without_pairs(sample)
+    residuals, spreads = WithoutPairs(sample).derivatives
 
     def worth(rows):
         return np.sum(residuals[rows].sum(0) ** 2 / (spreads[rows].sum(0) + 3.0))
@@ -126,7 +125,7 @@ def test_the_order_of_categories_is_that_of_their_residuals():
     codes = random.integers(12, size=(600, 2))
     labels = codes[:, 0] % 2
     sample = Sample.of(features_of((12, 12)), codes, labels, np.empty(0), 2)
-    search = _Search(sample, (), UNBOUNDED)
+    search = _Search(WithoutPairs(sample), ())
     goes = search.leaf(np.arange(len(sample.labels)), {}).goes[:12]
     assert set(np.flatnonzero(goes) % 2) in ({0}, {1})
     assert goes.sum() == 6
@@ -135,7 +134,7 @@ def test_the_order_of_categories_is_that_of_their_residuals():
 @pytest.mark.parametrize("pairs", [(), ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))])
 def test_features_with_contexts_and_pairs_are_a_tree_of_cliques(pairs):
     sample = make_sample((3, 4, 5, 3, 4, 3), 500, 3, binned=(1, 2), seed=5)
-    contexts = contexts_of(sample, pairs)
+    contexts = contexts_of(WithoutPairs(sample), pairs)
     features = contexts.features
     assert 1 <= len(features) <= 4
     assert contexts.n <= 16
@@ -145,4 +144,4 @@ def test_features_with_contexts_and_pairs_are_a_tree_of_cliques(pairs):
 
 def test_no_split_without_rows():
     sample = exclusive(4)
-    assert contexts_of(sample) is None
+    assert contexts_of(WithoutPairs(sample)) is None

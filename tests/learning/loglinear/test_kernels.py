@@ -27,7 +27,8 @@ def test_loss_and_residuals(random):
     scores, labels = 300 * random.normal(size=(30, 4)), random.integers(4, size=30)
     weights = random.uniform(0.1, 2.0, size=30)
     residuals = scores.copy()
-    loss = kernels.loss_and_residuals(residuals, labels, weights)
+    kernels.subtract_maximum(residuals)
+    loss = kernels.loss_and_residuals(residuals, np.exp(residuals), labels, weights)
     logs = log_softmax(scores, axis=1)[np.arange(30), labels]
     assert loss == pytest.approx(-weights @ logs)
     expected = weights[:, None] * (softmax(scores, axis=1) - np.eye(4)[labels])

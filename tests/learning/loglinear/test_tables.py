@@ -8,7 +8,7 @@ from scipy.special import softmax
 import bayesgraph as bg
 from bayesgraph.learning.loglinear.context_trees import contexts_of
 from bayesgraph.learning.loglinear.joint_tables import joint_contexts
-from bayesgraph.learning.loglinear.pair_trees import tree_of
+from bayesgraph.learning.loglinear.pair_trees import WithoutPairs, tree_of
 from bayesgraph.learning.loglinear.tables import _Forest, arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Normalised, with_share
@@ -32,7 +32,7 @@ def trained(cards, pairs, kind, n_classes, seed):
     sample = make_sample(cards, 60, n_classes, binned=(1,), seed=seed)
     terms = Terms.of(sample.views, pairs)
     if kind == "contexts":
-        terms = Terms.of(sample.views, pairs, contexts_of(sample, pairs))
+        terms = Terms.of(sample.views, pairs, contexts_of(WithoutPairs(sample), pairs))
     if kind == "joint":
         features = tuple(sorted({*range(min(2, len(cards))), *(pairs[0] if pairs else ())}))
         gains = np.zeros((len(cards), len(cards)))
