@@ -38,13 +38,12 @@ from bayesgraph.learning.loglinear.training import (
     with_share,
 )
 
-# Candidate penalties of the parameters of features, of pairs and of contexts, in nats, from strong
-# to weak.
+# Candidate penalties of the parameters of features and of contexts, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
-_PAIRED = (30.0, 10.0, 3.0, 1.0, 0.3)
 _CONTEXT = (10.0, 3.0, 1.0, 0.3)
-# Penalty of pairs in the comparison of trees, in nats.
+# Penalty of pairs in the comparison of trees, in nats, and those that are tried then.
 _PROBE = 3.0
+_STRONGER, _WEAKER = (10.0, 30.0), (1.0, 0.3)
 # If a penalty makes the held-out loss worse by this, in nats per row, weaker ones are not tried.
 _PATIENCE = 0.003
 # Minimum gain in held-out loss by a tree over no tree, in nats per row.
@@ -201,6 +200,11 @@ class Folded:
             found.append(joint_features(seen, self.effort, merge=self._merge))
         return found
 
+    @property
+    def splits(self) -> list[tuple[Sample, Sample]]:
+        """The rows that models are trained on and the held-out rows of each fold."""
+        return list(zip(self._seen, self._unseen, strict=True))
+
     @cached_property
     def held_out(self) -> Sample:
         """The held-out rows of all folds; a row with weight in two folds occurs twice."""
@@ -242,7 +246,7 @@ class Folded:
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
 
-    def _terms(self, candidate: Candidate) -> list[Terms]:
+    def terms(self, candidate: Candidate) -> list[Terms]:
         """Return the terms of a candidate in each fold."""
         pairs = self._pairs_of(candidate)
         if candidate.context is not None:
@@ -259,39 +263,9 @@ class Folded:
     ) -> dict[Candidate, Floats]:
         """Return the class scores of held-out rows under each candidate of one structure.
 
-        A score is log P(class | row) up to a constant per row. The candidates are in order of
-        weaker penalties, and the training of each starts from the parameters of the previous
-        candidate. After a candidate whose loss exceeds the minimum by more than `patience`, no
-        further candidates are trained; `best` is the minimum of others.
+        See `Path.follow`.
         """
-        prior, effort = self.sample.prior, self.effort
-        terms = self._terms(candidates[0])
-        seen_rows = [seen.rows(t) for seen, t in zip(self._seen, terms, strict=True)]
-        unseen_rows = [unseen.rows(t) for unseen, t in zip(self._unseen, terms, strict=True)]
-        models = [start(t, prior) for t in terms]
-        found: dict[Candidate, Floats] = {}
-        for candidate in candidates:
-            if found and effort.is_spent:
-                break
-            scores: list[Floats] = []
-            before = list(models)
-            for at in range(len(terms)):
-                own, begin = terms[at], models[at]
-                if at and own is terms[at - 1]:
-                    # Extrapolated: a weaker penalty changes the parameters in much the same way in
-                    # all folds.
-                    begin = begin + (models[at - 1] - before[at - 1])
-                models[at] = train(
-                    own, seen_rows[at], prior, candidate.penalty(own), begin, ROUGHLY, effort
-                )
-                effects = Normalised.of(own, models[at], prior).effects
-                scores.append(unseen_rows[at].scores(effects))
-            found[candidate] = np.concatenate(scores)
-            loss = self.loss(found[candidate])
-            if loss > best + patience:
-                break
-            best = min(best, loss)
-        return found
+        return Path(self, candidates[0]).follow(candidates, best, patience)
 
     def tree_posteriors(self, n_trees: int) -> Floats:
         """Return P(class | row) of held-out rows under random trees, shape (n_rows, n_classes)."""
@@ -329,6 +303,64 @@ class Folded:
         gain = own.weights @ (first - second) / total
         spread = own.weights @ (first - second - gain) ** 2 / total
         return bool(gain > max(least, n_errors * np.sqrt(spread / total)))
+
+
+class Path:
+    """Candidates of one structure; the training of each starts from the parameters of the last.
+
+    Parameters
+    ----------
+    folded : Folded
+    candidate : Candidate
+        One of them.
+    """
+
+    def __init__(self, folded: Folded, candidate: Candidate) -> None:
+        self._folded = folded
+        self._terms = terms = folded.terms(candidate)
+        self._rows = [
+            (seen.rows(own), unseen.rows(own))
+            for own, (seen, unseen) in zip(terms, folded.splits, strict=True)
+        ]
+        self.models = [start(own, folded.sample.prior) for own in terms]
+        self._is_begun = False
+
+    def follow(
+        self, candidates: Sequence[Candidate], best: float = np.inf, patience: float = _PATIENCE
+    ) -> dict[Candidate, Floats]:
+        """Return the class scores of held-out rows under each candidate.
+
+        A score is log P(class | row) up to a constant per row. After a candidate whose loss exceeds
+        the minimum by more than `patience`, no further candidates are trained; `best` is the
+        minimum of others. Where the effort is spent, only the first candidate of a path is.
+        """
+        found: dict[Candidate, Floats] = {}
+        for candidate in candidates:
+            if self._is_begun and self._folded.effort.is_spent:
+                break
+            found[candidate] = self._scores(candidate)
+            loss = self._folded.loss(found[candidate])
+            if loss > best + patience:
+                break
+            best = min(best, loss)
+        return found
+
+    def _scores(self, candidate: Candidate) -> Floats:
+        """Train the models of a candidate; return their scores of held-out rows."""
+        prior, effort = self._folded.sample.prior, self._folded.effort
+        self._is_begun = True
+        scores: list[Floats] = []
+        before = list(self.models)
+        for at, (own, (seen, unseen)) in enumerate(zip(self._terms, self._rows, strict=True)):
+            begin = before[at]
+            if at and own is self._terms[at - 1]:
+                # Extrapolated: another penalty changes the parameters in much the same way in all
+                # folds.
+                begin = begin + (self.models[at - 1] - before[at - 1])
+            penalty = candidate.penalty(own)
+            self.models[at] = train(own, seen, prior, penalty, begin, ROUGHLY, effort)
+            scores.append(unseen.scores(Normalised.of(own, self.models[at], prior).effects))
+        return np.concatenate(scores)
 
 
 def choose(folded: Folded, n_trees: int = 0) -> Choice:
@@ -381,13 +413,18 @@ class _Search:
         folded.effort.enter("pairs of features")
         if not folded.structures or folded.effort.is_spent:
             return
-        single = self.alone.single
-        probes = [Candidate(name, single, _PROBE) for name in folded.structures]
-        for probe in probes:
-            self._compare(folded.scores([probe]))
-        best = min(probes, key=self.losses.__getitem__)
-        found = folded.scores([Candidate(best.structure, single, paired) for paired in _PAIRED])
+        probes = [Candidate(s, self.alone.single, _PROBE) for s in folded.structures]
+        paths = {probe: Path(folded, probe) for probe in probes}
+        scores = {probe: path.follow([probe]) for probe, path in paths.items()}
+        best = self._compare({c: s for own in scores.values() for c, s in own.items()})
+        path, found = paths[best], scores[best]
+        models, least = list(path.models), self.losses[best]
+        found |= path.follow([replace(best, paired=p) for p in _STRONGER], least, 0.0)
         winner = self._compare(found)
+        if winner == best:  # no stronger penalty is better
+            path.models = models
+            found |= path.follow([replace(best, paired=p) for p in _WEAKER], least)
+            winner = self._compare(found)
         gain = self.losses[self.alone] - self.losses[winner]
         if best.structure == "given" or gain > _GAIN:
             self.base, self.structure = winner, best.structure
