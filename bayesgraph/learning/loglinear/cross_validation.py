@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bayesgraph.learning.loglinear.joint_tables import (
     joint_features,
     joint_scores,
 )
-from bayesgraph.learning.loglinear.pair_trees import WithoutPairs, gains_of, tree_of
+from bayesgraph.learning.loglinear.pair_trees import FIRST, WithoutPairs, gains_of, tree_of
 from bayesgraph.learning.loglinear.random_trees import (
     grow_trees,
     informative,
@@ -175,8 +176,19 @@ class Folded:
         left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
         self._seen = [sample.weighing(w) for w in left if w.any()]
         self._unseen = [sample.weighing(w) for w in held_out]
-        self._alone = [WithoutPairs(seen, effort) for seen in self._seen]
         self._known: dict[tuple[Pair, ...], Terms] = {}
+
+    @cached_property
+    def star(self) -> Path:
+        """The candidates without pairs."""
+        return Path(self, Candidate("star", _SINGLE[0]))
+
+    @cached_property
+    def _alone(self) -> list[WithoutPairs]:
+        """A model without pairs in each fold, which is a candidate if that was trained."""
+        models = self.star.trained.get(Candidate("star", FIRST), [])
+        both = zip_longest(self._seen, models)
+        return [WithoutPairs(seen, self.effort, model) for seen, model in both]
 
     @cached_property
     def _gains(self) -> list[dict[str, Floats]]:
@@ -258,15 +270,6 @@ class Folded:
                 self._known[p] = Terms.of(self.sample.views, p)
         return [self._known[p] for p in pairs]
 
-    def scores(
-        self, candidates: Sequence[Candidate], best: float = np.inf, patience: float = _PATIENCE
-    ) -> dict[Candidate, Floats]:
-        """Return the class scores of held-out rows under each candidate of one structure.
-
-        See `Path.follow`.
-        """
-        return Path(self, candidates[0]).follow(candidates, best, patience)
-
     def tree_posteriors(self, n_trees: int) -> Floats:
         """Return P(class | row) of held-out rows under random trees, shape (n_rows, n_classes)."""
         found: list[Floats] = []
@@ -313,17 +316,30 @@ class Path:
     folded : Folded
     candidate : Candidate
         One of them.
+    known : sequence of (Terms, ndarray), optional
+        Terms and parameters of a similar model in each fold, from which the first training starts.
     """
 
-    def __init__(self, folded: Folded, candidate: Candidate) -> None:
+    def __init__(
+        self,
+        folded: Folded,
+        candidate: Candidate,
+        known: Sequence[tuple[Terms, Floats]] = (),
+    ) -> None:
         self._folded = folded
         self._terms = terms = folded.terms(candidate)
+        #: The terms and the parameters of each candidate in each fold.
+        self.trained: dict[Candidate, list[tuple[Terms, Floats]]] = {}
         self._rows = [
             (seen.rows(own), unseen.rows(own))
             for own, (seen, unseen) in zip(terms, folded.splits, strict=True)
         ]
-        self.models = [start(own, folded.sample.prior) for own in terms]
-        self._is_begun = False
+        prior = folded.sample.prior
+        self._models = [start(own, prior, near) for own, near in zip_longest(terms, known)]
+
+    def back_to(self, candidate: Candidate) -> None:
+        """Let the next training start from the parameters of a candidate."""
+        self._models = [model for _, model in self.trained[candidate]]
 
     def follow(
         self, candidates: Sequence[Candidate], best: float = np.inf, patience: float = _PATIENCE
@@ -336,7 +352,7 @@ class Path:
         """
         found: dict[Candidate, Floats] = {}
         for candidate in candidates:
-            if self._is_begun and self._folded.effort.is_spent:
+            if self.trained and self._folded.effort.is_spent:
                 break
             found[candidate] = self._scores(candidate)
             loss = self._folded.loss(found[candidate])
@@ -348,18 +364,19 @@ class Path:
     def _scores(self, candidate: Candidate) -> Floats:
         """Train the models of a candidate; return their scores of held-out rows."""
         prior, effort = self._folded.sample.prior, self._folded.effort
-        self._is_begun = True
         scores: list[Floats] = []
-        before = list(self.models)
+        before, models = self._models, list(self._models)
         for at, (own, (seen, unseen)) in enumerate(zip(self._terms, self._rows, strict=True)):
             begin = before[at]
             if at and own is self._terms[at - 1]:
                 # Extrapolated: another penalty changes the parameters in much the same way in all
                 # folds.
-                begin = begin + (self.models[at - 1] - before[at - 1])
+                begin = begin + (models[at - 1] - before[at - 1])
             penalty = candidate.penalty(own)
-            self.models[at] = train(own, seen, prior, penalty, begin, ROUGHLY, effort)
-            scores.append(unseen.scores(Normalised.of(own, self.models[at], prior).effects))
+            models[at] = train(own, seen, prior, penalty, begin, ROUGHLY, effort)
+            scores.append(unseen.scores(Normalised.of(own, models[at], prior).effects))
+        self._models = models
+        self.trained[candidate] = list(zip(self._terms, models, strict=True))
         return np.concatenate(scores)
 
 
@@ -404,8 +421,10 @@ class _Search:
     def single_features(self) -> None:
         """Choose the penalty of features without pairs."""
         self.folded.effort.enter("single features")
-        self.held_out = self.folded.scores([Candidate("star", single) for single in _SINGLE])
+        candidates = [Candidate("star", single) for single in _SINGLE]
+        self.held_out = self.folded.star.follow(candidates)
         self.base = self.alone = self._compare(self.held_out)
+        self.known = self.folded.star.trained[self.base]
 
     def pairs(self) -> None:
         """Choose the tree of pairs and the penalty of pairs, if any improves."""
@@ -414,20 +433,21 @@ class _Search:
         if not folded.structures or folded.effort.is_spent:
             return
         probes = [Candidate(s, self.alone.single, _PROBE) for s in folded.structures]
-        paths = {probe: Path(folded, probe) for probe in probes}
+        paths = {probe: Path(folded, probe, self.known) for probe in probes}
         scores = {probe: path.follow([probe]) for probe, path in paths.items()}
         best = self._compare({c: s for own in scores.values() for c, s in own.items()})
         path, found = paths[best], scores[best]
-        models, least = list(path.models), self.losses[best]
+        least = self.losses[best]
         found |= path.follow([replace(best, paired=p) for p in _STRONGER], least, 0.0)
         winner = self._compare(found)
         if winner == best:  # no stronger penalty is better
-            path.models = models
+            path.back_to(best)
             found |= path.follow([replace(best, paired=p) for p in _WEAKER], least)
             winner = self._compare(found)
         gain = self.losses[self.alone] - self.losses[winner]
         if best.structure == "given" or gain > _GAIN:
             self.base, self.structure = winner, best.structure
+            self.known = path.trained[winner]
             self.held_out |= found
 
     def contexts(self) -> None:
@@ -436,8 +456,9 @@ class _Search:
         if not folded.may_have_contexts:
             return
         folded.effort.enter("contexts")
-        path = [replace(self.base, context=penalty) for penalty in _CONTEXT]
-        found = folded.scores(path, self.losses[self.base], 0.0)
+        candidates = [replace(self.base, context=penalty) for penalty in _CONTEXT]
+        path = Path(folded, candidates[0], self.known)
+        found = path.follow(candidates, self.losses[self.base], 0.0)
         winner = self._compare(found)
         before = self.held_out[self.base]
         if folded.is_better(found[winner], before, _GAIN, _CONTEXT_ERRORS):
@@ -458,7 +479,8 @@ class _Search:
         before = self.held_out, self.sums, self.shares
         self.held_out = {c: scores for c, scores in self.held_out.items() if c.kind == "single"}
         if self.structure != "star":
-            found = folded.scores([replace(self.base, around=True)])
+            around = replace(self.base, around=True)
+            found = Path(folded, around, self.known).follow([around])
             self._compare(found)
             self.held_out |= found
         self.joint = folded.joint_table_scores()
@@ -518,14 +540,16 @@ def train_choice(
     if not weights and contexts is None:  # the joint table was all, and has no features any more
         weights = {Candidate("star", _SINGLE[0]): 1.0}
     parts: list[tuple[float, Effects]] = []
+    known: tuple[Terms, Floats] | None = None
     for kind, own in terms.items():
-        rows, model = sample.rows(own), start(own, sample.prior)
+        rows, model = sample.rows(own), start(own, sample.prior, known)
         for candidate, share in weights.items():
             if candidate.kind == kind:
                 effort.enter(phase, len(parts), n_parts)
                 penalty = candidate.penalty(own)
                 model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
+                known = own, model
     widest = terms["contexts"]
     if contexts is not None and contexts.is_joint:
         effort.enter(phase, len(parts), n_parts)

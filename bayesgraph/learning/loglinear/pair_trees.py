@@ -28,39 +28,51 @@ _MAX_CELLS = 1 << 21
 # Maximum of rows x pairs x classes in the search by residuals, and minimum number of its rows.
 _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
 # Penalty of the parameters of the model whose residuals are searched for pairs and contexts.
-_FIRST = 10.0
+FIRST = 10.0
 
 
 class WithoutPairs:
-    """A model without pairs, which is trained when it is first used.
+    """A model without pairs; pairs and contexts are searched for by the derivatives of its loss.
 
-    Pairs and contexts are searched for by the derivatives of its loss. If there are many pairs,
-    only a part of the rows is used.
+    Parameters
+    ----------
+    sample : Sample
+    effort : Effort, optional
+    known : (Terms, ndarray), optional
+        The terms and the parameters, if it is trained already.
 
     Attributes
     ----------
-    sample : Sample
     rows : Sample
-        Those that are used.
+        The rows whose loss is used: if there are many pairs, only a part of them.
     """
 
-    def __init__(self, sample: Sample, effort: Effort = UNBOUNDED) -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        effort: Effort = UNBOUNDED,
+        known: tuple[Terms, Floats] | None = None,
+    ) -> None:
         self.sample = sample
         n_each = len(sample.views) ** 2 * sample.n_classes
         self.rows = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(n_each, 1)))
-        self._effort = effort
+        self._effort, self._known = effort, known
 
     @cached_property
     def terms(self) -> Terms:
         """The terms of the model."""
-        return Terms.of(self.rows.views, ())
+        return Terms.of(self.rows.views, ()) if self._known is None else self._known[0]
 
     @cached_property
     def derivatives(self) -> tuple[Floats, Floats]:
         """See `Rows.residuals`."""
         terms, prior = self.terms, self.rows.prior
-        rows, penalty = self.rows.rows(terms), np.full(terms.n_parameters, _FIRST)
-        model = train(terms, rows, prior, penalty, start(terms, prior), effort=self._effort)
+        rows = self.rows.rows(terms)
+        if self._known is not None:
+            model = self._known[1]
+        else:
+            penalty = np.full(terms.n_parameters, FIRST)
+            model = train(terms, rows, prior, penalty, start(terms, prior), effort=self._effort)
         return rows.residuals(Normalised.of(terms, model, prior).effects)
 
 

@@ -213,8 +213,9 @@ class Terms:
     loadings : Loadings, shape (n_cells, n_parameters + n_slopes)
         Coefficient of each parameter (from its basis) and of each slope (the position) in each
         cell.
-    n_single, n_parameters : int
-        Number of parameters of single features, which come first, and of all tables.
+    begins : ndarray of int, shape (n_tables + 1,)
+        Offset of the parameters of each table, and the number of parameters. Those of slopes come
+        after them.
     share : ndarray, shape (n_cells,)
         Share of the rows in each cell of a table; features are taken as independent.
     live : ndarray of bool, shape (n_tables,)
@@ -226,8 +227,7 @@ class Terms:
     contexts: Contexts | None
     starts: NDArray[np.int64]
     loadings: Loadings
-    n_single: int
-    n_parameters: int
+    begins: NDArray[np.int64]
     share: Floats
     live: NDArray[np.bool_]
 
@@ -250,7 +250,7 @@ class Terms:
             block if use else Block.empty(len(share))
             for block, share, use in zip(blocks, shares, live, strict=True)
         ]
-        first = np.cumsum([0, *(block.inner.shape[1] for block in used)])
+        begins = np.cumsum([0, *(block.inner.shape[1] for block in used)])
         slopes = [
             (int(start), view.position)
             for start, view in zip(starts, views, strict=False)
@@ -262,8 +262,7 @@ class Terms:
             contexts,
             starts,
             Loadings.of(used, slopes),
-            int(first[len(views)]),
-            int(first[-1]),
+            begins,
             np.concatenate(shares),
             live,
         )
@@ -274,9 +273,24 @@ class Terms:
         return int(self.starts[-1])
 
     @property
+    def n_single(self) -> int:
+        """Number of parameters of single features, which come first."""
+        return int(self.begins[len(self.views)])
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters of all tables."""
+        return int(self.begins[-1])
+
+    @property
     def n_contexts(self) -> int:
         """Number of contexts, whose parameters follow those of the pairs."""
         return 0 if self.contexts is None else self.contexts.n
+
+    @property
+    def scopes(self) -> list[tuple[int, ...]]:
+        """The features of each table, without that of contexts."""
+        return [*((j,) for j in range(len(self.views))), *self.pairs]
 
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.int32]:
         """Return the cell of each row in each table, shape (n_rows, n_tables); -1 if none.

@@ -192,9 +192,23 @@ def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float
     return float(kernels.loss_and_residuals(scores, np.exp(scores), labels, weights))
 
 
-def start(terms: Terms, prior: Floats) -> Floats:
-    """Return initial parameters: no effects, and the log prior as bias."""
-    return np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
+def start(terms: Terms, prior: Floats, known: tuple[Terms, Floats] | None = None) -> Floats:
+    """Return initial parameters: no effects, and the log prior as bias.
+
+    If the terms and the parameters of a similar model are `known`, the slopes, the bias, and the
+    parameters of tables that it has too are taken from it.
+    """
+    found = np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
+    if known is None:
+        return found
+    others, parameters = known
+    places = {scope: at for at, scope in enumerate(others.scopes)}
+    for at, scope in enumerate(terms.scopes):
+        if scope in places:
+            place = slice(*others.begins[places[scope] :][:2])
+            found[slice(*terms.begins[at : at + 2])] = parameters[place]
+    found[terms.n_parameters :] = parameters[others.n_parameters :]
+    return found
 
 
 def train(
