@@ -1,6 +1,8 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.pair_trees import _RIDGE
@@ -33,6 +35,24 @@ def test_loss_and_residuals(random):
     assert loss == pytest.approx(-weights @ logs)
     expected = weights[:, None] * (softmax(scores, axis=1) - np.eye(4)[labels])
     np.testing.assert_allclose(residuals, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_effects_are_normalised(random, scale):
+    starts, prior = np.array([0, 4, 5, 9]), np.array([0.5, 0.5 - 1e-12, 1e-12])
+    share, phi = random.random(9) + 0.1, scale * random.normal(size=(9, 3))
+    cells, within = phi.copy(), np.empty((9, 3))
+    kernels.subtract_maximum(cells)
+    np.testing.assert_array_equal(cells, phi - phi.max(axis=1, keepdims=True))
+    across = np.exp(cells)
+    kernels.normalise(starts, share, prior, cells, across, within)
+    by_class = log_softmax(phi + np.log(prior), axis=1)
+    np.testing.assert_allclose(across, np.exp(by_class), atol=1e-15)
+    for begin, end in pairwise(starts):
+        mass = (by_class - np.log(prior) + np.log(share)[:, None])[begin:end]
+        np.testing.assert_allclose(within[begin:end], softmax(mass, axis=0), atol=1e-15)
+        own = mass - logsumexp(mass, axis=0) - np.log(share[begin:end])[:, None]
+        np.testing.assert_allclose(cells[begin:end], own, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 3, 30])

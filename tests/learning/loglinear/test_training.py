@@ -72,6 +72,18 @@ def test_pairs_are_logistic_regression_on_products():
     np.testing.assert_allclose(found, peer.predict_proba(X), atol=5e-3)
 
 
+def test_training_starts_from_the_tables_of_a_similar_model():
+    sample = make_sample((5, 3, 4), binned=(0,))
+    one, two = (Terms.of(sample.views, pairs) for pairs in (((0, 1), (1, 2)), ((0, 2), (1, 2))))
+    known = random_parameters(one, 3)
+    found = start(two, sample.prior, (one, known))
+    assert len(found) == two.loadings.shape[1] + 1
+    np.testing.assert_array_equal(found[: two.n_single], known[: one.n_single])
+    np.testing.assert_array_equal(found[slice(*two.begins[3:5])], 0.0)
+    np.testing.assert_array_equal(found[slice(*two.begins[4:6])], known[slice(*one.begins[4:6])])
+    np.testing.assert_array_equal(found[two.n_parameters :], known[one.n_parameters :])
+
+
 def test_stretches_of_rows_are_the_whole():
     sample = make_sample(n_rows=20_000, cards=(9, 9, 9, 9))
     terms = Terms.of(sample.views, ())
