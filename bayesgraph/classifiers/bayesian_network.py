@@ -257,8 +257,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         self.choice_, self.target_ = found.choice, target
         model: Any = found.network
         if found.trees is not None:
-            share = found.choice.tree_share
-            model = PosteriorAverage([found.network, found.trees], [1.0 - share, share])
+            share, exponent = found.choice.tree_share, found.choice.tree_exponent
+            exponents = {} if exponent == 1.0 else {target.name: [1.0, exponent]}
+            model = PosteriorAverage(
+                [found.network, found.trees], [1.0 - share, share], exponents=exponents
+            )
         priors = checked_priors(self.priors, target)
         if priors is None:
             model = with_class_weights(model, source, target)

@@ -107,7 +107,10 @@ def shifted(model: Model, target: Discrete, ratio: Floats) -> Model:
     observed (Saerens, Latinne, Decaestecker 2002, equation 2.4).
     """
     if isinstance(model, PosteriorAverage):
-        return PosteriorAverage(model.networks, model.weights, prior_ratios={target.name: ratio})
+        ratios = {target.name: ratio}
+        return PosteriorAverage(
+            model.networks, model.weights, prior_ratios=ratios, exponents=model.exponents
+        )
     if isinstance(model, WeightedNetwork):
         return WeightedNetwork(
             _shifted_network(model.network, target, ratio),

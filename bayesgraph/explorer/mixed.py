@@ -485,7 +485,9 @@ def average_part(model: PosteriorAverage, numbers: Numbers, tables: TablesPart) 
             for v, shown in zip(model.variables, answered, strict=True)
         ]
         places = [own.get(v.name, -1) for v in model.variables]
-        members.append({"kind": kind} | part | {"own": places, "maps": maps})
+        powers = {str(model.number[name]): power for name, power in member.exponents.items()}
+        read = {"own": places, "maps": maps, "powers": powers}
+        members.append({"kind": kind} | part | read)
     ratios = {str(model.number[n]): list(r) for n, r in model.prior_ratios.items()}
     return {
         "kind": "average",

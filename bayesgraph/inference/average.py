@@ -28,7 +28,7 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
-from bayesgraph.inference.normalise import normalised
+from bayesgraph.inference.normalise import normalised, tempered_rows
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.repetitions import different_rows
 from bayesgraph.inference.results import Marginals, Posterior
@@ -74,7 +74,8 @@ class AverageJoint(Work):
                 work = member.network.work(question, nothing.pattern, memory_limit)
                 answer = work.run(nothing, memory_limit)
             if isinstance(answer, Posterior):
-                shares = member.spread(self.question.targets, answer.probabilities)
+                targets = self.question.targets
+                shares = member.spread(targets, member.tempered(targets, answer.probabilities))
                 answer = Posterior(self._variables, shares, answer.log_evidence)
             answers.append(answer)
         if refused == len(answers):
@@ -113,7 +114,10 @@ class AverageJoint(Work):
                 refusals.append(refused)
                 name = member.network.variables[question.targets[0]].name
                 logs[refused] = log_of(member.network.query(name).probabilities)
-            total += weight * member.spread((target,), normalised(logs))
+            shares = normalised(logs)
+            if (exponent := member.exponent(target)) != 1.0:
+                shares = tempered_rows(shares, member.prior(target), exponent)
+            total += weight * member.spread((target,), shares)
         if len(refusals) == len(self._works):
             total[np.logical_and.reduce(refusals)] = 0.0
         if self._ratio is not None:
@@ -164,9 +168,13 @@ class AverageSlopes(Work):
         found = [self._of_member(member, case, memory_limit) for _, member in self._members]
         if not any(possible for _, possible in found):
             return None
-        shares = [
-            member.spread((target,), np.array([one.both for one in own]))
+        tempered = [
+            member.tempered((target,), np.array([one.both for one in own]))
             for (_, member), (own, _) in zip(self._members, found, strict=True)
+        ]
+        shares = [
+            member.spread((target,), own)
+            for (_, member), own in zip(self._members, tempered, strict=True)
         ]
         weights = np.array([member.weight for _, member in self._members])
         own_weights = weights / weights.sum()
@@ -180,11 +188,21 @@ class AverageSlopes(Work):
         gradient[state] += ratio[state]
         gradient /= total
         parts = {}
-        for (place, member), (own, _), weight in zip(
-            self._members, found, own_weights.tolist(), strict=True
+        for (place, member), (own, _), q, weight in zip(
+            self._members, found, tempered, own_weights.tolist(), strict=True
         ):
-            by_state = member.spread((target,), np.eye(len(own))) @ gradient
-            parts[place] = own[0], _added(own, weight * by_state)
+            by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
+            both, exponent = own, member.exponent(target)
+            if exponent != 1.0:
+                # By the chain rule through prior (posterior / prior)^exponent, normalised.
+                prior = self._derivatives(member, Case({}), memory_limit)
+                p, start = (np.array([one.both for one in o]) for o in (own, prior))
+                pulled = q * (by_state - by_state @ q)
+                by_state = np.concatenate(
+                    [exponent * _over(pulled, p), (1.0 - exponent) * _over(pulled, start)]
+                )
+                both = [*own, *prior]
+            parts[place] = own[0], _added(both, by_state)
         slopes = np.zeros(len(model.weights))
         for (place, _), own_share in zip(self._members, shares, strict=True):
             slopes[place] = gradient @ (own_share - mean) / weights.sum()
@@ -199,18 +217,23 @@ class AverageSlopes(Work):
 
         A member that rules out the evidence has its prior in the average, as in `AverageJoint`.
         """
+        found = self._derivatives(member, member.case(case), memory_limit)
+        if found[0] is None:
+            return self._derivatives(member, Case({}), memory_limit), False
+        return found, True
+
+    def _derivatives(self, member: Any, own: Case, memory_limit: float | None) -> list[Any]:
+        """Return the derivatives of each state of the target, of a case of the member."""
         (target,) = member.targets((self.question.target,))
         network = member.network
+        asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
+        works = [network.work(question, own.pattern, memory_limit) for question in asked]
+        return [work.derivatives(own, None, memory_limit) for work in works]
 
-        def derivatives(own: Case) -> list[Any]:
-            asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
-            works = [network.work(question, own.pattern, memory_limit) for question in asked]
-            return [work.derivatives(own, None, memory_limit) for work in works]
 
-        found = derivatives(member.case(case))
-        if found[0] is None:
-            return derivatives(Case({})), False
-        return found, True
+def _over(values: Floats, by: Floats) -> Floats:
+    """Return quotients, 0 where the divisor is 0: derivatives by what cannot be."""
+    return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
 
 
 def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.factors.algebra import Floats, log_of, log_sum_exp
 from bayesgraph.inference import execution_kernels as kernels
 
 
@@ -28,6 +28,16 @@ def normalised(joint: Floats) -> Floats:
     np.exp(joint, out=joint)
     joint /= joint.sum(axis=1, keepdims=True)
     return joint
+
+
+def tempered_rows(posteriors: Floats, prior: Floats, exponent: float) -> Floats:
+    """Return what is proportional to prior (posterior / prior)^exponent, (n_rows, n_states).
+
+    States of the prior probability zero keep it.
+    """
+    logs = exponent * log_of(posteriors)
+    logs += np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
+    return normalised(logs)
 
 
 def normalised_if_possible(logs: Floats) -> Floats:

@@ -37,8 +37,8 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
     "detector": DETECTORS,
     "smoothing": {"Smoothing": Smoothing},
 }
-# Shares of a choice that are saved unless zero.
-_SHARES = ("tree_share", "joint_share")
+# Numbers of a choice that are saved unless they are what they are without trees and joint table.
+_SHARES = {"tree_share": 0.0, "tree_exponent": 1.0, "joint_share": 0.0}
 _REGRESSOR = "DecisionTreeNetworkRegressor"
 # Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
 _OF_SMOOTHING = {field.name for field in fields(Smoothing)} - {"scheme"}
@@ -99,7 +99,7 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
         ]
         for c in tried
     ]
-    shares = {name: getattr(choice, name) for name in _SHARES if getattr(choice, name)}
+    shares = {n: getattr(choice, n) for n, none in _SHARES.items() if getattr(choice, n) != none}
     return {"structure": choice.structure, "candidates": rows, **shares}
 
 
@@ -113,8 +113,8 @@ def _decode_choice(item: Any) -> Choice:
         for found, number in ((weights, share), (losses, loss)):
             if number is not None:
                 found[candidate] = float(number)
-    shares = [float(item.get(name, 0.0)) for name in _SHARES]
-    return Choice(str(item["structure"]), weights, losses, *shares)
+    shares = {name: float(item.get(name, none)) for name, none in _SHARES.items()}
+    return Choice(str(item["structure"]), weights, losses, **shares)
 
 
 def _decode(item: Any, arrays: ArrayReader) -> Any:

@@ -150,18 +150,28 @@ def _encode_average(model: PosteriorAverage, arrays: ArrayWriter) -> dict[str, A
             [model.number[name], arrays.add("average.prior_ratios", ratio)]
             for name, ratio in model.prior_ratios.items()
         ],
+        "exponents": [
+            [model.number[name], arrays.add("average.exponents", own)]
+            for name, own in model.exponents.items()
+        ],
     }
 
 
 def _decode_average(item: Any, arrays: ArrayReader) -> PosteriorAverage:
     members = [MODELS[m["model"]].decode(m["network"], arrays) for m in item["members"]]
     first = [decode_variable(variable) for variable in item["variables"]]
-    # Files of earlier versions have no ratios.
-    ratios = {
-        variable_at(first, place).name: arrays.take(values)
-        for place, values in item.get("prior_ratios", [])
-    }
-    return PosteriorAverage(members, arrays.take(item["weights"]), first=first, prior_ratios=ratios)
+    # Files of earlier versions have no ratios and no exponents.
+    ratios, exponents = (
+        {variable_at(first, place).name: arrays.take(own) for place, own in item.get(key, [])}
+        for key in ("prior_ratios", "exponents")
+    )
+    return PosteriorAverage(
+        members,
+        arrays.take(item["weights"]),
+        first=first,
+        prior_ratios=ratios,
+        exponents=exponents,
+    )
 
 
 MIXTURE = Kind(

@@ -15,6 +15,7 @@ from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelErr
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case, Pattern
+from bayesgraph.inference.normalise import tempered_rows
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.interventions import read_values
@@ -59,12 +60,20 @@ class PosteriorAverage(Ensemble):
         of the variable is multiplied by it and normalised: the prior shifts, and the distributions
         of all else given the variable stay (Saerens, Latinne, Decaestecker 2002). Posteriors of
         other variables alone, and the networks, stay too.
+    exponents : mapping from name to array_like, shape (number of networks,), optional
+        Positive exponents with which each network's evidence about a discrete variable counts: in
+        the place of P_m(t | evidence) the average has what is proportional to P_m(t) (P_m(t |
+        evidence) / P_m(t))^exponent. Exponents above 1 make posteriors more certain, such as those
+        of random trees, which are not certain enough (scaling by a temperature: Guo, Pleiss, Sun,
+        Weinberger 2017); without evidence the posterior stays the prior. 1 by default. In joint
+        posteriors, the distributions of all else given the variable stay.
 
     Attributes
     ----------
     networks : tuple of models
     weights : ndarray, shape (number of networks,)
     prior_ratios : mapping from name to ndarray
+    exponents : mapping from name to ndarray
     variables : tuple of Variable
         The variables of all members. A variable whose states differ among members has the states of
         all; a variable whose intervals differ is continuous. Its posterior is that of the longest
@@ -73,7 +82,8 @@ class PosteriorAverage(Ensemble):
     Raises
     ------
     ModelError
-        For no networks, invalid weights or ratios, or variables of one name and different kinds.
+        For no networks, invalid weights, ratios or exponents, or variables of one name and
+        different kinds.
 
     Examples
     --------
@@ -103,6 +113,7 @@ class PosteriorAverage(Ensemble):
         *,
         first: Iterable[Variable] = (),
         prior_ratios: Mapping[Name, ArrayLike] | None = None,
+        exponents: Mapping[Name, ArrayLike] | None = None,
     ) -> None:
         self.networks = checked_networks("PosteriorAverage", networks, Model)
         self.weights = checked_weights(weights, len(self.networks))
@@ -116,16 +127,45 @@ class PosteriorAverage(Ensemble):
         self.prior_ratios: dict[Name, Floats] = {
             name: _checked_ratio(self.variable(name), ratio) for name, ratio in given
         }
+        n = len(self.networks)
+        self.exponents: dict[Name, Floats] = {
+            name: _checked_exponents(self.variable(name), own, n)
+            for name, own in (exponents or {}).items()
+        }
+
+    def with_networks(
+        self, networks: Iterable[Model], first: Iterable[Variable] = ()
+    ) -> PosteriorAverage:
+        """Return the average of other networks, one in the place of each.
+
+        The weights, ratios and exponents stay.
+
+        Parameters
+        ----------
+        networks : iterable of models
+        first : iterable of Variable, optional
+            See `PosteriorAverage`.
+        """
+        return PosteriorAverage(
+            networks,
+            self.weights,
+            first=first,
+            prior_ratios=self.prior_ratios,
+            exponents=self.exponents,
+        )
 
     # ----------------------------------------------------------------------- for the solver
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
         """One `Member` for each network of positive weight; the solver queries these members."""
-        weights = self.weights.tolist()
-        pairs = zip(self.networks, weights, strict=True)
         own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
-        return tuple(Member(own, network, weight) for network, weight in pairs if weight > 0)
+        found: list[Member] = []
+        for k, (network, weight) in enumerate(zip(self.networks, self.weights, strict=True)):
+            exponents = {name: float(e[k]) for name, e in self.exponents.items() if e[k] != 1.0}
+            if weight > 0:
+                found.append(Member(own, network, float(weight), exponents))
+        return tuple(found)
 
     def answered(self, target: int) -> Variable:
         """Return the variable of a posterior, given the index of a target variable.
@@ -181,18 +221,23 @@ class PosteriorAverage(Ensemble):
         Raises
         ------
         UnsupportedModelError
-            If one of them has a ratio, and another one is continuous.
+            If one of them has a ratio or exponents, and another one is continuous.
         """
         chosen = [self.variables[target] for target in targets]
+        moved = self.prior_ratios.keys() | self.exponents.keys()
+        if not any(variable.name in moved for variable in chosen):
+            return None
+        for variable in chosen:
+            if not isinstance(variable, Discrete):
+                raise UnsupportedModelError(
+                    "An average with a shifted prior or with exponents has no joint posterior with "
+                    f"the continuous {variable.name!r}; query one at a time."
+                )
         if not any(variable.name in self.prior_ratios for variable in chosen):
             return None
         found = np.ones(())
         for variable in chosen:
-            if not isinstance(variable, Discrete):
-                raise UnsupportedModelError(
-                    f"An average with a shifted prior has no joint posterior with the continuous "
-                    f"{variable.name!r}; query one at a time."
-                )
+            assert isinstance(variable, Discrete)  # as checked
             own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
             found = np.multiply.outer(found, own)
         return found
@@ -216,8 +261,7 @@ class PosteriorAverage(Ensemble):
         known = [{n: chosen[n] for n in chosen if n in m.number} for m in self.networks]
         networks = [m.do(own) if own else m for m, own in zip(self.networks, known, strict=True)]
         left = {v.name for network in networks for v in network.variables}
-        first = [v for v in self.variables if v.name in left]
-        return PosteriorAverage(networks, self.weights, first=first)
+        return self.with_networks(networks, [v for v in self.variables if v.name in left])
 
     def with_values_set(
         self, values: Mapping[Name, Any]
@@ -236,11 +280,9 @@ class PosteriorAverage(Ensemble):
         Where a network has intervals of a number, the states are those of a child of it, which has
         another name there.
         """
-        return PosteriorAverage(
+        return self.with_networks(
             [_with_findings(network, findings) for network in self.networks],
-            self.weights,
-            first=[v for v in self.variables if v.name not in findings],
-            prior_ratios=self.prior_ratios,
+            [v for v in self.variables if v.name not in findings],
         )
 
     def renamed(self, names: Mapping[Name, Name]) -> PosteriorAverage:
@@ -255,6 +297,7 @@ class PosteriorAverage(Ensemble):
             self.weights,
             first=[new.get(v.name, v) for v in self.variables],
             prior_ratios={given.get(a, a): ratio for a, ratio in self.prior_ratios.items()},
+            exponents={given.get(a, a): own for a, own in self.exponents.items()},
         )
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
@@ -273,9 +316,8 @@ class PosteriorAverage(Ensemble):
     def __eq__(self, other: object) -> bool:
         if not (isinstance(other, PosteriorAverage) and super().__eq__(other)):
             return False
-        own, others = self.prior_ratios, other.prior_ratios
-        return own.keys() == others.keys() and all(
-            np.array_equal(ratio, others[name]) for name, ratio in own.items()
+        return _are_equal(self.prior_ratios, other.prior_ratios) and _are_equal(
+            self.exponents, other.exponents
         )
 
     __hash__ = None
@@ -285,6 +327,10 @@ class PosteriorAverage(Ensemble):
             f"PosteriorAverage of {len(self.networks)} networks over {len(self.variables)} "
             f"variables and {self.n_parameters} parameters"
         )
+
+
+def _are_equal(one: Mapping[Name, Floats], two: Mapping[Name, Floats]) -> bool:
+    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
 
 
 def _with_findings(network: Model, findings: Mapping[Name, Finding]) -> Model:
@@ -318,11 +364,20 @@ class Member:
     ----------
     network : Model
     weight : float
+    exponents : mapping from name to float
+        The exponents that are not 1.
     """
 
-    def __init__(self, average: PosteriorAverage, network: Model, weight: float) -> None:
+    def __init__(
+        self,
+        average: PosteriorAverage,
+        network: Model,
+        weight: float,
+        exponents: Mapping[Name, float],
+    ) -> None:
         self.network = network
         self.weight = weight
+        self.exponents = exponents
         self._average = average
 
     @cached_property
@@ -403,6 +458,36 @@ class Member:
             [(whole, self.network.variable(whole.name)) for whole in known], _translated
         )
 
+    def exponent(self, target: int) -> float:
+        """Return the exponent of the network's evidence about a variable of the average."""
+        return self.exponents.get(self._average.variables[target].name, 1.0)
+
+    def prior(self, target: int) -> Floats:
+        """Return the network's distribution of a discrete variable without evidence."""
+        name = self._average.variables[target].name
+        key = "prior", id(self.network), target
+        found: Floats = self._average.memo.get(key, lambda: self.network.query(name).probabilities)
+        return found
+
+    def tempered(self, targets: Sequence[int], values: Floats) -> Floats:
+        """Return a posterior with the exponents of the network's evidence about the targets.
+
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in the average.
+        values : ndarray
+            Probabilities; the axes are the states of the targets in the network.
+        """
+        for axis, target in enumerate(targets):
+            exponent = self.exponent(target)
+            if exponent != 1.0:
+                others = tuple(other for other in range(len(targets)) if other != axis)
+                own = values.sum(axis=others)
+                ratio = _ratio(own, tempered_rows(own[None], self.prior(target), exponent)[0])
+                values = values * np.expand_dims(ratio, others)
+        return values
+
     def spread(self, targets: Sequence[int], values: Floats) -> Floats:
         """Convert probabilities of the network's target states to those of the states answered.
 
@@ -436,6 +521,29 @@ class Member:
             return ()
         assert isinstance(whole, Discrete)  # checked before
         return whole.cardinality, _positions(own, whole)
+
+
+def _ratio(one: Floats, two: Floats) -> Floats:
+    """Return two / one, 0 where `one` is."""
+    return np.divide(two, one, out=np.zeros_like(one), where=one > 0)
+
+
+def _checked_exponents(variable: Variable, exponents: ArrayLike, n: int) -> Floats:
+    """Return the exponent of each of n networks about a variable, or raise a ModelError."""
+    if not isinstance(variable, Discrete):
+        raise ModelError(f"Exponents are of evidence about discrete variables; got {variable!r}.")
+    try:
+        values = np.array(exponents, dtype=np.float64)
+        good = values.shape == (n,) and bool((np.isfinite(values) & (values > 0)).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ModelError(
+            f"The exponents of {variable.name!r} are positive finite numbers, one for each of {n} "
+            f"networks; got {exponents!r:.200}."
+        )
+    values.flags.writeable = False
+    return values
 
 
 def _checked_ratio(variable: Variable, ratio: ArrayLike) -> Floats:

@@ -141,9 +141,7 @@ def _with_draws(model: Model, draw: Discrete, drawn: Callable[[CPD], CPD]) -> Mo
     members: list[Any] = [_with_draws(member, draw, drawn) for member in model.networks]
     if isinstance(model, NetworkMixture):
         return NetworkMixture(members, model.weights)
-    return PosteriorAverage(
-        members, model.weights, first=model.variables, prior_ratios=model.prior_ratios
-    )
+    return model.with_networks(members, model.variables)
 
 
 def _drawn(cpd: CPD, *, draw: Discrete, random: np.random.Generator, known: dict[int, CPD]) -> CPD:

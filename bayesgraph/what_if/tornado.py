@@ -373,9 +373,7 @@ class _Replaced:
         networks = list(self.model.networks)
         networks[self.place] = self.rebuilt(network)
         if isinstance(self.model, PosteriorAverage):
-            ratios = self.model.prior_ratios
-            first = self.model.variables
-            return PosteriorAverage(networks, self.model.weights, first=first, prior_ratios=ratios)
+            return self.model.with_networks(networks, self.model.variables)
         return NetworkMixture(networks, self.model.weights)
 
 

@@ -62,6 +62,8 @@ _SUM = 0.5
 # Weight of the prior of equal weights in the average, in nats: the held-out loss of the log-linear
 # model is a little too low, as its penalties were chosen by it.
 _EQUAL = 2.0
+# Penalty of the squared logarithm of the exponent of the trees, in nats, and bounds of exponents.
+_ONE, _MIN_EXPONENT, _MAX_EXPONENT = 2.0, 1.05, 8.0
 # Probabilities below this count as this.
 _LEAST = 1e-15
 # Maximum of rows x classes in the searches of contexts and of a joint table.
@@ -121,6 +123,8 @@ class Choice:
         Held-out -log P(label), in nats per row.
     tree_share : float
         Weight of the posterior of the random trees in its average with that of the weighted sum.
+    tree_exponent : float
+        Exponent of the trees' evidence in this average; see `PosteriorAverage`.
     joint_share : float
         Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
         without one.
@@ -130,6 +134,7 @@ class Choice:
     shares: Mapping[Candidate, float]
     losses: Mapping[Candidate, float]
     tree_share: float = 0.0
+    tree_exponent: float = 1.0
     joint_share: float = 0.0
 
     @property
@@ -270,14 +275,23 @@ class Folded:
                 self._known[p] = Terms.of(self.sample.views, p)
         return [self._known[p] for p in pairs]
 
-    def tree_posteriors(self, n_trees: int) -> Floats:
-        """Return P(class | row) of held-out rows under random trees, shape (n_rows, n_classes)."""
+    def tree_posteriors(self, n_trees: int) -> tuple[Floats, Floats]:
+        """Return P(class | row) and P(class) of held-out rows under random trees.
+
+        Returns
+        -------
+        posteriors, priors : ndarray, shape (n_rows, n_classes)
+        """
         found: list[Floats] = []
+        priors: list[Floats] = []
         for seen, unseen in zip(self._seen, self._unseen, strict=True):
             self.effort.enter("random trees", len(found), len(self._seen))
             trees = grow_trees(seen, n_trees, self.effort)
             found.append(mean_distributions(trees, unseen.views, unseen.codes))
-        return np.concatenate(found)
+            nothing = np.full_like(unseen.codes[:1], -1)
+            prior = mean_distributions(trees, unseen.views, nothing)
+            priors.append(np.broadcast_to(prior, found[-1].shape))
+        return np.concatenate(found), np.concatenate(priors)
 
     def joint_table_scores(self) -> Floats:
         """Return the class scores of held-out rows under the joint table of a few features."""
@@ -504,11 +518,11 @@ class _Search:
             kept = {self.alone: 1.0}
         if structure != "given" and all(c.structure == "star" for c in kept):
             structure = "star"
-        tree_share = 0.0
+        trees = 0.0, 1.0
         # Trees are for interactions, and need features that are informative in each fold.
         if n_trees and folded.n_informative > 1:
-            tree_share = _averaged(self.sums, folded.tree_posteriors(n_trees), folded.held_out)
-        return Choice(structure, kept, self.losses, tree_share, joint_share)
+            trees = _averaged(self.sums, *folded.tree_posteriors(n_trees), folded.held_out)
+        return Choice(structure, kept, self.losses, *trees, joint_share)
 
 
 def train_choice(
@@ -592,24 +606,46 @@ def _joint_part(sample: Sample, terms: Terms, contexts: Contexts, effort: Effort
     return Effects(cells, bias + scores[-1] - cells[-1])
 
 
-def _averaged(sums: Floats, trees: Floats, sample: Sample) -> float:
-    """Return the weight of the trees with the lowest log loss of the average of two posteriors.
+def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tuple[float, float]:
+    """Return weight and exponent of the trees with the lowest log loss of the average.
 
-    With few rows the weight is shrunk towards one half. Weights below `_MIN_TREE_SHARE` are zero.
+    With few rows the weight is shrunk towards one half, and the exponent towards one. A weight
+    below `_MIN_TREE_SHARE` is zero, and an exponent below `_MIN_EXPONENT` one.
 
-    `sums` has scores of the rows of `sample` under the log-linear model, `trees` probabilities.
+    Parameters
+    ----------
+    sums, trees, priors : ndarray, shape (n_rows, n_classes)
+        Scores of the rows of `sample` under the log-linear model, and P(class | row) and P(class)
+        under the trees.
+    sample : Sample
     """
     own = np.arange(len(sample.labels)), sample.labels
     first = np.exp(sums[own] - log_sum_exp(sums, 1))
-    second = trees[own]
+    log_priors = np.log(priors)
+    evidence = np.log(np.maximum(trees, _LEAST)) - log_priors
 
-    def loss(share: float) -> float:
-        mean = (1.0 - share) * first + share * second
-        prior = _EQUAL * (np.log(share) + np.log1p(-share))
-        return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
+    def best(exponent: float) -> tuple[float, float]:
+        """Return the least loss with an exponent, and the weight."""
+        logs = log_priors + exponent * evidence
+        second = np.exp(logs[own] - log_sum_exp(logs, 1))
 
-    share = float(minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded").x)
-    return share if share >= _MIN_TREE_SHARE else 0.0
+        def loss(share: float) -> float:
+            mean = (1.0 - share) * first + share * second
+            prior = _EQUAL * (np.log(share) + np.log1p(-share))
+            return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
+
+        found = minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded")
+        return float(found.fun) + _ONE * np.log(exponent) ** 2, float(found.x)
+
+    widest = (0.0, np.log(_MAX_EXPONENT))
+    power = minimize_scalar(
+        lambda log: best(np.exp(log))[0], bounds=widest, method="bounded", options={"xatol": 1e-3}
+    )
+    exponent = float(np.exp(power.x))
+    if exponent < _MIN_EXPONENT:
+        exponent = 1.0
+    share = best(exponent)[1]
+    return (share, exponent) if share >= _MIN_TREE_SHARE else (0.0, 1.0)
 
 
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
