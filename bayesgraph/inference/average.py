@@ -239,17 +239,22 @@ def _over(values: Floats, by: Floats) -> Floats:
 def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:
     """Return the sum of the derivatives of the states' posteriors, each times its share."""
     each = [own.slopes(own.both, share) for own, share in zip(found, shares.tolist(), strict=True)]
-    first, *others = each
-    tables = {n: sum((o.tables[n] for o in others), table) for n, table in first.tables.items()}
-    gaussians = {
-        n: replace(
-            slopes,
-            mean=sum((o.gaussians[n].mean for o in others), slopes.mean),
-            variance=sum((o.gaussians[n].variance for o in others), slopes.variance),
-            coefficients=sum((o.gaussians[n].coefficients for o in others), slopes.coefficients),
-        )
-        for n, slopes in first.gaussians.items()
-    }
+    names = dict.fromkeys(n for own in each for n in own.tables)
+    tables = {n: np.sum([own.tables[n] for own in each if n in own.tables], axis=0) for n in names}
+    gaussians: dict[Any, Any] = {}
+    for own in each:
+        for n, slopes in own.gaussians.items():
+            known = gaussians.get(n)
+            gaussians[n] = (
+                slopes
+                if known is None
+                else replace(
+                    known,
+                    mean=known.mean + slopes.mean,
+                    variance=known.variance + slopes.variance,
+                    coefficients=known.coefficients + slopes.coefficients,
+                )
+            )
     return PosteriorSlopes(tables, gaussians)
 
 

@@ -159,10 +159,15 @@ def test_canonical_distributions_beside_numbers(engine):
 
 
 @pytest.mark.slow
-def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors(engine):
+def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors_and_exponents(engine):
     first, second = linear_gaussians(), linear_gaussians().without("n", "z")
     mixture = bg.NetworkMixture([second, second.do({"a": "x"}).without()], [0.6, 0.4])
-    average = bg.PosteriorAverage([first, second], [2, 1], prior_ratios={"a": [1.0, 2.0, 0.5]})
+    average = bg.PosteriorAverage(
+        [first, second],
+        [2, 1],
+        prior_ratios={"a": [1.0, 2.0, 0.5]},
+        exponents={"a": [1.0, 2.0], "d": [0.5, 3.0]},
+    )
     rows = rows_of(second, "d")
     asked = handmade(mixture, rows, "d")
     check(engine, [asked.first(7)], ("answer", "contributions"))

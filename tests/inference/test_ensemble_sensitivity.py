@@ -35,20 +35,24 @@ def tables(zero=0.2):
 
 
 def joint(network, evidence, source=None):
-    """Return P(c, evidence) by enumeration, with another source for one of the CPDs."""
+    """Return P(c, evidence) and P(c) by enumeration, with another source for one of the CPDs."""
     name = None if source is None else source[0]
     terms = [(source[1] if cpd.variable.name == name else cpd, 1.0) for cpd in network.cpds]
     given = {n: list(v.values()) if isinstance(v, dict) else v for n, v in evidence.items()}
-    return Oracle(terms).joint(["c"], {n: v for n, v in given.items() if n in network.number})
+    own = {n: v for n, v in given.items() if n in network.number}
+    return np.array([Oracle(terms).joint(["c"], known) for known in (own, {})])
 
 
 def of_mixture(weights, joints):
-    total = np.asarray(weights) @ np.array(joints)
+    total = np.asarray(weights) @ np.array([seen for seen, _ in joints])
     return total[1] / total.sum()
 
 
-def of_average(weights, joints, ratio=1.0):
-    total = np.asarray(weights) @ np.array([own / own.sum() for own in joints]) * ratio
+def of_average(weights, joints, ratio=1.0, exponents=(1.0, 1.0, 1.0)):
+    shares = [
+        prior * (seen / prior) ** e for (seen, prior), e in zip(joints, exponents, strict=True)
+    ]
+    total = np.asarray(weights) @ np.array([own / own.sum() for own in shares]) * ratio
     return total[1] / total.sum()
 
 
@@ -61,8 +65,8 @@ def derivative(answer, h=1e-3):
 def compare(model, evidence, answer, given=None):
     """Compare all derivatives of P(c = y | evidence) with differences of enumerated answers.
 
-    The function `answer` takes weights and P(c, evidence) of each network; `given` has the evidence
-    that each network sees.
+    The function `answer` takes weights, and P(c, evidence) and P(c) of each network; `given` has
+    the evidence that each network sees.
     """
     networks, weights = model.networks, model.weights
     seen = [evidence] * len(networks) if given is None else given
@@ -125,16 +129,22 @@ def test_derivatives_of_mixtures(name):
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", EVIDENCES)
-@pytest.mark.parametrize("ratio", [None, [0.5, 3.0]])
-def test_derivatives_of_averages(name, ratio):
+@pytest.mark.parametrize(
+    ("ratio", "exponents"), [(None, None), ([0.5, 3.0], None), ([0.5, 3.0], [2.5, 1.7, 0.4])]
+)
+def test_derivatives_of_averages(name, ratio, exponents):
     networks, evidence = [mixed(), tables(), mixed(0.6, 0.3, 1.0)], EVIDENCES[name]
     ratios = None if ratio is None else {"c": ratio}
-    average = bg.PosteriorAverage(networks, [0.5, 0.2, 0.3], first=[C], prior_ratios=ratios)
+    powers = None if exponents is None else {"c": exponents}
+    average = bg.PosteriorAverage(
+        networks, [0.5, 0.2, 0.3], first=[C], prior_ratios=ratios, exponents=powers
+    )
     # A network that rules out the evidence answers with its prior.
     given = [{} if i == 0 and evidence.get("d") == "w" else evidence for i in range(3)]
 
     def answer(weights, joints):
-        return of_average(weights, joints, 1.0 if ratio is None else np.array(ratio))
+        powers = (1.0,) * 3 if exponents is None else exponents
+        return of_average(weights, joints, 1.0 if ratio is None else np.array(ratio), powers)
 
     compare(average, evidence, answer, given)
 

@@ -256,7 +256,7 @@ def test_a_shifted_prior_multiplies_the_average(members):
     expected = plain.query_rows("c", table) * ratio
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(average.query_rows("c", table), expected, rtol=1e-12)
-    with pytest.raises(UnsupportedModelError, match="shifted prior has no joint posterior"):
+    with pytest.raises(UnsupportedModelError, match="shifted prior or with exponents"):
         average.query(["c", "x"])
     impossible = bg.PosteriorAverage(members[1:], prior_ratios={"c": [0.0, 1.0]})
     with pytest.raises(bg.errors.ImpossibleEvidenceError):
@@ -280,9 +280,93 @@ def test_unusable_ratios(members, ratios, message):
         bg.PosteriorAverage(members, prior_ratios={"d": [1.0, 1.0]})
 
 
+def tempered(posterior, prior, exponent):
+    found = prior * (posterior / prior) ** exponent
+    return found / found.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("ratio", [[1.0, 1.0], [0.5, 4.0]])
+def test_exponents_are_those_of_the_evidence(members, ratio):
+    exponents, weights = [1.0, 2.5], [0.25, 0.75]
+    average = bg.PosteriorAverage(
+        members, weights, prior_ratios={"c": ratio}, exponents={"c": exponents}
+    )
+    assert average != bg.PosteriorAverage(members, weights, prior_ratios={"c": ratio})
+    priors = [m.query("c").probabilities for m in members]
+
+    def expected(posteriors):
+        parts = map(tempered, posteriors, priors, exponents)
+        found = ratio * sum(w * part for w, part in zip(weights, parts, strict=True))
+        return found / found.sum(axis=-1, keepdims=True)
+
+    # Without evidence it is the prior.
+    mean = ratio * (0.25 * priors[0] + 0.75 * priors[1])
+    np.testing.assert_allclose(average.query("c").probabilities, mean / mean.sum(), rtol=1e-12)
+    for evidence in ({"a": "p"}, {"a": "q", "x": 0.7}, {"a": {"p": 1, "q": 2, "r": 0}}):
+        own = expected([m.query("c", evidence).probabilities for m in members])
+        np.testing.assert_allclose(average.query("c", evidence).probabilities, own, rtol=1e-12)
+        np.testing.assert_allclose(average.marginals(evidence)["c"].probabilities, own)
+        joint = average.query(["a", "c"], {"x": 0.7}).probabilities
+        np.testing.assert_allclose(joint.sum(axis=0), average.query("c", {"x": 0.7}).probabilities)
+    table = {"a": ["p", "q", None, None], "x": [0.2, None, 1.0, None]}
+    own = expected([m.query_rows("c", table) for m in members])
+    np.testing.assert_allclose(average.query_rows("c", table), own, rtol=1e-12)
+    # Others are what the members say, also given the class.
+    plain = bg.PosteriorAverage(members, weights)
+    assert average.query("a", {"c": "y", "x": 0.3}) == plain.query("a", {"c": "y", "x": 0.3})
+    alone = bg.PosteriorAverage(members[:1], exponents={"c": [3.0]})
+    found = alone.query(["a", "c"], {"x": 0.7}).probabilities
+    given = members[0].query(["a", "c"], {"x": 0.7}).probabilities
+    np.testing.assert_allclose(found / found.sum(axis=0), given / given.sum(axis=0))
+    with pytest.raises(UnsupportedModelError, match="with exponents has no joint posterior"):
+        average.query(["c", "x"])
+
+
+def test_a_state_that_is_impossible_stays_so_under_an_exponent():
+    certain = star([1.0, 0.0], [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [0.0, 1.0])
+    sure = star([0.5, 0.5], [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], [0.0, 0.0])
+    for exponent in (0.5, 3.0):
+        average = bg.PosteriorAverage([certain], exponents={"c": [exponent]})
+        np.testing.assert_array_equal(average.query("c", {"a": "p"}).probabilities, [1.0, 0.0])
+        average = bg.PosteriorAverage([sure], exponents={"c": [exponent]})
+        np.testing.assert_array_equal(average.query("c", {"a": "r"}).probabilities, [0.0, 1.0])
+        rows = average.query_rows("c", {"a": ["q", "r"]})
+        np.testing.assert_array_equal(rows, [[1.0, 0.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("exponents", "message"),
+    [
+        ({"c": [1.0]}, "one for each of 2 networks"),
+        ({"c": [1.0, 0.0]}, "positive finite numbers"),
+        ({"c": [1.0, np.inf]}, "positive finite numbers"),
+        ({"c": "strong"}, "positive finite numbers"),
+        ({"x": [1.0, 1.0]}, "discrete variables; got Continuous"),
+    ],
+)
+def test_unusable_exponents(members, exponents, message):
+    with pytest.raises(ModelError, match=message):
+        bg.PosteriorAverage(members, exponents=exponents)
+    with pytest.raises(bg.errors.UnknownVariableError):
+        bg.PosteriorAverage(members, exponents={"d": [1.0, 1.0]})
+
+
+def test_other_names_and_networks_keep_exponents(members):
+    average = bg.PosteriorAverage(members, [1, 3], exponents={"c": [1.0, 2.0]})
+    renamed = average.renamed({"c": "class", "a": "b"})
+    assert list(renamed.exponents) == ["class"]
+    found = renamed.query("class", {"b": "q"}).probabilities
+    np.testing.assert_array_equal(found, average.query("c", {"a": "q"}).probabilities)
+    turned = average.with_networks(members[::-1])
+    assert turned.networks == members[::-1]
+    np.testing.assert_array_equal(turned.exponents["c"], [1.0, 2.0])
+    np.testing.assert_array_equal(turned.weights, average.weights)
+
+
+@pytest.mark.parametrize("exponents", [None, {"c": [2.0, 1.0]}])
 @pytest.mark.parametrize("ratios", [None, {"c": [0.5, 4.0]}])
-def test_files_and_pictures_keep_it(members, ratios, tmp_path):
-    average = bg.PosteriorAverage(members, [1, 3], prior_ratios=ratios)
+def test_files_and_pictures_keep_it(members, ratios, exponents, tmp_path):
+    average = bg.PosteriorAverage(members, [1, 3], prior_ratios=ratios, exponents=exponents)
     average.save(tmp_path / "average.bayesgraph")
     again = bg.load(tmp_path / "average.bayesgraph")
     assert again == average

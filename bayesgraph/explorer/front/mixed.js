@@ -376,6 +376,7 @@ export class AverageModel {
     this.members = parts.members.map((member) => ({
       ...member,
       model: modelOf(member, numbers, kernel),
+      priors: new Map(),
     }));
     this.cards = parts.cards;
   }
@@ -422,7 +423,7 @@ export class AverageModel {
     const total = new Float64Array(this.cards[v]);
     for (let k = 0; k < runs.length; k++) {
       const member = this.members[having[k]], { own, maps } = member;
-      const p = this.tempered(member, v, runs[k].belief(own[v]));
+      const p = this.raised(member, v, runs[k].belief(own[v]));
       if (!p) return null;
       for (let s = 0; s < p.length; s++) total[maps[v] ? maps[v].spread[s] : s] += shares[k] * p[s];
     }
@@ -431,9 +432,10 @@ export class AverageModel {
   }
 
   /** What is proportional to prior (posterior / prior)^power. */
-  tempered({ powers, own, model }, v, belief) {
+  raised({ powers, own, model, priors }, v, belief) {
     if (!belief || !powers[v]) return belief;
-    const prior = model.run(new Map()).belief(own[v]);
+    if (!priors.has(v)) priors.set(v, model.run(new Map()).belief(own[v]).slice());
+    const prior = priors.get(v);
     const logs = Array.from(belief, (p, s) => (
       p > 0 ? powers[v] * Math.log(p) + (1 - powers[v]) * Math.log(prior[s]) : -Infinity));
     const top = Math.max(...logs), found = logs.map((x) => Math.exp(x - top)), sum = sumOf(found);

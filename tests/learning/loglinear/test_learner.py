@@ -185,11 +185,37 @@ def test_the_share_of_trees_is_what_predicts_best():
     right = np.eye(2)[sample.labels] * 0.8 + 0.1
     half = np.full((400, 2), 0.5)
     averaged = cross_validation._averaged
-    assert averaged(np.log(right), half, sample) == 0.0
-    assert averaged(np.log(half), right, sample) > 0.95
-    assert averaged(np.log(right), right, sample) == pytest.approx(0.5, abs=1e-3)
-    best = averaged(np.log(right), right[:, ::-1] * 0.2 + right * 0.8, sample)
-    assert best < 0.5
+    assert averaged(np.log(right), half, half, sample) == (0.0, 1.0)
+    assert averaged(np.log(half), right, half, sample)[0] > 0.95
+    flipped = np.where((np.arange(400) % 4 < 2)[:, None], right, right[:, ::-1])
+    assert averaged(np.log(right), flipped, half, sample)[0] < 0.5
+
+
+def test_the_exponent_of_trees_makes_their_probabilities_right():
+    """Of posteriors whose log odds are a third of what they should be the exponent is three."""
+    random = np.random.default_rng(0)
+    log_odds = 2.0 * random.normal(size=20_000) - 1.0
+    p = 1.0 / (1.0 + np.exp(-log_odds))
+    labels = (random.random(20_000) < p).astype(int)
+    sample = Sample.of((), np.empty((20_000, 0), int), labels, np.empty(0), 2)
+    sample = replace(sample, labels=labels, weights=np.ones(20_000))
+    prior = np.array([1.0 - 1.0 / (1.0 + np.exp(1.0)), 1.0 / (1.0 + np.exp(1.0))])
+    evidence = np.stack([np.zeros_like(p), log_odds + 1.0], axis=1)
+    half = np.full((20_000, 2), 0.5)
+
+    def of(exponent):
+        trees = prior * np.exp(evidence / exponent)
+        trees /= trees.sum(axis=1, keepdims=True)
+        return cross_validation._averaged(
+            np.log(half), trees, np.broadcast_to(prior, trees.shape), sample
+        )
+
+    for exponent in (3.0, 1.5):
+        share, found = of(exponent)
+        assert share > 0.97
+        assert found == pytest.approx(exponent, rel=0.05)
+    assert of(1.0)[1] == pytest.approx(1.0, abs=0.06)
+    assert of(0.5)[1] == 1.0  # posteriors are not made less certain
 
 
 @pytest.mark.parametrize("n_trees", [-1, 2.0, "many", None, True])
