@@ -33,7 +33,8 @@ def described(model: Model) -> str:
         case NetworkMixture():
             return f"mixture of {len(model.networks)} Bayesian networks"
         case PosteriorAverage():
-            return f"average of the posteriors of {len(model.networks)} models"
+            tempered = ", with exponents of their evidence" if model.exponents else ""
+            return f"average of the posteriors of {len(model.networks)} models{tempered}"
         case FactorGraph():
             return f"factor graph of {len(model.terms)} factors"
     return type(model).__name__

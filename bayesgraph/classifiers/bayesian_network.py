@@ -68,10 +68,12 @@ class BayesianNetworkClassifier(ColumnClassifier):
     held-out rows best in an internal cross-validation; `choice_` has its losses.
 
     This network is averaged with random trees (Breiman 2001), which learn interactions of several
-    features and fine thresholds. The weight of the trees is the one that predicts held-out rows
-    best. Averaged are the posteriors of the class, with fixed weights (`PosteriorAverage`): in a
-    mixture of the joint distributions the weights would depend on how well each describes the
-    features, which says little about the class. ``n_trees=0`` keeps the single readable network.
+    features and fine thresholds. The weight of the trees, and the exponent of what they say about
+    the class, are those that predict held-out rows best: the mean of trees that see different rows
+    and features is not certain enough. Averaged are the posteriors of the class, with fixed weights
+    and exponents (`PosteriorAverage`): in a mixture of the joint distributions the weights would
+    depend on how well each describes the features, which says little about the class.
+    ``n_trees=0`` keeps the single readable network.
 
     Parameters
     ----------

@@ -203,7 +203,14 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     network, weight = drawn[0]
     assert isinstance(network, BayesianNetwork | WeightedNetwork)
     note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
-    return network, [f"{note}{weight:.2f} and {1.0 - weight:.2f}"]
+    note += f"{weight:.2f} and {1.0 - weight:.2f}"
+    return network, [", ".join([note, *_exponents(model)])]
+
+
+def _exponents(model: PosteriorAverage) -> list[str]:
+    """Return the exponents of evidence about each variable in words."""
+    named = model.exponents.items()
+    return [f"exponents of {name} {', '.join(f'{e:.2g}' for e in own)}" for name, own in named]
 
 
 def _n_trees(network: Model) -> list[int]:

@@ -404,7 +404,8 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     rows best. As scores are log probabilities, the sum is again a log-linear model. Then the same
     sum with a joint table of a few features in the place of contexts is taken if its loss is lower
     by 2 % and by one and a half standard errors. If there are random trees, the average of their
-    posterior and that of the sum has the weight that predicts held-out rows best.
+    posterior and that of the sum has the weight, and the exponent of the trees' evidence, that
+    predict held-out rows best.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
