@@ -28,7 +28,7 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
-from bayesgraph.inference.normalise import normalised, tempered_rows
+from bayesgraph.inference.normalise import normalised, tempered
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.repetitions import different_rows
 from bayesgraph.inference.results import Marginals, Posterior
@@ -114,9 +114,11 @@ class AverageJoint(Work):
                 refusals.append(refused)
                 name = member.network.variables[question.targets[0]].name
                 logs[refused] = log_of(member.network.query(name).probabilities)
-            shares = normalised(logs)
-            if (exponent := member.exponent(target)) != 1.0:
-                shares = tempered_rows(shares, member.prior(target), exponent)
+            exponent = member.exponent(target)
+            if exponent == 1.0:
+                shares = normalised(logs)
+            else:
+                shares = tempered(logs, member.prior(target), exponent)
             total += weight * member.spread((target,), shares)
         if len(refusals) == len(self._works):
             total[np.logical_and.reduce(refusals)] = 0.0
@@ -168,13 +170,13 @@ class AverageSlopes(Work):
         found = [self._of_member(member, case, memory_limit) for _, member in self._members]
         if not any(possible for _, possible in found):
             return None
-        tempered = [
+        powers = [
             member.tempered((target,), np.array([one.both for one in own]))
             for (_, member), (own, _) in zip(self._members, found, strict=True)
         ]
         shares = [
             member.spread((target,), own)
-            for (_, member), own in zip(self._members, tempered, strict=True)
+            for (_, member), own in zip(self._members, powers, strict=True)
         ]
         weights = np.array([member.weight for _, member in self._members])
         own_weights = weights / weights.sum()
@@ -189,7 +191,7 @@ class AverageSlopes(Work):
         gradient /= total
         parts = {}
         for (place, member), (own, _), q, weight in zip(
-            self._members, found, tempered, own_weights.tolist(), strict=True
+            self._members, found, powers, own_weights.tolist(), strict=True
         ):
             by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
             both, exponent = own, member.exponent(target)

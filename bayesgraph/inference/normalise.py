@@ -30,14 +30,14 @@ def normalised(joint: Floats) -> Floats:
     return joint
 
 
-def tempered_rows(posteriors: Floats, prior: Floats, exponent: float) -> Floats:
-    """Return what is proportional to prior (posterior / prior)^exponent, (n_rows, n_states).
+def tempered(joint: Floats, prior: Floats, exponent: float) -> Floats:
+    """Turn log joint probabilities into tempered posteriors, in place, shape (n_rows, n_states).
 
-    States of the prior probability zero keep it.
+    They are proportional to prior (posterior / prior)^exponent; a probability of zero stays so.
     """
-    logs = exponent * log_of(posteriors)
-    logs += np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
-    return normalised(logs)
+    joint *= exponent
+    joint += np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
+    return normalised(joint)
 
 
 def normalised_if_possible(logs: Floats) -> Floats:

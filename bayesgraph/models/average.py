@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import Case, Pattern
-from bayesgraph.inference.normalise import tempered_rows
+from bayesgraph.inference.normalise import tempered
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.interventions import read_values
@@ -484,7 +484,7 @@ class Member:
             if exponent != 1.0:
                 others = tuple(other for other in range(len(targets)) if other != axis)
                 own = values.sum(axis=others)
-                ratio = _ratio(own, tempered_rows(own[None], self.prior(target), exponent)[0])
+                ratio = _ratio(own, tempered(log_of(own[None]), self.prior(target), exponent)[0])
                 values = values * np.expand_dims(ratio, others)
         return values
 
