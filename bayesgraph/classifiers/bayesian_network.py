@@ -94,11 +94,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         Number of random trees, only for the structure "auto". With 0, with fewer than two
         informative features, or if the trees would have a weight of less than 0.05, `network_` is a
         BayesianNetwork, else a PosteriorAverage of that network and a network of the trees. The
-        distributions at the leaves of all trees take at most 32 MB: where rows and classes are
-        many, leaves keep more rows. A model of 20,000 rows, 16 measurements and 26 classes takes
-        13 MB in a file and 18 MB in memory, and 33 MB once it has predicted many rows: they need
-        the distributions a second time, and 25 to 45 bytes a leaf for each set of features that
-        rows lack, at most 32 MB for all sets together.
+        trees have at most two million leaves, and their different distributions at most 32 MB:
+        where rows are many, leaves keep more rows. A model of 20,000 rows, 16 measurements and 26
+        classes takes 5 MB in a file and 9 MB in memory, and 25 MB once it has predicted many rows:
+        they need the distributions a second time, and 25 to 45 bytes a leaf for each set of
+        features that rows lack, at most 32 MB for all sets together.
     max_steps : int, optional
         Maximum number of steps of a training to predict: evaluations of the loss on the rows, and
         trees. Fewer penalties and structures are then compared, training stops at the best tables

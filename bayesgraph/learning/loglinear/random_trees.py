@@ -18,8 +18,8 @@ from bayesgraph.learning.loglinear.sample import Codes, Sample
 from bayesgraph.learning.loglinear.terms import View
 from bayesgraph.variables import Binned
 
-# Maximum number of probabilities at the leaves of all trees, 32 MB.
-_MAX_NUMBERS = 1 << 22
+# Maximum number of leaves of all trees, and maximum number of probabilities of different leaves.
+_MAX_LEAVES, _MAX_NUMBERS = 1 << 21, 1 << 22
 # First state of the random number generator; any number from 1 to 2^31 - 2.
 _SEED = 20_011
 # Weight of the class frequencies in the distribution of a leaf, in rows.
@@ -33,8 +33,9 @@ def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Tree
 
     Each tree sees rows that are drawn with replacement. Each split is the one with the lowest Gini
     index among those of a few random features, the square root of their number. Trees grow until
-    each leaf has rows of one class only, or, where the leaves of all trees would take more than 32
-    MB, until each leaf has few rows.
+    each leaf has rows of one class only, or, where all trees would have more than two million
+    leaves or their different distributions would take more than 32 MB, until each leaf has few
+    rows.
 
     Parameters
     ----------
@@ -61,18 +62,23 @@ def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Tree
         np.array([_SEED]),
         _n_tried(len(views)),
     )
-    capacity = max(min(int(rows[6].sum() * 2), _MAX_NUMBERS // (n_trees * n_classes)), 2)
-    nodes = [np.empty(2 * capacity, dtype=kind) for kind in (np.int32, np.int64, np.int32)]
+    capacity = max(min(int(rows[6].sum() * 2), _MAX_LEAVES // n_trees), 2)
+    most = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
+    nodes: list[Any] = [np.empty(2 * capacity, dtype=k) for k in (np.int32, np.int64, np.int32)]
     leaves = np.empty((capacity, n_classes))
     least = 1.0
     parts: list[list[NDArray[Any]]] = []
     while len(parts) < n_trees and not (parts and effort.is_spent):
         effort.step()
         n_nodes, n_leaves = kernels.grow(*rows, least, *nodes, leaves)
-        if n_nodes:
-            parts.append([*(array[:n_nodes].copy() for array in nodes), leaves[:n_leaves].copy()])
-        else:
+        first, place = _distinct(leaves[:n_leaves])
+        if n_nodes == 0 or first.size * n_classes > most:
             least *= 2.0
+            continue
+        part = [array[:n_nodes].copy() for array in nodes]
+        is_leaf = nodes[0][:n_nodes] < 0
+        part[2][is_leaf] = place[part[2][is_leaf]]
+        parts.append([*part, leaves[first]])
     everything = np.concatenate([_groups(view) for view in sample.views])
     return _joined(parts, np.array(used), everything, sample.prior)
 
@@ -117,6 +123,8 @@ def _distinct(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     Where two rows have one hash, or numbers are so large that hashes would depend on the order of
     summation, all rows are returned.
     """
+    if not len(counts):
+        return np.arange(0), np.arange(0)
     marks = _hashes(counts)
     _, first, place = np.unique(marks, return_index=True, return_inverse=True)
     if marks.max() >= _EXACT or not np.array_equal(counts[first[place]], counts):

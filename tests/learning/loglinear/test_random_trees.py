@@ -163,10 +163,19 @@ def test_memory_is_bounded(monkeypatch):
     random = np.random.default_rng(3)
     features = [Binned(f"x{j}", np.arange(30.0)) for j in range(4)]
     codes, labels = random.integers(31, size=(2000, 4)), random.integers(3, size=2000)
+    sample = sample_of(features, codes, labels)
+    # Leaves of one class share a few distributions, so that only their number counts.
+    whole = grow_trees(sample, 10)
     monkeypatch.setattr(random_trees, "_MAX_NUMBERS", 3000)
-    trees = grow_trees(sample_of(features, codes, labels), 10)
+    assert np.array_equal(grow_trees(sample, 10).feature, whole.feature)
+    monkeypatch.setattr(random_trees, "_MAX_LEAVES", 3000)
+    fewer = grow_trees(sample, 10)
+    assert len(fewer.roots) == 10
+    assert (fewer.feature < 0).sum() <= 3000 < (whole.feature < 0).sum()
+    monkeypatch.setattr(random_trees, "_MAX_NUMBERS", 500)
+    trees = grow_trees(sample, 10)
     assert len(trees.roots) == 10
-    assert trees.values.size <= 3000
+    assert trees.values.size <= 500 < fewer.values.size
 
 
 # ---------------------------------------------------------------------------------- strange tables
