@@ -12,6 +12,8 @@ from bayesgraph.factors.algebra import Floats
 # so that compiled kernels do not look whether they are negative.
 _NODE, _FEATURE = np.uint64((1 << 32) - 1), np.uint64(32)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
+# Number of rows that go down a tree before the next one.
+_BLOCK = 1024
 # The group of a missing value.
 MISSING = np.uint8(255)
 
@@ -94,6 +96,69 @@ def add_leaves(
                     node = (step & _NODE) - (_ONE if left > 0.0 else _NONE)
                 for c in range(values.shape[1]):
                     out[row, c] += weight * values[below[node], c]
+
+
+def _walks(out: Floats, codes: Codes, roots: NDArray[np.int32], *others: object) -> int:
+    n_rows: int = codes.shape[1]
+    return n_rows * len(roots) * 8
+
+
+@kernel(work=_walks)
+def add_reached(
+    out: Floats,
+    codes: Codes,
+    roots: NDArray[np.int32],
+    steps: Indices,
+    below: NDArray[np.int32],
+    values: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Add the distributions at the leaves that rows reach that lack no parent of a split.
+
+    A block of rows goes down one tree after the other, so that a tree stays in the cache.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_states, n_rows)
+    codes, roots, steps, below, values
+        See `add_leaves`.
+    begin, end : int
+        Range of the rows.
+    """
+    n_states = values.shape[1]
+    sums = np.empty((_BLOCK, n_states))
+    own = np.zeros((_BLOCK, codes.shape[0]), dtype=np.uint8)
+    leaf = np.empty(_BLOCK, dtype=np.uint64)
+    for start in range(begin, end, _BLOCK):
+        n = min(_BLOCK, end - start)
+        for i in range(n):
+            for j in range(codes.shape[0]):
+                own[i, j] = codes[j, start + i]
+            for c in range(n_states):
+                sums[i, c] = out[c, start + i]
+        for root in roots:
+            # Four rows at a time, which do not wait for each other; a leaf leads to itself.
+            for i in range(0, n, 4):
+                r0, r1, r2, r3 = own[i], own[i + 1], own[i + 2], own[i + 3]
+                n0 = n1 = n2 = n3 = np.uint64(root)
+                s0 = s1 = s2 = s3 = steps[n0, 0]
+                while s0 != n0 or s1 != n1 or s2 != n2 or s3 != n3:
+                    c0, c1 = np.uint64(r0[s0 >> _FEATURE]), np.uint64(r1[s1 >> _FEATURE])
+                    c2, c3 = np.uint64(r2[s2 >> _FEATURE]), np.uint64(r3[s3 >> _FEATURE])
+                    n0 = (s0 & _NODE) - ((steps[n0, 1] >> c0) & _ONE)
+                    n1 = (s1 & _NODE) - ((steps[n1, 1] >> c1) & _ONE)
+                    n2 = (s2 & _NODE) - ((steps[n2, 1] >> c2) & _ONE)
+                    n3 = (s3 & _NODE) - ((steps[n3, 1] >> c3) & _ONE)
+                    s0, s1, s2, s3 = steps[n0, 0], steps[n1, 0], steps[n2, 0], steps[n3, 0]
+                leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3] = n0, n1, n2, n3
+            for i in range(n):
+                value = values[np.uint64(below[np.uint64(leaf[i])])]
+                for c in range(n_states):
+                    sums[i, c] += value[c]
+        for i in range(n):
+            for c in range(n_states):
+                out[c, start + i] = sums[i, c]
 
 
 def _visited(place: int, shares: Floats, feature: NDArray[np.int32], *_: object) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.cpds import tree_program_kernels as kernels
-from bayesgraph.cpds.tree_average_kernels import MISSING
+from bayesgraph.cpds.tree_average_kernels import MISSING, add_reached
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.parallel import over_rows
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # Minimum number of rows for programs, and of those among them that lack the same parents: a program
 # has to be written once.
 MANY, _ALIKE = 128, 32
+# Mean number of leaves of a tree from which on rows that lack no parent go down it one by one: the
+# work of a program grows with the leaves, that of a row with the depth.
+_WALKED = 1000
 # Maximum number of leaves of a tree: codes have 16 bits, and code 0 means that there is no leaf.
 _MAX_LEAVES = (1 << 16) - 1
 # Maximum number of words of a block of rows; what belongs to a block stays in the cache.
@@ -157,6 +160,11 @@ class TreePrograms:
         return np.ascontiguousarray(self._trees.values.T)
 
     @cached_property
+    def _are_large(self) -> bool:
+        """Whether rows go down the trees one by one."""
+        return self._trees.n_leaves > _WALKED * len(self._trees.roots)
+
+    @cached_property
     def is_possible(self) -> bool:
         """Whether no tree has more leaves than there are codes."""
         nothing = np.zeros(int(self._trees.feature.max(initial=0)) + 1, dtype=np.bool_)
@@ -193,6 +201,9 @@ class TreePrograms:
     def _add(self, codes: Codes, is_missing: NDArray[np.bool_], share: Floats, out: Floats) -> None:
         """Add the sums of the trees' distributions of rows that lack the same parents."""
         n_rows = codes.shape[1]
+        if self._are_large and not is_missing.any():
+            self._walk(codes, out)
+            return
         n_groups = np.ones(len(codes), dtype=np.int64)
         known = self._used[~is_missing[self._used]]
         n_groups[known] += codes[known].max(axis=1)
@@ -208,6 +219,16 @@ class TreePrograms:
             kernels.run_program(out, *arguments, begin, end)
 
         over_rows(part, n_rows, _MIN_ROWS, 64 * n_words)
+
+    def _walk(self, codes: Codes, out: Floats) -> None:
+        """Add the same sums for rows that lack no parent, row by row."""
+        trees = self._trees
+        walked = trees.roots, trees.steps, trees.below, trees.values
+
+        def part(begin: int, end: int) -> None:
+            add_reached(out, codes, *walked, begin, end)
+
+        over_rows(part, codes.shape[1], _MIN_ROWS)
 
     def _counts(self, is_missing: NDArray[np.bool_]) -> tuple[Ints, Ints]:
         """Return how many leaves of each tree a row can reach together, and how many there are."""

@@ -172,6 +172,32 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
     np.testing.assert_array_equal(again[[7]], trees.means(codes[:, [7]], other))
 
 
+@pytest.mark.parametrize("n", [150, 2051])
+def test_rows_go_down_large_trees_one_by_one_with_the_same_bits(monkeypatch, n):
+    cards = (9, 4, 1, 12, 7, 2)
+    cpd, random = random_cpd(8, cards, n_trees=6, depth=9), np.random.default_rng(8)
+    codes = cpd.codes(range(6), np.array([random.integers(k, size=n) for k in cards]))
+    codes[1, : n // 3] = kernels.MISSING
+    share = cpd.trees.left_shares({1: np.full(4, 0.25)})
+    expected = copy.copy(cpd.trees).means(codes, share)
+    monkeypatch.setattr(tree_program, "_WALKED", 0)
+    reached = []
+    monkeypatch.setattr(
+        tree_program,
+        "add_reached",
+        lambda out, *others: reached.append(out.shape) or kernels.add_reached(out, *others),
+    )
+    np.testing.assert_array_equal(copy.copy(cpd.trees).means(codes, share), expected)
+    assert reached == [(3, n - n // 3)]
+    small = [np.zeros((3, 40)) for _ in range(2)]
+    walked = cpd.trees.roots, cpd.trees.steps, cpd.trees.below, cpd.trees.values
+    for out, kernel in zip(
+        small, (kernels.add_reached.interpreted, kernels.add_reached.compiled), strict=True
+    ):
+        kernel(out, np.ascontiguousarray(codes[:, -41:-1]), *walked, 0, 40)
+    np.testing.assert_array_equal(*small)
+
+
 def test_parents_without_splits_make_no_further_programs():
     cards = (5, 4, 6)
     cpd, random = random_cpd(9, cards), np.random.default_rng(9)
