@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from bayesgraph.checks import whole_number
 from bayesgraph.compare.families import FamilyChange, families_table, family_changes
@@ -12,6 +15,7 @@ from bayesgraph.compare.predictions import PredictionChanges, prediction_changes
 from bayesgraph.compare.structures import StructureChanges, structure_changes
 from bayesgraph.display import DisplayTable, rounded
 from bayesgraph.errors import DataError, DataTypeError, quoted
+from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.model import Model
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.report import Report
@@ -39,7 +43,8 @@ class Diff(Report):
     predictions : PredictionChanges or None
         None without a table.
     remarks : tuple of str
-        What could not be compared, and why.
+        What could not be compared, and why; weights, prior ratios and exponents of averages that
+        differ.
     """
 
     title: str
@@ -142,8 +147,26 @@ def diff(
         tuple(families),
         _exponents(first, second),
         predictions,
-        tuple(remarks),
+        (*remarks, *_of_averages(first, second)),
     )
+
+
+def _of_averages(before: Model, after: Model) -> list[str]:
+    """Return what differs between two averages besides their networks, in words."""
+    if not (isinstance(before, PosteriorAverage) and isinstance(after, PosteriorAverage)):
+        return []
+    found = []
+    for name in ("weights", "prior_ratios", "exponents"):
+        old, new = (_listed(getattr(model, name)) for model in (before, after))
+        if old != new:
+            found.append(f"{name} of the average: {old} → {new}")
+    return found
+
+
+def _listed(numbers: Any) -> Any:
+    if isinstance(numbers, Mapping):
+        return {name: _listed(own) for name, own in numbers.items()}
+    return np.round(numbers, 6).tolist()
 
 
 def _model(source: Any) -> Model:

@@ -485,8 +485,8 @@ def average_part(model: PosteriorAverage, numbers: Numbers, tables: TablesPart) 
             for v, shown in zip(model.variables, answered, strict=True)
         ]
         places = [own.get(v.name, -1) for v in model.variables]
-        powers = {str(model.number[name]): power for name, power in member.exponents.items()}
-        read = {"own": places, "maps": maps, "powers": powers}
+        exponents = {str(model.number[name]): e for name, e in member.exponents.items()}
+        read = {"own": places, "maps": maps, "tempering": exponents}
         members.append({"kind": kind} | part | read)
     ratios = {str(model.number[n]): list(r) for n, r in model.prior_ratios.items()}
     return {

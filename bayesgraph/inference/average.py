@@ -170,13 +170,13 @@ class AverageSlopes(Work):
         found = [self._of_member(member, case, memory_limit) for _, member in self._members]
         if not any(possible for _, possible in found):
             return None
-        powers = [
+        posteriors = [
             member.tempered((target,), np.array([one.both for one in own]))
             for (_, member), (own, _) in zip(self._members, found, strict=True)
         ]
         shares = [
             member.spread((target,), own)
-            for (_, member), own in zip(self._members, powers, strict=True)
+            for (_, member), own in zip(self._members, posteriors, strict=True)
         ]
         weights = np.array([member.weight for _, member in self._members])
         own_weights = weights / weights.sum()
@@ -191,7 +191,7 @@ class AverageSlopes(Work):
         gradient /= total
         parts = {}
         for (place, member), (own, _), q, weight in zip(
-            self._members, found, powers, own_weights.tolist(), strict=True
+            self._members, found, posteriors, own_weights.tolist(), strict=True
         ):
             by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
             both, exponent = own, member.exponent(target)

@@ -33,6 +33,9 @@ from bayesgraph.variables import (
     Variable,
 )
 
+# Minimum exponent of evidence: with smaller ones probabilities that underflowed would matter.
+_LEAST = 0.05
+
 
 class PosteriorAverage(Ensemble):
     """An average of the posteriors of several models: sum_m w_m P_m(target | evidence).
@@ -61,12 +64,13 @@ class PosteriorAverage(Ensemble):
         of all else given the variable stay (Saerens, Latinne, Decaestecker 2002). Posteriors of
         other variables alone, and the networks, stay too.
     exponents : mapping from name to array_like, shape (number of networks,), optional
-        Positive exponents with which each network's evidence about a discrete variable counts: in
-        the place of P_m(t | evidence) the average has what is proportional to P_m(t) (P_m(t |
-        evidence) / P_m(t))^exponent. Exponents above 1 make posteriors more certain, such as those
-        of random trees, which are not certain enough (scaling by a temperature: Guo, Pleiss, Sun,
-        Weinberger 2017); without evidence the posterior stays the prior. 1 by default. In joint
-        posteriors, the distributions of all else given the variable stay.
+        Exponents, at least 0.05, with which each network's evidence about a discrete variable
+        counts: in the place of P_m(t | evidence) the average has what is proportional to P_m(t)
+        (P_m(t | evidence) / P_m(t))^exponent. Exponents above 1 make posteriors more certain, such
+        as those of random trees, which are not certain enough (scaling by a temperature: Guo,
+        Pleiss, Sun, Weinberger 2017); without evidence the posterior stays the prior. 1 by default.
+        In joint posteriors, the distributions of all else given the variable stay. What an
+        intervention (`do`) changes is no evidence.
 
     Attributes
     ----------
@@ -221,7 +225,8 @@ class PosteriorAverage(Ensemble):
         Raises
         ------
         UnsupportedModelError
-            If one of them has a ratio or exponents, and another one is continuous.
+            If one of them has a ratio or exponents, and another one is continuous; or if several
+            have exponents.
         """
         chosen = [self.variables[target] for target in targets]
         moved = self.prior_ratios.keys() | self.exponents.keys()
@@ -233,6 +238,11 @@ class PosteriorAverage(Ensemble):
                     "An average with a shifted prior or with exponents has no joint posterior with "
                     f"the continuous {variable.name!r}; query one at a time."
                 )
+        if len(tempered_ones := [v.name for v in chosen if v.name in self.exponents]) > 1:
+            raise UnsupportedModelError(
+                f"An average with exponents of {quoted(tempered_ones)} has no joint posterior of "
+                "them: each exponent would change what the other one says; query one at a time."
+            )
         if not any(variable.name in self.prior_ratios for variable in chosen):
             return None
         found = np.ones(())
@@ -245,7 +255,8 @@ class PosteriorAverage(Ensemble):
     def do(self, values: Mapping[Name, Any]) -> PosteriorAverage:
         """Return the average of the networks after an intervention; see `Model.do`.
 
-        As with evidence, a network without a variable takes no notice of its value.
+        As with evidence, a network without a variable takes no notice of its value. Exponents are
+        of the evidence only: the prior is that after the intervention.
 
         Raises
         ------
@@ -534,13 +545,13 @@ def _checked_exponents(variable: Variable, exponents: ArrayLike, n: int) -> Floa
         raise ModelError(f"Exponents are of evidence about discrete variables; got {variable!r}.")
     try:
         values = np.array(exponents, dtype=np.float64)
-        good = values.shape == (n,) and bool((np.isfinite(values) & (values > 0)).all())
+        good = values.shape == (n,) and bool((np.isfinite(values) & (values >= _LEAST)).all())
     except (TypeError, ValueError):
         good = False
     if not good:
         raise ModelError(
-            f"The exponents of {variable.name!r} are positive finite numbers, one for each of {n} "
-            f"networks; got {exponents!r:.200}."
+            f"The exponents of {variable.name!r} are finite numbers of at least {_LEAST}, one for "
+            f"each of {n} networks; got {exponents!r:.200}."
         )
     values.flags.writeable = False
     return values

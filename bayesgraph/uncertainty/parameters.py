@@ -64,6 +64,12 @@ def check_parameters(model: Model) -> None:
         for cpd in network.cpds:
             if not isinstance(cpd, SetCPD):
                 _check_posterior(model, cpd)
+    if isinstance(model, PosteriorAverage) and model.exponents:
+        raise refused(
+            model,
+            "its exponents have no posterior; an average without exponents, or one of its "
+            "`networks`, has.",
+        )
 
 
 def _check_posterior(model: Model, cpd: CPD) -> None:

@@ -290,3 +290,18 @@ def test_what_cannot_be_compared():
     assert "factor graph" in bg.diff(graph, graph).remarks[0]
     mixture = bg.NetworkMixture([net, net])
     assert "1 and 2 networks" in bg.diff(net, mixture).remarks[0]
+
+
+def test_numbers_of_averages_that_differ_are_named():
+    rain = bg.Discrete("rain", ["no", "yes"])
+    network = bg.BayesianNetwork([bg.TableCPD(rain, [0.8, 0.2])])
+    plain = bg.PosteriorAverage([network, network])
+    assert bg.diff(plain, bg.PosteriorAverage([network, network], [2, 2])).is_empty
+    for other, remark in (
+        ({"weights": [1, 3]}, "weights of the average: [0.5, 0.5] → [0.25, 0.75]"),
+        ({"exponents": {"rain": [1, 2]}}, "exponents of the average: {} → {'rain': [1.0, 2.0]}"),
+        ({"prior_ratios": {"rain": [2, 1]}}, "prior_ratios of the average: {} → {'rain': [2.0,"),
+    ):
+        found = bg.diff(plain, bg.PosteriorAverage([network, network], **other))
+        assert not found.is_empty
+        assert remark in repr(found)

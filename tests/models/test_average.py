@@ -320,6 +320,9 @@ def test_exponents_are_those_of_the_evidence(members, ratio):
     np.testing.assert_allclose(found / found.sum(axis=0), given / given.sum(axis=0))
     with pytest.raises(UnsupportedModelError, match="with exponents has no joint posterior"):
         average.query(["c", "x"])
+    several = bg.PosteriorAverage(members, exponents={"c": [1.0, 2.0], "a": [2.0, 1.0]})
+    with pytest.raises(UnsupportedModelError, match="no joint posterior of them"):
+        several.query(["a", "c"])
 
 
 def test_a_state_that_is_impossible_stays_so_under_an_exponent():
@@ -338,9 +341,9 @@ def test_a_state_that_is_impossible_stays_so_under_an_exponent():
     ("exponents", "message"),
     [
         ({"c": [1.0]}, "one for each of 2 networks"),
-        ({"c": [1.0, 0.0]}, "positive finite numbers"),
-        ({"c": [1.0, np.inf]}, "positive finite numbers"),
-        ({"c": "strong"}, "positive finite numbers"),
+        ({"c": [1.0, 0.0]}, "finite numbers of at least 0.05"),
+        ({"c": [1.0, np.inf]}, "finite numbers of at least 0.05"),
+        ({"c": "strong"}, "finite numbers of at least 0.05"),
         ({"x": [1.0, 1.0]}, "discrete variables; got Continuous"),
     ],
 )

@@ -617,3 +617,14 @@ def test_draws_that_take_too_much_memory_are_refused():
 def test_joint_posteriors_with_numbers_are_refused():
     with pytest.raises(UnsupportedModelError, match="one continuous"):
         mixed().credible_intervals(["kind", "x"])
+
+
+def test_averages_with_exponents_are_refused():
+    """The distribution of a draw would count as evidence."""
+    columns = mixed_rows()
+    networks = [bg.BayesianNetwork.fit([("kind", n)], columns) for n in ("x", "y")]
+    plain = bg.PosteriorAverage(networks)
+    assert plain.credible_intervals("kind", {}, method="draws") is not None
+    average = bg.PosteriorAverage(networks, exponents={"kind": [3.0, 1.0]})
+    with pytest.raises(UnsupportedModelError, match="its exponents have no posterior"):
+        average.credible_intervals("kind", {}, method="draws")

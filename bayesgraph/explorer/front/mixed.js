@@ -366,8 +366,8 @@ export class AverageModel {
    * @param {{weights: number[], ratios: object, members: object[]}} parts  A member has `own`, for
    *   each variable of the average its number in the member's model or -1, and `maps`: for each
    *   variable null, or `codes` (the member's state for each of the average's, -1 if it has none),
-   *   `spread` (for each of the member's states that of the answer) and `cuts`; `powers` has the
-   *   exponents of its evidence about some variables.
+   *   `spread` (for each of the member's states that of the answer) and `cuts`; `tempering` has
+   *   the exponents of its evidence about some variables.
    */
   constructor(parts, numbers, kernel) {
     this.joint = false;
@@ -423,7 +423,7 @@ export class AverageModel {
     const total = new Float64Array(this.cards[v]);
     for (let k = 0; k < runs.length; k++) {
       const member = this.members[having[k]], { own, maps } = member;
-      const p = this.raised(member, v, runs[k].belief(own[v]));
+      const p = this.temperedBelief(member, v, runs[k].belief(own[v]));
       if (!p) return null;
       for (let s = 0; s < p.length; s++) total[maps[v] ? maps[v].spread[s] : s] += shares[k] * p[s];
     }
@@ -431,13 +431,13 @@ export class AverageModel {
     return found.map((p) => p / sum);
   }
 
-  /** What is proportional to prior (posterior / prior)^power. */
-  raised({ powers, own, model, priors }, v, belief) {
-    if (!belief || !powers[v]) return belief;
+  /** What is proportional to prior (posterior / prior)^exponent. */
+  temperedBelief({ tempering, own, model, priors }, v, belief) {
+    if (!belief || !tempering[v]) return belief;
     if (!priors.has(v)) priors.set(v, model.run(new Map()).belief(own[v]).slice());
     const prior = priors.get(v);
     const logs = Array.from(belief, (p, s) => (
-      p > 0 ? powers[v] * Math.log(p) + (1 - powers[v]) * Math.log(prior[s]) : -Infinity));
+      p > 0 ? tempering[v] * Math.log(p) + (1 - tempering[v]) * Math.log(prior[s]) : -Infinity));
     const top = Math.max(...logs), found = logs.map((x) => Math.exp(x - top)), sum = sumOf(found);
     return found.map((p) => p / sum);
   }

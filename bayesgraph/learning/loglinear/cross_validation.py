@@ -124,7 +124,7 @@ class Choice:
     tree_share : float
         Weight of the posterior of the random trees in its average with that of the weighted sum.
     tree_exponent : float
-        Exponent of the trees' evidence in this average; see `PosteriorAverage`.
+        Exponent of the trees' evidence in this average, 1 or up to 8; see `PosteriorAverage`.
     joint_share : float
         Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
         without one.
@@ -190,9 +190,11 @@ class Folded:
 
     @cached_property
     def _alone(self) -> list[WithoutPairs]:
-        """A model without pairs in each fold, which is a candidate if that was trained."""
-        models = self.star.trained.get(Candidate("star", FIRST), [])
-        both = zip_longest(self._seen, models)
+        """A model without pairs in each fold: that of a candidate, if it was trained."""
+        trained = self.star.trained.get(Candidate("star", FIRST), [])
+        prior = self.sample.prior
+        known = [(own, Normalised.of(own, model, prior).effects) for own, model in trained]
+        both = zip_longest(self._seen, known)
         return [WithoutPairs(seen, self.effort, model) for seen, model in both]
 
     @cached_property
@@ -379,16 +381,12 @@ class Path:
         """Train the models of a candidate; return their scores of held-out rows."""
         prior, effort = self._folded.sample.prior, self._folded.effort
         scores: list[Floats] = []
-        before, models = self._models, list(self._models)
-        for at, (own, (seen, unseen)) in enumerate(zip(self._terms, self._rows, strict=True)):
-            begin = before[at]
-            if at and own is self._terms[at - 1]:
-                # Extrapolated: another penalty changes the parameters in much the same way in all
-                # folds.
-                begin = begin + (models[at - 1] - before[at - 1])
+        models: list[Floats] = []
+        # No fold starts from another one, which was trained on the rows that it holds out.
+        for own, (seen, unseen), begin in zip(self._terms, self._rows, self._models, strict=True):
             penalty = candidate.penalty(own)
-            models[at] = train(own, seen, prior, penalty, begin, ROUGHLY, effort)
-            scores.append(unseen.scores(Normalised.of(own, models[at], prior).effects))
+            models.append(train(own, seen, prior, penalty, begin, ROUGHLY, effort))
+            scores.append(unseen.scores(Normalised.of(own, models[-1], prior).effects))
         self._models = models
         self.trained[candidate] = list(zip(self._terms, models, strict=True))
         return np.concatenate(scores)

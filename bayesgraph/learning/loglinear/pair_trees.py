@@ -14,7 +14,7 @@ from bayesgraph.learning.loglinear import kernels
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
-from bayesgraph.learning.loglinear.training import Normalised, start, train
+from bayesgraph.learning.loglinear.training import Effects, Normalised, start, train
 from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.parallel import at_once
 from bayesgraph.statistics import Pairs, TableSource
@@ -38,8 +38,8 @@ class WithoutPairs:
     ----------
     sample : Sample
     effort : Effort, optional
-    known : (Terms, ndarray), optional
-        The terms and the parameters, if it is trained already.
+    known : (Terms, Effects), optional
+        The model, if it is trained already.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class WithoutPairs:
         self,
         sample: Sample,
         effort: Effort = UNBOUNDED,
-        known: tuple[Terms, Floats] | None = None,
+        known: tuple[Terms, Effects] | None = None,
     ) -> None:
         self.sample = sample
         n_each = len(sample.views) ** 2 * sample.n_classes
@@ -69,10 +69,9 @@ class WithoutPairs:
         terms, prior = self.terms, self.rows.prior
         rows = self.rows.rows(terms)
         if self._known is not None:
-            model = self._known[1]
-        else:
-            penalty = np.full(terms.n_parameters, FIRST)
-            model = train(terms, rows, prior, penalty, start(terms, prior), effort=self._effort)
+            return rows.residuals(self._known[1])
+        penalty = np.full(terms.n_parameters, FIRST)
+        model = train(terms, rows, prior, penalty, start(terms, prior), effort=self._effort)
         return rows.residuals(Normalised.of(terms, model, prior).effects)
 
 

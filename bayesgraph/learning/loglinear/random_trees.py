@@ -62,7 +62,8 @@ def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Tree
         np.array([_SEED]),
         _n_tried(len(views)),
     )
-    capacity = max(min(int(rows[6].sum() * 2), _MAX_LEAVES // n_trees), 2)
+    most_leaves = min(_MAX_LEAVES // n_trees, _MAX_NUMBERS // n_classes)
+    capacity = max(min(int(rows[6].sum() * 2), most_leaves), 2)
     most = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
     nodes: list[Any] = [np.empty(2 * capacity, dtype=k) for k in (np.int32, np.int64, np.int32)]
     leaves = np.empty((capacity, n_classes))

@@ -99,6 +99,7 @@ class Normalised:
         cells, within = phi.copy(), np.empty_like(phi)
         kernels.subtract_maximum(cells)
         across = np.exp(cells)
+        # It overwrites the last three arrays: `cells` by the effects.
         kernels.normalise(terms.starts, terms.share, prior, cells, across, within)
         return cls(Effects(cells, bias), within, across)
 

@@ -131,6 +131,15 @@ def test_few_steps_are_kept_and_repeated(max_steps, counted):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("max_steps", [60, 200, 600])
+def test_held_out_losses_of_noise_are_no_better_than_guesses(max_steps):
+    """Where the steps end within a candidate, no fold has a model that saw its held-out rows."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 60)), random.integers(2, size=300)
+    model = bg.BayesianNetworkClassifier(max_steps=max_steps, n_trees=0).fit(X, y)
+    assert min(model.choice_.losses.values()) > 0.99 * np.log(2)
+
+
 def test_more_steps_predict_better():
     X, y = triples()
     own = np.arange(len(y)), y.astype(int)
