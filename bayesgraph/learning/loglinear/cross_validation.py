@@ -33,6 +33,7 @@ from bayesgraph.learning.loglinear.training import (
     TOLERANCE,
     Effects,
     Normalised,
+    Rows,
     log_loss,
     start,
     train,
@@ -346,10 +347,6 @@ class Path:
         self._terms = terms = folded.terms(candidate)
         #: The terms and the parameters of each candidate in each fold.
         self.trained: dict[Candidate, list[tuple[Terms, Floats]]] = {}
-        self._rows = [
-            (seen.rows(own), unseen.rows(own))
-            for own, (seen, unseen) in zip(terms, folded.splits, strict=True)
-        ]
         prior = folded.sample.prior
         self._models = [start(own, prior, near) for own, near in zip_longest(terms, known)]
 
@@ -366,24 +363,29 @@ class Path:
         the minimum by more than `patience`, no further candidates are trained; `best` is the
         minimum of others. Where the effort is spent, only the first candidate of a path is.
         """
+        # Encoded anew by each call, as all paths together would take much memory.
+        rows = [
+            (seen.rows(own), unseen.rows(own))
+            for own, (seen, unseen) in zip(self._terms, self._folded.splits, strict=True)
+        ]
         found: dict[Candidate, Floats] = {}
         for candidate in candidates:
             if self.trained and self._folded.effort.is_spent:
                 break
-            found[candidate] = self._scores(candidate)
+            found[candidate] = self._scores(candidate, rows)
             loss = self._folded.loss(found[candidate])
             if loss > best + patience:
                 break
             best = min(best, loss)
         return found
 
-    def _scores(self, candidate: Candidate) -> Floats:
+    def _scores(self, candidate: Candidate, rows: Sequence[tuple[Rows, Rows]]) -> Floats:
         """Train the models of a candidate; return their scores of held-out rows."""
         prior, effort = self._folded.sample.prior, self._folded.effort
         scores: list[Floats] = []
         models: list[Floats] = []
         # No fold starts from another one, which was trained on the rows that it holds out.
-        for own, (seen, unseen), begin in zip(self._terms, self._rows, self._models, strict=True):
+        for own, (seen, unseen), begin in zip(self._terms, rows, self._models, strict=True):
             penalty = candidate.penalty(own)
             models.append(train(own, seen, prior, penalty, begin, ROUGHLY, effort))
             scores.append(unseen.scores(Normalised.of(own, models[-1], prior).effects))
