@@ -26,6 +26,9 @@ def assert_same_network(one, other, tolerance=1e-12):
                 theirs = other.prior_ratios[name]
                 shares = ratio / ratio.sum(), theirs / theirs.sum()
                 np.testing.assert_allclose(*shares, rtol=tolerance)
+            assert one.exponents.keys() == other.exponents.keys()
+            for name, exponent in one.exponents.items():
+                np.testing.assert_allclose(exponent, other.exponents[name], rtol=tolerance)
         assert list(one.graph.edges) == list(other.graph.edges)
         pairs = zip(one.cpds, other.cpds, strict=True)
     for a, b in pairs:

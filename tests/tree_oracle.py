@@ -175,10 +175,21 @@ class AverageOracle:
     def __init__(self, average):
         pairs = zip(average.weights, average.networks, strict=True)
         self.parts = [(weight, oracle_of(network)) for weight, network in pairs]
+        self.exponents = average.exponents
 
     def posterior(self, targets, evidence=None):
         """Return P(targets | evidence), one axis for each discrete target."""
-        return sum(weight * oracle.posterior(targets, evidence) for weight, oracle in self.parts)
+        none = np.ones(len(self.parts))
+        # One target has exponents, or none.
+        exponents = next((self.exponents[t] for t in targets if t in self.exponents), none)
+        assert len(targets) == 1 or (exponents == 1.0).all()
+        total = 0.0
+        for (weight, oracle), exponent in zip(self.parts, exponents, strict=True):
+            own = oracle.posterior(targets, evidence)
+            if exponent != 1.0:
+                own = own**exponent * oracle.posterior(targets) ** (1.0 - exponent)
+            total += weight * own / own.sum()
+        return total
 
 
 class MixtureOracle:
