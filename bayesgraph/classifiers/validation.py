@@ -419,7 +419,8 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
     y = y if values is None else values
     if np.ma.is_masked(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
-    if np.iscomplexobj(y):
+    # An array first: what only becomes one may refuse functions of NumPy.
+    if np.iscomplexobj(np.asarray(y)):
         raise DataError("A regressor predicts real numbers. (Complex data not supported.)")
     try:
         numbers = np.asarray(y, dtype=np.float64)
