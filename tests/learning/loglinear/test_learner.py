@@ -137,16 +137,24 @@ def triples(n, seed=0):
     return X, X[:, 0] ^ X[:, 2] ^ X[:, 4] ^ (random.random(n) < 0.05)
 
 
+def fives(n, seed=0):
+    """Return a class that takes five features to predict: no table of four has it."""
+    random = np.random.default_rng(seed)
+    X = random.integers(2, size=(n, 6))
+    return X, np.bitwise_xor.reduce(X[:, :5], axis=1) ^ (random.random(n) < 0.05)
+
+
 @pytest.mark.slow
-def test_what_no_pair_shows_is_left_to_random_trees():
-    X, y = triples(400)
+def test_what_no_table_shows_is_left_to_random_trees():
+    X, y = fives(800)
     average, single = fitted(X, y), fitted(X, y, n_trees=0)
     assert isinstance(average.network_, bg.PosteriorAverage)
     assert isinstance(single.network_, bg.BayesianNetwork)
     assert average.choice_.tree_share > 0.5
     assert average.network_.weights[1] == pytest.approx(average.choice_.tree_share)
+    assert average.network_.exponents["class"][1] == average.choice_.tree_exponent > 1.5
     assert average.network_.networks[0] == single.network_
-    new, truth = triples(400, seed=1)
+    new, truth = fives(400, seed=1)
     assert average.score(new, truth) > 0.9 > single.score(new, truth) + 0.2
 
 
