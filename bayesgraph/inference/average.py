@@ -28,7 +28,7 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
-from bayesgraph.inference.normalise import normalised, tempered
+from bayesgraph.inference.normalise import divided, normalised, tempered
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.repetitions import different_rows
 from bayesgraph.inference.results import Marginals, Posterior
@@ -201,7 +201,7 @@ class AverageSlopes(Work):
                 p, start = (np.array([one.both for one in o]) for o in (own, prior))
                 pulled = q * (by_state - by_state @ q)
                 by_state = np.concatenate(
-                    [exponent * _over(pulled, p), (1.0 - exponent) * _over(pulled, start)]
+                    [exponent * divided(pulled, p), (1.0 - exponent) * divided(pulled, start)]
                 )
                 both = [*own, *prior]
             parts[place] = own[0], _added(both, by_state)
@@ -231,11 +231,6 @@ class AverageSlopes(Work):
         asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
         works = [network.work(question, own.pattern, memory_limit) for question in asked]
         return [work.derivatives(own, None, memory_limit) for work in works]
-
-
-def _over(values: Floats, by: Floats) -> Floats:
-    """Return quotients, 0 where the divisor is 0: derivatives by what cannot be."""
-    return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
 
 
 def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:

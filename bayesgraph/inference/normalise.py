@@ -30,10 +30,17 @@ def normalised(joint: Floats) -> Floats:
     return joint
 
 
+def divided(values: Floats, by: Floats) -> Floats:
+    """Return quotients, 0 where the divisor is not positive; `by` is broadcast."""
+    found: Floats = np.divide(values, by, out=np.zeros_like(values), where=by > 0)
+    return found
+
+
 def tempered(joint: Floats, prior: Floats, exponent: float) -> Floats:
     """Turn log joint probabilities into tempered posteriors, in place, shape (n_rows, n_states).
 
-    They are proportional to prior (posterior / prior)^exponent; a probability of zero stays so.
+    They are proportional to prior (posterior / prior)^exponent; a probability of zero stays so. The
+    prior has the shape (n_states,), or that of `joint` where it differs by row.
     """
     joint *= exponent
     joint += np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
@@ -44,9 +51,7 @@ def normalised_if_possible(logs: Floats) -> Floats:
     """Return normalised exponentials over the last axis; zeros where all logs are -inf."""
     peak = logs.max(axis=-1, keepdims=True)
     values = np.exp(logs - np.where(np.isneginf(peak), 0.0, peak))
-    total = values.sum(axis=-1, keepdims=True)
-    found: Floats = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
-    return found
+    return divided(values, values.sum(axis=-1, keepdims=True))
 
 
 def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:

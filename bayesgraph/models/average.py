@@ -15,7 +15,7 @@ from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelErr
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import Case, Pattern
-from bayesgraph.inference.normalise import tempered
+from bayesgraph.inference.normalise import divided, tempered
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.interventions import read_values
@@ -495,7 +495,8 @@ class Member:
             if exponent != 1.0:
                 others = tuple(other for other in range(len(targets)) if other != axis)
                 own = values.sum(axis=others)
-                ratio = _ratio(own, tempered(log_of(own[None]), self.prior(target), exponent)[0])
+                new = tempered(log_of(own[None]), self.prior(target), exponent)[0]
+                ratio = divided(new, own)
                 values = values * np.expand_dims(ratio, others)
         return values
 
@@ -532,11 +533,6 @@ class Member:
             return ()
         assert isinstance(whole, Discrete)  # checked before
         return whole.cardinality, _positions(own, whole)
-
-
-def _ratio(one: Floats, two: Floats) -> Floats:
-    """Return two / one, 0 where `one` is."""
-    return np.divide(two, one, out=np.zeros_like(one), where=one > 0)
 
 
 def _checked_exponents(variable: Variable, exponents: ArrayLike, n: int) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.inference.normalise import tempered
 from bayesgraph.learning.loglinear.context_trees import contexts_of
 from bayesgraph.learning.loglinear.contexts import Contexts
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
@@ -622,13 +623,11 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tu
     """
     own = np.arange(len(sample.labels)), sample.labels
     first = np.exp(sums[own] - log_sum_exp(sums, 1))
-    log_priors = np.log(priors)
-    evidence = np.log(np.maximum(trees, _LEAST)) - log_priors
+    log_trees = np.log(np.maximum(trees, _LEAST))
 
     def best(exponent: float) -> tuple[float, float]:
         """Return the least loss with an exponent, and the weight."""
-        logs = log_priors + exponent * evidence
-        second = np.exp(logs[own] - log_sum_exp(logs, 1))
+        second = tempered(log_trees.copy(), priors, exponent)[own]
 
         def loss(share: float) -> float:
             mean = (1.0 - share) * first + share * second
