@@ -367,15 +367,23 @@ class _Sum(NamedTuple):
     scope: tuple[Discrete, ...]
     adders: tuple[Adder, ...]
 
-    def factor(self, evidence: Evidence, start: Factor | None) -> Factor:
-        """Return the product of the CPDs' potentials, multiplied by the factor `start` if given.
+    def factor(self, evidence: Evidence, start: Factor | None, constant: Factor | None) -> Factor:
+        """Return the product of the CPDs' potentials and of other factors, if they are given.
 
-        `start` has one row, which serves for all rows of the evidence.
+        Parameters
+        ----------
+        evidence : Evidence
+        start : Factor or None
+            Factor over the same variables, the same for all rows.
+        constant : Factor or None
+            Factor over no variable, a number for each row.
         """
         shape = [variable.cardinality for variable in self.scope]
         out = np.empty((math.prod(shape), evidence.n_rows))
         # The sums start with the factor that all rows share, such as the prior of the class.
         out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
+        if constant is not None:
+            out += constant.log_values
         for adder in self.adders:
             adder.add(evidence, out)
         return Factor.from_log(self.scope, out.T.reshape(evidence.n_rows, *shape))
@@ -428,7 +436,7 @@ class Combination:
             families = [list(same) for _, same in groupby(group, type)]
             found = [a for same in families for a in same[0].adders(same, scope, observed)]
             sums[free] = _Sum(scope, tuple(in_turns(found)))
-        return cls(tuple(alone), sums)
+        return cls(tuple(alone), dict(sorted(sums.items(), key=lambda item: len(item[0]))))
 
     def potentials(self, evidence: Evidence) -> list[Potential]:
         """Return the factors of all CPDs, reduced by a batch of evidence."""
@@ -440,8 +448,13 @@ class Combination:
                 whole[free] = potential
             else:
                 potentials.append(potential)
+        constant = None
         for free, several in self.sums.items():
-            potentials.append(several.factor(evidence, whole.pop(free, None)))
+            found = several.factor(evidence, whole.pop(free, None), constant)
+            # What depends on no free variable, which comes first, is a part of the next factor.
+            constant = found if not free and len(self.sums) > 1 else None
+            if constant is None:
+                potentials.append(found)
         potentials += whole.values()
         return potentials
 

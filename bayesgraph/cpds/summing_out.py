@@ -134,7 +134,7 @@ class RootsSummed(NumericCPD):
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """Add the log potential to `out`; see CPD."""
-        if any(p not in evidence for p in self.discrete_parents):
+        if not evidence.has_all(self.discrete_parents):
             super().accumulate(evidence, scope, out)
             return
         self._add(out, evidence, {}, evidence.n_rows)

@@ -20,13 +20,13 @@ from bayesgraph.cpds.validation import SUM_TOLERANCE, check_child, check_family
 from bayesgraph.errors import CPDError
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.parallel import over_rows
+from bayesgraph.parallel import by_rows
 from bayesgraph.variables import Discrete, Variable
 
 # Maximum number of groups of states of a parent: a split is a set of groups, in 64 bits.
 MAX_GROUPS = 62
-# Number of rows below which an additional thread costs more time than it saves.
-_MIN_ROWS = 4096
+# Number of operations for a row and a tree.
+_WORK = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,9 @@ class Trees:
         few = np.arange(n_rows)
         if n_rows >= MANY and self.programs.is_possible:
             few = self.programs.add_many(codes, share, total.T)
-        walked = self.roots, self.steps, self.below, self.depth, share, self.values
-
-        def part(begin: int, end: int) -> None:
-            kernels.add_leaves(total, codes, few, *walked, begin, end)
-
-        over_rows(part, len(few), _MIN_ROWS)
+        if len(few):
+            args = total, codes, few, self.roots, self.steps, self.below, self.depth, share
+            by_rows(kernels.add_leaves, (*args, self.values), len(few), _WORK * len(self.roots))
         total /= len(self.roots)
         return total
 
@@ -196,10 +193,17 @@ class TreeAverageCPD(RootSummingCPD):
         return self.trees.n_leaves * (self.variable.cardinality - 1)
 
     @cached_property
-    def groups(self) -> list[NDArray[np.uint8]]:
-        """The group of each state of each parent, then that of a missing value, 255."""
+    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Where the groups of each parent's first state are in an array, and this array.
+
+        Before them is that of a missing value, 255.
+        """
         parts = _by_parent(self.trees.groups, self.parents)
-        return [np.append(part, kernels.MISSING) for part in parts]
+        missing = np.array([kernels.MISSING])
+        starts = np.cumsum([1] + [1 + len(part) for part in parts], dtype=np.int64)
+        return starts[:-1], np.concatenate(
+            [a for part in parts for a in (missing, part)] or [missing]
+        )
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
         """Return a CPD that sums out the given root parents where they are missing.
@@ -243,24 +247,25 @@ class TreeAverageCPD(RootSummingCPD):
         states = np.empty((len(self.parents), n), dtype=np.int64)
         for row, parent in zip(states, self.parents, strict=True):
             row[:] = parents[parent]
-        codes = self.codes(range(len(states)), states)
+        codes = self.codes(np.arange(len(states)), states)
         leaves = kernels.leaves_of(codes, roots, self.trees.steps)
         return draw_states(self.trees.values, self.trees.below[leaves], random)
 
-    def codes(self, places: Sequence[int], states: NDArray[Any]) -> NDArray[np.uint8]:
+    def codes(self, places: NDArray[np.int64], states: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the groups of the parents' states, 255 where missing, (n_parents, n_rows).
 
         Parameters
         ----------
-        places : sequence of int
+        places : ndarray of int
             Indices of the parents whose states are given; those of others are missing.
         states : ndarray of int, shape (len(places), n_rows)
             State codes, -1 where missing.
         """
-        found = np.full((len(self.parents), states.shape[1]), kernels.MISSING)
-        for place, own in zip(places, states, strict=True):
-            # The last entry is that of a missing value, -1.
-            found[place] = self.groups[place].take(own, mode="wrap")
+        found = np.empty((len(self.parents), states.shape[1]), dtype=np.uint8)
+        if len(places) < len(found):
+            found[:] = kernels.MISSING
+        if len(places):
+            kernels.find_groups(places, np.ascontiguousarray(states), *self.groups, found)
         return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -296,9 +301,10 @@ class _SummedAverage(RootsSummed):
     source: TreeAverageCPD
 
     @cached_property
-    def _places(self) -> list[int]:
+    def _places(self) -> NDArray[np.int64]:
         """Index of each parent among those of the original CPD."""
-        return [self.source.parents.index(parent) for parent in self.discrete_parents]
+        place = {parent: i for i, parent in enumerate(self.source.parents)}
+        return np.array([place[parent] for parent in self.discrete_parents], dtype=np.int64)
 
     def _add(
         self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,38 @@ MISSING = np.uint8(255)
 
 Indices = NDArray[np.uint64]
 Codes = NDArray[np.uint8]
+
+
+def _cells(places: NDArray[np.int64], states: NDArray[Any], *others: object) -> int:
+    return states.size
+
+
+@kernel(work=_cells)
+def find_groups(
+    places: NDArray[np.int64],
+    states: NDArray[Any],
+    starts: NDArray[np.int64],
+    groups: Codes,
+    out: Codes,
+) -> None:
+    """Write the groups of states to `out`.
+
+    Parameters
+    ----------
+    places : ndarray of int
+        Rows of `out` that are written.
+    states : ndarray of integers, shape (len(places), n_rows)
+        State codes, -1 where missing.
+    starts : ndarray of int, shape (n_parents,)
+        Where the groups of the states of each parent begin in `groups`; that of a missing value is
+        before them.
+    groups : ndarray of uint8
+    out : ndarray of uint8, shape (n_parents, n_rows)
+    """
+    for k in range(len(places)):
+        start = starts[places[k]]
+        for i in range(states.shape[1]):
+            out[places[k], i] = groups[start + states[k, i]]
 
 
 def _descents(

@@ -18,7 +18,8 @@ from bayesgraph.encoding.columns import (
     encode_column,
     naturally_ordered,
 )
-from bayesgraph.encoding.table import assembled, code_type
+from bayesgraph.encoding.table import assembled
+from bayesgraph.factors.columns import arranged
 from bayesgraph.statistics import Pairs, Statistics, pairs_bytes
 from bayesgraph.statistics.additive import grown_request
 from bayesgraph.statistics.requests import Request
@@ -74,7 +75,7 @@ class Ahead:
             return None
         others = [name for name in run.column_names if name not in found]
         given = self.grouped(columns_of(run.select(others))) if others else {}
-        dtype = code_type(variables)
+        dtype = arranged(variables).code_type
         encoded = [
             found[v.name].recoded(v, dtype)
             if isinstance(v, Discrete) and v.name in found

@@ -19,9 +19,10 @@ import numpy as np
 
 from bayesgraph.datasets.dataset import Dataset, arrow
 from bayesgraph.encoding import Table
-from bayesgraph.encoding.table import assembled, code_type
+from bayesgraph.encoding.table import assembled
 from bayesgraph.errors import BayesGraphWarning, DataError, warn
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.columns import arranged
 from bayesgraph.statistics import blocks
 from bayesgraph.variables import CountVector, Discrete, Variable
 
@@ -259,7 +260,7 @@ def _stored(table: Table, variable: Variable) -> Any:
     """Return a column as an Arrow array."""
     column = table.column(variable)
     if isinstance(variable, Discrete):
-        return arrow().array(column.astype(code_type([variable])))
+        return arrow().array(column.astype(arranged([variable]).code_type))
     if isinstance(variable, CountVector):
         flat = arrow().array(column.reshape(-1))
         return arrow().FixedSizeListArray.from_arrays(flat, len(variable.items))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayesgraph.encoding import Table
 from bayesgraph.encoding.columns import Codes
 from bayesgraph.encoding.intervals import Intervals
-from bayesgraph.encoding.table import code_type
+from bayesgraph.factors.columns import arranged
 from bayesgraph.variables import Binned, Continuous, Discrete, Variable
 
 
@@ -33,7 +33,7 @@ def discretized(table: Table, variables: Sequence[Variable]) -> Table:
     intervals = Intervals.of([new for _, new in binned]).codes(numbers)
     at: dict[Variable, int] = {new: j for j, (_, new) in enumerate(binned)}
     discrete = [(old, new) for old, new in pairs if isinstance(new, Discrete)]
-    codes = np.empty((table.n_rows, len(discrete)), dtype=code_type(variables), order="F")
+    codes = np.empty((table.n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
     for j, (old, new) in enumerate(discrete):
         codes[:, j] = intervals[:, at[new]] if new in at else _recoded(table, old, new)
     left = _places(place[old] for old, new in pairs if isinstance(new, Continuous))

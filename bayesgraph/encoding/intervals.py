@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes, infinite
-from bayesgraph.encoding.table import Table, checked_table, code_type, table_of_codes
+from bayesgraph.encoding.table import Table, checked_table, table_of_codes
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.columns import Arrangement, arranged
 from bayesgraph.parallel import by_rows
 from bayesgraph.variables import Binned, Continuous, Variable
 
@@ -22,14 +23,14 @@ class Intervals:
 
     Attributes
     ----------
-    variables : tuple of Binned
+    variables : Arrangement of Binned
     cuts : ndarray
         The cut points of all variables, one variable after the other.
     start : ndarray, shape (n_variables + 1,)
         Offset in `cuts` at which the cut points of each variable start.
     """
 
-    variables: tuple[Binned, ...]
+    variables: Arrangement
     cuts: Floats
     start: NDArray[np.int64]
 
@@ -38,7 +39,7 @@ class Intervals:
         """Return the encoder of the given variables."""
         cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
         start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
-        return cls(tuple(variables), np.concatenate([*cuts, []]), start)
+        return cls(arranged(variables), np.concatenate([*cuts, []]), start)
 
     def codes(self, matrix: Floats) -> Codes:
         """Return the index of the interval of each number, -1 for NaN.
@@ -58,7 +59,7 @@ class Intervals:
         DataError
             For an infinite number.
         """
-        out = np.empty((len(self.variables), len(matrix)), dtype=code_type(self.variables))
+        out = np.empty((len(self.variables), len(matrix)), dtype=self.variables.code_type)
         flagged = np.zeros(len(self.variables), dtype=np.uint8)
         arrays = (matrix, self.cuts, self.start, out, flagged)
         by_rows(kernels.find_intervals, arrays, *matrix.shape)
@@ -78,14 +79,14 @@ class IntervalsAndNumbers:
 
     Attributes
     ----------
-    variables : tuple of Binned and Continuous
+    variables : Arrangement of Binned and Continuous
     intervals : Intervals
         The encoder of the binned columns.
     binned, numbers : ndarray of int
         Places of the binned columns, and of the others.
     """
 
-    variables: tuple[Variable, ...]
+    variables: Arrangement
     intervals: Intervals
     binned: NDArray[np.intp]
     numbers: NDArray[np.intp]
@@ -98,7 +99,7 @@ class IntervalsAndNumbers:
         if not (binned and numbers) or len(binned) + len(numbers) < len(variables):
             return None
         intervals = Intervals.of([v for v in variables if isinstance(v, Binned)])
-        return cls(tuple(variables), intervals, np.array(binned), np.array(numbers))
+        return cls(arranged(variables), intervals, np.array(binned), np.array(numbers))
 
     def table(self, matrix: Floats) -> Table:
         """Return the table of a float matrix.

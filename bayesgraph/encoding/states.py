@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from bayesgraph.encoding import kernels
 from bayesgraph.encoding.columns import Codes
-from bayesgraph.encoding.table import Table, checked_table, code_type, table_of_codes
+from bayesgraph.encoding.table import Table, checked_table, table_of_codes
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.columns import Arrangement, arranged
 from bayesgraph.parallel import by_rows
 from bayesgraph.variables import (
     Binned,
@@ -62,7 +63,7 @@ class WholeStates:
 
     Attributes
     ----------
-    variables : tuple of Discrete
+    variables : Arrangement of Discrete
     low : ndarray, shape (n_variables,)
         The lowest state of each variable.
     start : ndarray, shape (n_variables + 1,)
@@ -71,7 +72,7 @@ class WholeStates:
         All look-up tables, one after the other; -1 for integers that are no states.
     """
 
-    variables: tuple[Discrete, ...]
+    variables: Arrangement
     low: NDArray[np.int64]
     start: NDArray[np.int64]
     codes: Codes
@@ -82,7 +83,7 @@ class WholeStates:
         discrete = _listed(variables, int)
         if not discrete:
             return None
-        states = [np.array(v.states) for v in discrete]
+        states = [np.array(v.states) for v in discrete.discrete]
         if any(s.dtype.kind != "i" for s in states):
             return None  # beyond 64 bits
         low = np.array([s.min() for s in states], dtype=np.int64)
@@ -90,7 +91,7 @@ class WholeStates:
         if widths.max() > _LOOKUP_CELLS or widths.sum() > _LOOKUP_CELLS:
             return None
         start = np.concatenate([[0], np.cumsum(widths)])
-        codes = np.full(start[-1], -1, dtype=code_type(discrete))
+        codes = np.full(start[-1], -1, dtype=discrete.code_type)
         for s, first, at in zip(states, low, start, strict=False):
             codes[at + s - first] = np.arange(len(s))
         return cls(discrete, low, start, codes)
@@ -109,7 +110,7 @@ class NumberStates:
 
     Attributes
     ----------
-    variables : tuple of Discrete
+    variables : Arrangement of Discrete
     states : ndarray
         The states of all variables, one variable after the other, ascending in each.
     codes : ndarray
@@ -118,7 +119,7 @@ class NumberStates:
         Offset in `states` at which the states of each variable start.
     """
 
-    variables: tuple[Discrete, ...]
+    variables: Arrangement
     states: Floats
     codes: Codes
     start: NDArray[np.int64]
@@ -127,10 +128,10 @@ class NumberStates:
     def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
         """Return the encoder, or None unless all states are numbers that differ as floats."""
         discrete = _listed(variables, int, float)
-        if not discrete or not all(map(_differ, discrete)):
+        if not discrete or not all(map(_differ, discrete.discrete)):
             return None
-        states = [np.array(v.states, dtype=np.float64) for v in discrete]
-        codes = np.concatenate([np.argsort(s) for s in states]).astype(code_type(discrete))
+        states = [np.array(v.states, dtype=np.float64) for v in discrete.discrete]
+        codes = np.concatenate([np.argsort(s) for s in states]).astype(discrete.code_type)
         start = np.concatenate([[0], np.cumsum([len(s) for s in states])])
         return cls(discrete, np.concatenate([np.sort(s) for s in states]), codes, start)
 
@@ -152,12 +153,12 @@ class ObjectColumns:
 
     Attributes
     ----------
-    variables : tuple of Variable
+    variables : Arrangement
     known : tuple, one entry for each variable
         The states, or the cuts of intervals; None for numbers.
     """
 
-    variables: tuple[Variable, ...]
+    variables: Arrangement
     known: tuple[States | tuple[float, ...] | None, ...]
 
     @classmethod
@@ -176,7 +177,7 @@ class ObjectColumns:
                 known.append(states)
             else:
                 known.append(None)
-        return cls(tuple(variables), tuple(known))
+        return cls(arranged(variables), tuple(known))
 
     def table(self, matrix: NDArray[np.object_]) -> Table | None:
         """Return a matrix of text, truth values, numbers and missing values as a table.
@@ -184,20 +185,24 @@ class ObjectColumns:
         Values of the type of a column's states that are no states are missing. None if there are
         values of other types than those of the column's states.
         """
-        n_numbers = self.known.count(None)
-        codes = np.empty((len(self.known) - n_numbers, len(matrix)), code_type(self.variables))
-        values = np.empty((n_numbers, len(matrix)))
-        code_rows, number_rows = iter(codes), iter(values)
+        codes: list[Any] = []
+        numbers: list[Any] = []
+        found: list[Any]
         for known, cells in zip(self.known, matrix.T.tolist(), strict=True):
             if known is None:
-                written = _write_numbers(next(number_rows), cells)
-            elif isinstance(known, States):
-                written = _write_states(next(code_rows), known, cells)
+                found = _numbers(cells)
+                numbers.append(found)
             else:
-                written = _write_intervals(next(code_rows), known, cells)
-            if not written:
+                found = (
+                    _codes(known, cells) if isinstance(known, States) else _intervals(known, cells)
+                )
+                codes.append(found)
+            if None in found:
                 return None
-        return checked_table(self.variables, codes.T, values.T, fitting=False)
+        n, variables = len(matrix), self.variables
+        coded = np.array(codes, dtype=variables.code_type).reshape(len(codes), n)
+        values = np.array(numbers, dtype=np.float64).reshape(len(numbers), n)
+        return checked_table(variables, coded.T, values.T, fitting=False)
 
 
 class States(NamedTuple):
@@ -231,56 +236,54 @@ class States(NamedTuple):
         return cls(kinds.pop(), {v: c for v, c in codes.items() if c is not None}, unknown)
 
 
-def _write_states(row: Codes, known: States, cells: list[Any]) -> bool:
-    """Write the codes of values and missing values; return False if there is anything else."""
+def _codes(known: States, cells: list[Any]) -> list[int | None]:
+    """Return the codes of values and missing values, None for anything else."""
     kind, codes, unknown = known
-    for i, cell in enumerate(cells):
-        if type(cell) is kind:
-            row[i] = codes.get(cell, unknown)
-        elif is_missing(cell):
-            row[i] = -1
-        elif type(value := plain(cell)) is kind:
-            row[i] = codes.get(value, unknown)
-        else:
-            return False
-    return True
+
+    def of_other(cell: object) -> int | None:
+        if is_missing(cell):
+            return -1
+        value = plain(cell)
+        return codes.get(value, unknown) if type(value) is kind else None
+
+    return [codes.get(c, unknown) if type(c) is kind else of_other(c) for c in cells]
 
 
-def _write_intervals(row: Codes, cuts: Any, cells: list[Any]) -> bool:
-    """Write the intervals of finite numbers; return False if there is anything else."""
-    for i, cell in enumerate(cells):
+def _intervals(cuts: Any, cells: list[Any]) -> list[int | None]:
+    """Return the intervals of finite numbers and missing values, None for anything else."""
+
+    def of_other(cell: object) -> int | None:
         # A narrower float would be compared with a rounded cut.
         value = plain(cell)
         if type(value) in (float, int) and abs(value) < _EXACT:
-            row[i] = bisect_left(cuts, value)
-        elif is_missing(value):
-            row[i] = -1
-        else:
-            return False
-    return True
+            return bisect_left(cuts, value)
+        return -1 if is_missing(value) else None
+
+    return [
+        bisect_left(cuts, c) if type(c) is float and abs(c) < _EXACT else of_other(c) for c in cells
+    ]
 
 
-def _write_numbers(row: Floats, cells: list[Any]) -> bool:
-    """Write numbers, NaN where missing; return False if there is anything else."""
-    for i, cell in enumerate(cells):
+def _numbers(cells: list[Any]) -> list[float | None]:
+    """Return numbers, NaN where missing, None for anything else."""
+
+    def of_other(cell: object) -> float | None:
         value = plain(cell)
         if type(value) is float or (type(value) is int and abs(value) < _EXACT):
-            row[i] = value
-        elif is_missing(value):
-            row[i] = np.nan
-        else:
-            return False
-    return True
+            return value
+        return np.nan if is_missing(value) else None
+
+    return [c if type(c) is float else of_other(c) for c in cells]
 
 
-def _listed(variables: Sequence[Variable], *types: type[Any]) -> tuple[Discrete, ...]:
+def _listed(variables: Sequence[Variable], *types: type[Any]) -> Arrangement:
     """Return the variables if each is a plain `Discrete` with states of the given types.
 
-    Binned and Grouped, which are subclasses, are not plain. Otherwise return an empty tuple.
+    Binned and Grouped, which are subclasses, are not plain. Otherwise there are none.
     """
-    found = tuple(v for v in variables if isinstance(v, Discrete) and type(v) is Discrete)
-    known = len(found) == len(variables)
-    return found if known and all(type(s) in types for v in found for s in v.states) else ()
+    found = arranged(variables)
+    known = all(type(v) is Discrete and all(type(s) in types for s in v.states) for v in found)
+    return found if known else arranged(())
 
 
 def _differ(variable: Discrete) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import narwhals as nw
@@ -31,7 +30,8 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
+from bayesgraph.factors.columns import Arrangement, arranged
+from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
 
 # Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
 MAGNITUDES = (1e-140, 1e140)
@@ -66,46 +66,27 @@ class Table:
         """The number of rows."""
         return len(self.codes)
 
-    @cached_property
+    @property
+    def arrangement(self) -> Arrangement:
+        """Where the columns are."""
+        return arranged(self.variables)
+
+    @property
     def discrete(self) -> tuple[Discrete, ...]:
         """Discrete variables, in the order of the columns of `codes`."""
-        return tuple(v for v in self.variables if isinstance(v, Discrete))
+        return self.arrangement.discrete
 
-    @cached_property
+    @property
     def continuous(self) -> tuple[Continuous, ...]:
         """Continuous variables, in the order of the columns of `values`."""
-        return tuple(v for v in self.variables if isinstance(v, Continuous))
-
-    @cached_property
-    def _places(self) -> dict[Variable, int]:
-        places: dict[Variable, int] = {v: i for i, v in enumerate(self.discrete)}
-        places.update((v, i) for i, v in enumerate(self.continuous))
-        return places
-
-    def place(self, variable: Variable) -> int:
-        """Return the index of a variable's column in `codes` or in `values`."""
-        return self._places[variable]
-
-    def places(self, variables: tuple[Variable, ...]) -> NDArray[np.int64]:
-        """Return the places of several variables, -1 for those that are not in the table."""
-        last: list[Any] = self._asked
-        if not last or last[0] is not variables:
-            known = self._places
-            found = np.array([known.get(v, -1) for v in variables], dtype=np.int64)
-            last[:] = variables, found
-        return last[1]  # type: ignore[no-any-return]
-
-    @cached_property
-    def _asked(self) -> list[Any]:
-        """The variables whose places were asked for last, and these: searches ask again."""
-        return []
+        return self.arrangement.continuous
 
     def column(self, variable: Variable) -> NDArray[Any]:
         """Return the codes, numbers or counts of one variable."""
         if isinstance(variable, CountVector):
             return self.counts[variable]  # type: ignore[no-any-return]
         source = self.codes if isinstance(variable, Discrete) else self.values
-        return np.asarray(source[:, self._places[variable]])
+        return np.asarray(source[:, self.arrangement.place[variable]])
 
     def missing(self) -> dict[Name, int]:
         """Return the number of missing values in each column that has any.
@@ -128,29 +109,11 @@ class Table:
             found[vector] = int(np.count_nonzero(np.isnan(numbers)))
         return {v.name: found[v] for v in self.variables if found.get(v)}
 
-    def _columns(self) -> Iterable[NDArray[Any]]:
-        """Return all columns in the order of the variables."""
-        if len(self.discrete) == len(self.variables):
-            return self.codes.T
-        if len(self.continuous) == len(self.variables):
-            return self.values.T
-        codes, numbers = iter(self.codes.T), iter(self.values.T)
-        return [
-            self.counts[v]
-            if isinstance(v, CountVector)
-            else next(codes if isinstance(v, Discrete) else numbers)
-            for v in self.variables
-        ]
-
     def evidence(self) -> Evidence:
         """Return all columns as evidence for the engine."""
-        columns = dict(zip(self.variables, self._columns(), strict=True))
-        matrices: list[tuple[tuple[Variable, ...], NDArray[Any]]] = []
-        if self.continuous:
-            matrices.append((self.continuous, self.values))
-        if self.discrete:
-            matrices.append((self.discrete, self.codes))
-        return Evidence(self.n_rows, columns, complete=self.complete, matrices=tuple(matrices))
+        return Evidence.of_matrices(
+            self.arrangement, self.codes, self.values, counts=self.counts, complete=self.complete
+        )
 
     def rows(self, index: slice | NDArray[np.bool_]) -> Table:
         """Return the table of the rows that `index`, a slice or a mask, selects."""
@@ -166,21 +129,12 @@ class Table:
 
     def with_column(self, variable: Discrete, codes: Codes) -> Table:
         """Return the table with one more discrete column, given by its codes, at the end."""
-        dtype = np.promote_types(self.codes.dtype, code_type([variable]))
+        dtype = np.promote_types(self.codes.dtype, arranged([variable]).code_type)
         extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
         extended[:, :-1] = self.codes
         extended[:, -1] = codes
         complete = self.complete and int(np.min(codes, initial=0)) >= 0
         return Table((*self.variables, variable), extended, self.values, complete, self.counts)
-
-
-def code_type(variables: Iterable[Variable]) -> np.dtype[np.signedinteger[Any]]:
-    """Return the smallest signed integer type that holds every variable's codes and -1."""
-    largest = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=1)
-    for candidate in (np.int8, np.int16, np.int32):
-        if largest - 1 <= np.iinfo(candidate).max:
-            return np.dtype(candidate)
-    return np.dtype(np.int64)
 
 
 def as_frame(data: Any) -> Any:
@@ -399,7 +353,7 @@ def assembled(
     discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
     numbers = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Continuous)]
     counts = {v: a for v, a in zip(variables, encoded, strict=True) if isinstance(v, CountVector)}
-    codes = np.empty((n_rows, len(discrete)), dtype=code_type(variables), order="F")
+    codes = np.empty((n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
     for j, column in enumerate(discrete):
         codes[:, j] = column
     values = np.empty((n_rows, len(numbers)), order=order)
@@ -419,7 +373,7 @@ def checked_table(
     or underflow are errors too, because variances could not be computed. The table is marked
     complete if no value is missing.
     """
-    numbers = [v for v in variables if isinstance(v, Continuous)]
+    arrangement = arranged(variables)
     if fitting:
         largest, n_missing = kernels.scan(values)
         missing, infinity = int(n_missing.sum()), largest.max(initial=0.0) == np.inf
@@ -429,23 +383,18 @@ def checked_table(
             _, infinity, missing = kernels.count_invalid(flat)
     if infinity:
         wrong = np.argwhere(np.isinf(values.T))
-        raise infinite(numbers[wrong[0, 0]].name, int(wrong[0, 1]))
-    _check_counts(numbers, values)
-    if fitting:
-        check_magnitudes([v.name for v in numbers], largest)
-    complete = not missing and (not codes.size or int(codes.min()) >= 0)
-    return Table(tuple(variables), codes, values, complete)
-
-
-def _check_counts(numbers: Sequence[Continuous], values: Floats) -> None:
-    """Raise a DataError for negative values of Count variables."""
-    for j, variable in enumerate(numbers):
-        if isinstance(variable, Count) and (values[:, j] < 0).any():
+        raise infinite(arrangement.continuous[wrong[0, 0]].name, int(wrong[0, 1]))
+    for j, variable in arrangement.counted:
+        if (values[:, j] < 0).any():
             raise DataError(
                 f"Column {variable.name!r} holds counts, 0 or more; the minimum is "
                 f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
                 "counts.)"
             )
+    if fitting:
+        check_magnitudes([v.name for v in arrangement.continuous], largest)
+    complete = not missing and (not codes.size or int(codes.min()) >= 0)
+    return Table(arrangement, codes, values, complete)
 
 
 def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
@@ -483,7 +432,7 @@ def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting
     return checked_table(variables, codes, matrix, fitting=fitting)
 
 
-def table_of_codes(variables: Sequence[Discrete], codes: Codes) -> Table:
+def table_of_codes(variables: Sequence[Variable], codes: Codes) -> Table:
     """Return state codes as a table of discrete variables, without a copy."""
     complete = not codes.size or int(codes.min()) >= 0
-    return Table(tuple(variables), codes, np.empty((len(codes), 0)), complete)
+    return Table(arranged(variables), codes, np.empty((len(codes), 0)), complete)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.columns import Arrangement, MatrixColumns
 from bayesgraph.variables import CountVector, Discrete, Variable
 
 # Number of rows from which columns are counted one by one.
 _MANY = 256
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +43,31 @@ class Evidence:
     complete: bool = False
     matrices: tuple[tuple[tuple[Variable, ...], NDArray[Any]], ...] = ()
 
+    @classmethod
+    def of_matrices(
+        cls,
+        arrangement: Arrangement,
+        codes: NDArray[Any],
+        values: Floats,
+        *,
+        counts: Mapping[CountVector, Any] = _NOTHING,
+        likelihoods: Mapping[Discrete, Floats] = _NOTHING,
+        complete: bool = False,
+    ) -> Evidence:
+        """Return evidence whose columns are those of matrices; see `MatrixColumns` for these."""
+        kinds = (arrangement.continuous, values), (arrangement.discrete, codes)
+        matrices = tuple([(variables, matrix) for variables, matrix in kinds if variables])
+        columns = MatrixColumns(arrangement, codes, values, counts)
+        return cls(len(codes), columns, likelihoods, complete, matrices)
+
     def __contains__(self, variable: object) -> bool:
         return variable in self.columns
+
+    def has_all(self, variables: Sequence[Variable]) -> bool:
+        """Return whether each of the variables has a column."""
+        if any(known == variables for known, _ in self.matrices):
+            return True
+        return all(variable in self.columns for variable in variables)
 
     def observed_rows(self, variable: Variable) -> NDArray[np.bool_]:
         """Return a mask of the rows in which the variable is observed, shape (n_rows,)."""

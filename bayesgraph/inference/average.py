@@ -28,7 +28,7 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.factor_solver import lazy_marginals
 from bayesgraph.inference.mixture.averages import Answer, averaged
-from bayesgraph.inference.normalise import divided, normalised, tempered
+from bayesgraph.inference.normalise import divided
 from bayesgraph.inference.plan import Plan
 from bayesgraph.inference.repetitions import different_rows
 from bayesgraph.inference.results import Marginals, Posterior
@@ -76,7 +76,7 @@ class AverageJoint(Work):
             if isinstance(answer, Posterior):
                 targets = self.question.targets
                 shares = member.spread(targets, member.tempered(targets, answer.probabilities))
-                answer = Posterior(self._variables, shares, answer.log_evidence)
+                answer = Posterior(self._variables, shares, np.nan)
             answers.append(answer)
         if refused == len(answers):
             return None
@@ -105,21 +105,18 @@ class AverageJoint(Work):
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self._variables[0].cardinality))
         refusals: list[NDArray[np.bool_]] = []
-        found = zip(self._weights, self._members, self._works, strict=True)
+        found = zip(self._weights.tolist(), self._members, self._works, strict=True)
         for weight, (member, question), work in found:
             logs = work.run_rows(member.rows(rows))
-            peaks = logs.max(axis=1)
-            if peaks.min(initial=0.0) == -np.inf:
-                refused = np.isneginf(peaks)
+            # A row is refused if all of its states are; most often no first state is.
+            if np.minimum.reduce(logs[:, 0], initial=0.0) == -np.inf:
+                refused = np.isneginf(logs.max(axis=1))
                 refusals.append(refused)
                 name = member.network.variables[question.targets[0]].name
                 logs[refused] = log_of(member.network.query(name).probabilities)
-            exponent = member.exponent(target)
-            if exponent == 1.0:
-                shares = normalised(logs)
-            else:
-                shares = tempered(logs, member.prior(target), exponent)
-            total += weight * member.spread((target,), shares)
+            shares = member.spread((target,), member.shares(target, logs))
+            shares *= weight
+            total += shares
         if len(refusals) == len(self._works):
             total[np.logical_and.reduce(refusals)] = 0.0
         if self._ratio is not None:

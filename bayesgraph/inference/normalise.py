@@ -24,9 +24,10 @@ def log_normalised(joint: Floats) -> Floats:
 
 def normalised(joint: Floats) -> Floats:
     """Turn log joint probabilities into posteriors, in place, shape (n_rows, n_states)."""
-    joint -= joint.max(axis=1, keepdims=True)
+    # Reductions of ufuncs: methods of arrays take longer than a single row.
+    joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
     np.exp(joint, out=joint)
-    joint /= joint.sum(axis=1, keepdims=True)
+    joint /= np.add.reduce(joint, axis=1, keepdims=True)
     return joint
 
 
@@ -36,14 +37,19 @@ def divided(values: Floats, by: Floats) -> Floats:
     return found
 
 
-def tempered(joint: Floats, prior: Floats, exponent: float) -> Floats:
+def pull(prior: Floats, exponent: float) -> Floats:
+    """Return the log of prior^(1 - exponent), which `tempered` adds; 0 where the prior is 0."""
+    return np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
+
+
+def tempered(joint: Floats, exponent: float, pulled: Floats) -> Floats:
     """Turn log joint probabilities into tempered posteriors, in place, shape (n_rows, n_states).
 
     They are proportional to prior (posterior / prior)^exponent; a probability of zero stays so. The
-    prior has the shape (n_states,), or that of `joint` where it differs by row.
+    `pull` of the prior has the shape (n_states,), or that of `joint` where it differs by row.
     """
     joint *= exponent
-    joint += np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
+    joint += pulled
     return normalised(joint)
 
 

@@ -93,8 +93,9 @@ def information_of_rows(
     It does not count what does not occur, which most cells of a table of few rows do not.
     """
     found = np.zeros((4, n_columns))
-    places, plan = source.table.places(columns.variables), Extensions(columns, tuple(groups)).plan
-    args = source.table.codes.T, places, columns.cards, plan, _logs(), found
+    table, plan = source.table, Extensions(columns, tuple(groups)).plan
+    places = table.arrangement.places(columns.variables)
+    args = table.codes.T, places, columns.cards, plan, _logs(), found
     extended_kernels.information_of_rows(*args)
     return ExtendedInformation(*found)
 

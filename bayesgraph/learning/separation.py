@@ -80,7 +80,7 @@ class SeparatingSets:
         table, weights = source.table, source.weights  # type: ignore[attr-defined]
         if not table.complete or len(weights):
             return None
-        codes = table.codes.T[table.places(columns.variables)]
+        codes = table.codes.T[table.arrangement.places(columns.variables)]
         return cls(codes, columns.cards, alpha, most_cells)
 
     def first(

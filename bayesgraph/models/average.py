@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelErr
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import Case, Pattern
-from bayesgraph.inference.normalise import divided, tempered
+from bayesgraph.inference.normalise import divided, normalised, pull, tempered
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.interventions import read_values
@@ -390,6 +390,9 @@ class Member:
         self.weight = weight
         self.exponents = exponents
         self._average = average
+        # By target, what is needed for each row.
+        self._pulled: dict[int, Floats] = {}
+        self._answered: dict[int, tuple[int, NDArray[np.intp]] | tuple[()]] = {}
 
     @cached_property
     def _places(self) -> dict[int, int] | None:
@@ -398,6 +401,24 @@ class Member:
         if set(variables) != set(own):
             return None
         return {at: self.network.number[v.name] for at, v in enumerate(variables)}
+
+    @cached_property
+    def _readers(self) -> dict[int, tuple[int, Callable[[Any], Any] | None]]:
+        """For each shared variable of the average, index and encoding of its values here.
+
+        The encoding is None where it is the same, and the result is None for a value that the
+        network lacks.
+        """
+        found: dict[int, tuple[int, Callable[[Any], Any] | None]] = {}
+        for place, whole in enumerate(self._average.variables):
+            if self.has(whole.name):
+                own = self.network.variable(whole.name)
+                read: Callable[[Any], Any] | None = None
+                if own != whole:
+                    is_number = isinstance(whole, Continuous)
+                    read = own.encode if is_number else partial(_translated, whole, own)
+                found[place] = self.network.number[own.name], read
+        return found
 
     def has(self, name: Name) -> bool:
         """Tell whether the network has a variable with this name."""
@@ -415,15 +436,15 @@ class Member:
         """
         if self._places is not None:
             return case.renumbered(self._places)
+        readers = self._readers
         hard: dict[int, Any] = {}
-        soft: dict[int, Floats] = {}
         for place, value in case.hard.items():
-            whole = self._average.variables[place]
-            if self.has(whole.name):
-                own = self.network.variable(whole.name)
-                code = _translated(whole, own, value)
+            if place in readers:
+                own_place, read = readers[place]
+                code = value if read is None else read(value)
                 if code is not None:
-                    hard[self.network.number[own.name]] = code
+                    hard[own_place] = code
+        soft: dict[int, Floats] = {}
         for place, logs in case.soft.items():
             whole = self._average.variables[place]
             if self.has(whole.name):
@@ -473,12 +494,20 @@ class Member:
         """Return the exponent of the network's evidence about a variable of the average."""
         return self.exponents.get(self._average.variables[target].name, 1.0)
 
-    def prior(self, target: int) -> Floats:
-        """Return the network's distribution of a discrete variable without evidence."""
-        name = self._average.variables[target].name
-        key = "prior", id(self.network), target
-        found: Floats = self._average.memo.get(key, lambda: self.network.query(name).probabilities)
-        return found
+    def shares(self, target: int, logs: Floats) -> Floats:
+        """Turn log joint probabilities of a target's states into what the average takes, in place.
+
+        That is the posterior, with the exponent of the network's evidence: (n_rows, n_states).
+        """
+        exponent = self.exponent(target)
+        if exponent == 1.0:
+            return normalised(logs)
+        pulled = self._pulled.get(target)
+        if pulled is None:
+            name = self._average.variables[target].name
+            prior = self.network.query(name).probabilities
+            pulled = self._pulled[target] = pull(prior, exponent)
+        return tempered(logs, exponent, pulled)
 
     def tempered(self, targets: Sequence[int], values: Floats) -> Floats:
         """Return a posterior with the exponents of the network's evidence about the targets.
@@ -491,13 +520,11 @@ class Member:
             Probabilities; the axes are the states of the targets in the network.
         """
         for axis, target in enumerate(targets):
-            exponent = self.exponent(target)
-            if exponent != 1.0:
+            if self.exponent(target) != 1.0:
                 others = tuple(other for other in range(len(targets)) if other != axis)
                 own = values.sum(axis=others)
-                new = tempered(log_of(own[None]), self.prior(target), exponent)[0]
-                ratio = divided(new, own)
-                values = values * np.expand_dims(ratio, others)
+                new = self.shares(target, log_of(own[None]))[0]
+                values = values * np.expand_dims(divided(new, own), others)
         return values
 
     def spread(self, targets: Sequence[int], values: Floats) -> Floats:
@@ -511,8 +538,9 @@ class Member:
             The last axes are the states of the targets in the network.
         """
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
-            key = "answered", id(self.network), target
-            answered = self._average.memo.get(key, partial(self._answered, target))
+            answered = self._answered.get(target)
+            if answered is None:
+                answered = self._answered[target] = self._places_answered(target)
             if answered:
                 shape = list(values.shape)
                 shape[axis], places = answered
@@ -522,7 +550,7 @@ class Member:
                 values = wide
         return values
 
-    def _answered(self, target: int) -> tuple[int, NDArray[np.intp]] | tuple[()]:
+    def _places_answered(self, target: int) -> tuple[int, NDArray[np.intp]] | tuple[()]:
         """Return the number of the states answered, and the place there of each of the network's.
 
         Nothing is returned if the states are the same.

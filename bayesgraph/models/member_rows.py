@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.compilation import kernel
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.factors.columns import Arrangement
 from bayesgraph.variables import (
     Binned,
     Continuous,
@@ -119,9 +120,9 @@ class MemberRows:
         return sum(table.nbytes for table in self.tables) + self.ends.nbytes + self.place.nbytes
 
     @cached_property
-    def _kind(self) -> np.dtype[Any]:
-        """The smallest type of the codes."""
-        return np.min_scalar_type(-max((v.cardinality for v in self.coded), default=1))
+    def _arrangement(self) -> Arrangement:
+        """Where the rows in the network's encoding have their columns."""
+        return Arrangement((*self.numeric, *self.coded, *(own for _, own in self.vectors)))
 
     @cached_property
     def _knows_all(self) -> bool:
@@ -131,20 +132,24 @@ class MemberRows:
     def translated(self, rows: Evidence, soft: Mapping[Discrete, Floats]) -> Evidence:
         """Return rows in the network's encoding, with the likelihoods `soft`, which are already."""
         values = _columns(rows, self.continuous)
-        codes = np.empty((len(self.coded), rows.n_rows), dtype=self._kind)
+        codes = np.empty((len(self.coded), rows.n_rows), dtype=self._arrangement.code_type)
         if self.coded:
             given = _columns(rows, self.discrete)
             translate(codes, given, values, self.binned, self.place, self.ends, *self.tables)
         numbers = values if len(self.kept) == len(values) else values[self.kept]
-        read: tuple[Variable, ...] = (*self.numeric, *self.coded)
-        columns: dict[Variable, Any] = dict(zip(read, (*numbers, *codes), strict=True))
+        counts: dict[CountVector, Any] = {}
         for whole, own in self.vectors:
-            counts = rows.columns[whole]
+            found = rows.columns[whole]
             same = own == whole
-            columns[own] = counts if same else counts[:, [whole.positions[i] for i in own.items]]
-        matrices = ((self.numeric, numbers.T), (self.coded, codes.T))
-        kept = tuple([matrix for matrix in matrices if matrix[0]])
-        return Evidence(rows.n_rows, columns, soft, rows.complete and self._knows_all, kept)
+            counts[own] = found if same else found[:, [whole.positions[i] for i in own.items]]
+        return Evidence.of_matrices(
+            self._arrangement,
+            codes.T,
+            numbers.T,
+            counts=counts,
+            likelihoods=soft,
+            complete=rows.complete and self._knows_all,
+        )
 
 
 def _columns(rows: Evidence, variables: tuple[Variable, ...]) -> NDArray[Any]:

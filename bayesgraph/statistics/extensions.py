@@ -33,6 +33,11 @@ class ExtensionsSummary(Additive):
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         out = np.zeros(request.n_cells)
         columns = request.columns
-        args = table.places(columns.variables), columns.cards, request.plan, table.complete
+        args = (
+            table.arrangement.places(columns.variables),
+            columns.cards,
+            request.plan,
+            table.complete,
+        )
         extension_kernels.count_extensions(table.codes.T, *args, weights, out)
         return cls(request, out)

@@ -450,7 +450,7 @@ def _merged(table: Table, old: Sequence[Variable], new: Sequence[Variable]) -> T
         if fine != merged:
             assert isinstance(fine, Binned)
             assert isinstance(merged, Binned)
-            place = table.place(fine)
+            place = table.arrangement.place[fine]
             codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
     return replace(table, variables=tuple(by_old.get(v, v) for v in table.variables), codes=codes)
 

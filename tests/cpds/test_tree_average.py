@@ -152,7 +152,7 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
     ends = [*trees.roots[1:], len(trees.feature)]
     most = max((b - a + 1) // 2 for a, b in zip(trees.roots, ends, strict=True))
     assert n_leaves[0] <= most <= n_leaves[1]
-    codes = cpd.codes(range(6), np.array([random.integers(k, size=n) for k in cards]))
+    codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
     # Rows that lack nothing, two kinds of many rows that lack parents, and rows like no others.
     kind = random.integers(3, size=n)
     codes[1, kind == 1], codes[0, kind == 2] = kernels.MISSING, kernels.MISSING
@@ -176,7 +176,7 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
 def test_rows_go_down_large_trees_one_by_one_with_the_same_bits(monkeypatch, n):
     cards = (9, 4, 1, 12, 7, 2)
     cpd, random = random_cpd(8, cards, n_trees=6, depth=9), np.random.default_rng(8)
-    codes = cpd.codes(range(6), np.array([random.integers(k, size=n) for k in cards]))
+    codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
     codes[1, : n // 3] = kernels.MISSING
     share = cpd.trees.left_shares({1: np.full(4, 0.25)})
     expected = copy.copy(cpd.trees).means(codes, share)
@@ -207,7 +207,7 @@ def test_parents_without_splits_make_no_further_programs():
     feature = cpd.trees.feature.copy()
     feature[used], states[used] = 0, 1
     trees = replace(cpd.trees, feature=feature, states=states)
-    codes = cpd.codes(range(3), np.array([random.integers(k, size=400) for k in cards]))
+    codes = cpd.codes(np.arange(3), np.array([random.integers(k, size=400) for k in cards]))
     lacking = codes.copy()
     lacking[1, ::2] = kernels.MISSING
     share = trees.left_shares({})
@@ -224,7 +224,9 @@ def test_programs_that_are_kept_are_bounded(monkeypatch, limit):
     largest = 7 if limit == "_KEPT" else 100_000
     monkeypatch.setattr(tree_program, limit, largest)
     sets = (np.arange(1 << 9)[:, None] >> np.arange(9) & 1).astype(bool)
-    codes = cpd.codes(range(9), np.array([random.integers(4, size=64 * len(sets)) for _ in cards]))
+    codes = cpd.codes(
+        np.arange(9), np.array([random.integers(4, size=64 * len(sets)) for _ in cards])
+    )
     codes[np.repeat(sets, 64, axis=0).T] = kernels.MISSING
     sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
     share = trees.left_shares({j: random.dirichlet(np.ones(n)) for j, n in enumerate(sizes)})
@@ -479,7 +481,7 @@ def test_both_tiers_give_the_same_bits():
     cpd, random = random_cpd(11), np.random.default_rng(11)
     trees = cpd.trees
     states = np.array(list(drawn_columns(random, cpd, 150, share=0.8).values()))
-    codes = cpd.codes(range(len(states)), states)
+    codes = cpd.codes(np.arange(len(states)), states)
     shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
     found = []
     for tier in ("interpreted", "compiled"):
@@ -512,7 +514,7 @@ def test_both_tiers_give_the_same_bits():
 def test_programs_give_the_same_bits_on_both_tiers(monkeypatch):
     cpd, random = random_cpd(12, n_trees=5), np.random.default_rng(12)
     states = np.array(list(drawn_columns(random, cpd, 300, share=0.95).values()))
-    codes = cpd.codes(range(len(states)), states)
+    codes = cpd.codes(np.arange(len(states)), states)
     shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
     found = []
     for tier in ("interpreted", "compiled"):

@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as hnp
 import bayesgraph as bg
 from bayesgraph.encoding import columns_of, encode_table, infer_variables
 from bayesgraph.encoding.states import WholeStates, table_of_integers
-from bayesgraph.encoding.table import categorical_names, code_type, table_of_numbers
+from bayesgraph.encoding.table import categorical_names, table_of_numbers
 from bayesgraph.errors import DataError, DataTypeError, UnknownVariableError
+from bayesgraph.factors.columns import arranged
 
 COLUMNS = {"n": [1.5, None, 2.5], "t": ["u", "v", None], "b": [True, False, True], "k": [3, 1, 3]}
 
@@ -85,7 +86,7 @@ def test_missing_values_are_noticed_wherever_they_are():
 
 @given(st.integers(1, 70_000))
 def test_codes_have_the_smallest_type_that_holds_them(cardinality):
-    dtype = code_type([bg.Discrete("v", range(cardinality)), bg.Continuous("x")])
+    dtype = arranged([bg.Discrete("v", range(cardinality)), bg.Continuous("x")]).code_type
     assert cardinality - 1 <= np.iinfo(dtype).max
     smaller = {"int16": np.int8, "int32": np.int16}.get(dtype.name)
     assert smaller is None or cardinality - 1 > np.iinfo(smaller).max
