@@ -49,8 +49,8 @@ class Evidence:
         arrangement: Arrangement,
         codes: NDArray[Any],
         values: Floats,
-        *,
         counts: Mapping[CountVector, Any] = _NOTHING,
+        *,
         likelihoods: Mapping[Discrete, Floats] = _NOTHING,
         complete: bool = False,
     ) -> Evidence:
@@ -97,20 +97,26 @@ class Evidence:
         """
         if self.complete:
             return self, []
-        n_rows, seen = self.n_rows, self._observed_counts()
-        found = zip(self.columns.items(), seen, strict=True)
-        columns = dict([item for item, count in found if count or not n_rows])
-        matrices = self.matrices
-        if len(columns) < len(seen):
-            # For kernels that read all columns that are left at once.
-            left = (_without_empty(known, matrix, columns) for known, matrix in matrices)
-            matrices = tuple([(known, matrix) for known, matrix in left if known])
-        partial = [v for v, n in zip(self.columns, seen, strict=True) if 0 < n < n_rows]
+        n_rows, columns = self.n_rows, tuple(self.columns)
+        counts = list(zip(columns, self._observed_counts(columns), strict=True))
+        left = self
+        if n_rows and len(there := [v for v, n in counts if n]) < len(columns):
+            left = self._only(there)
+        partial = [v for v, n in counts if 0 < n < n_rows]
         # Missing counts are not looked for here: evidence with counts is never marked complete.
-        complete = not partial and not any(isinstance(v, CountVector) for v in columns)
-        return Evidence(n_rows, columns, self.likelihoods, complete, matrices), partial
+        complete = not partial and not any(isinstance(v, CountVector) for v in left.columns)
+        return Evidence(n_rows, left.columns, self.likelihoods, complete, left.matrices), partial
 
-    def _observed_counts(self) -> list[int]:
+    def _only(self, variables: list[Variable]) -> Evidence:
+        """Return the evidence with the columns of the given variables, in their order."""
+        if isinstance(self.columns, MatrixColumns):
+            return Evidence.of_matrices(*self.columns.only(variables))
+        columns = {variable: self.columns[variable] for variable in variables}
+        # For kernels that read all columns that are left at once.
+        left = [_without_empty(known, matrix, columns) for known, matrix in self.matrices]
+        return replace(self, columns=columns, matrices=tuple([m for m in left if m[0]]))
+
+    def _observed_counts(self, columns: tuple[Variable, ...]) -> list[int]:
         """Return for each column the number of rows in which its variable is observed."""
         counts: dict[Variable, int] = {}
         for variables, matrix in self.matrices:
@@ -122,13 +128,13 @@ class Evidence:
             else:
                 # Several times faster than sums of many rows.
                 seen = [int(np.count_nonzero(column)) for column in observed.T]
-            if variables == tuple(self.columns):
+            if variables == columns:
                 return seen
             counts.update(zip(variables, seen, strict=True))
-        for variable in self.columns:
+        for variable in columns:
             if variable not in counts:
                 counts[variable] = int(np.count_nonzero(self.observed_rows(variable)))
-        return [counts[variable] for variable in self.columns]
+        return [counts[variable] for variable in columns]
 
     def without(self, variables: Iterable[Variable]) -> Evidence:
         """Return the evidence without the columns of the given variables."""
