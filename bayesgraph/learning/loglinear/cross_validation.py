@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.inference.normalise import pull, tempered
+from bayesgraph.inference.normalise import normalised, pull, tempered
 from bayesgraph.learning.loglinear.context_trees import contexts_of
 from bayesgraph.learning.loglinear.contexts import Contexts
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
@@ -130,6 +130,11 @@ class Choice:
     joint_share : float
         Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
         without one.
+    loss : float
+        Held-out -log P(label) of the weighted sum, in nats per row; infinite if nothing was held
+        out.
+    impurity : float
+        Mean over held-out rows of the sum of P (1 - P) over the classes, under the weighted sum.
     """
 
     structure: str
@@ -138,6 +143,8 @@ class Choice:
     tree_share: float = 0.0
     tree_exponent: float = 1.0
     joint_share: float = 0.0
+    loss: float = np.inf
+    impurity: float = 0.0
 
     @property
     def has_contexts(self) -> bool:
@@ -524,7 +531,11 @@ class _Search:
         # Trees are for interactions, and need features that are informative in each fold.
         if n_trees and folded.n_informative > 1:
             trees = _averaged(self.sums, *folded.tree_posteriors(n_trees), folded.held_out)
-        return Choice(structure, kept, self.losses, *trees, joint_share)
+        shares = normalised(self.sums.copy())
+        weights = folded.held_out.weights
+        impurity = float(weights @ (shares * (1.0 - shares)).sum(axis=1) / weights.sum())
+        loss = folded.loss(self.sums)
+        return Choice(structure, kept, self.losses, *trees, joint_share, loss, impurity)
 
 
 def train_choice(

@@ -21,8 +21,8 @@ from bayesgraph.learning.loglinear.merging import partition_of
 from bayesgraph.learning.loglinear.random_trees import grow_trees
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
 from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
-from bayesgraph.learning.loglinear.terms import Pair
-from bayesgraph.learning.loglinear.training import TOLERANCE
+from bayesgraph.learning.loglinear.terms import Pair, Terms
+from bayesgraph.learning.loglinear.training import TOLERANCE, Effects
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import one_blas_thread
@@ -119,23 +119,40 @@ def train_network(
         effort.enter("random trees of all rows")
         trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:
-            partition = partition_of(terms, effects, sample, _PRICE)
-            contexts = terms.contexts
-            if contexts is not None and not contexts.is_joint:
-                contexts = contexts.merged(partition)
-            sample = sample.merged(partition)
-            own = own.merged(partition, sample)
-            kept = terms.pairs if pairs is not None else _informative(terms.pairs, sample)
-            phase = "merged intervals"
-            terms, effects = train_choice(
-                sample, choice, kept, contexts, effort=effort, phase=phase
-            )
+            model = own, sample, terms, effects
+            own, sample, terms, effects = _merged(*model, choice, pairs is not None, effort)
     cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
     network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
     structure = Structure(variables, tuple(strengths), strengths)
     return Discriminative(network, structure, choice, trees)
+
+
+def _merged(
+    own: Canonical,
+    sample: Sample,
+    terms: Terms,
+    effects: Effects,
+    choice: Choice,
+    is_given: bool,
+    effort: Effort,
+) -> tuple[Canonical, Sample, Terms, Effects]:
+    """Return the first four arguments after merging intervals, trained once more.
+
+    Nothing is merged if the rows would be less likely then than rows that were held out.
+    `is_given` says whether the pairs were given, and stay though they are not informative.
+    """
+    partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
+    contexts = terms.contexts
+    if contexts is not None and not contexts.is_joint:
+        contexts = contexts.merged(partition)
+    fewer = sample.merged(partition)
+    pairs = terms.pairs if is_given else _informative(terms.pairs, fewer)
+    found = train_choice(fewer, choice, pairs, contexts, effort=effort, phase="merged intervals")
+    if fewer.rows(found[0]).loss(found[1]) > choice.loss:
+        return own, sample, terms, effects
+    return own.merged(partition, fewer), fewer, *found
 
 
 def tree_network(

@@ -26,7 +26,9 @@ _JOINT = 4.0
 _DECIMALS = 12
 
 
-def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -> Partition:
+def partition_of(
+    terms: Terms, effects: Effects, sample: Sample, price: float, impurity: float
+) -> Partition:
     """Return the intervals of each feature at which losses and prices are lowest in sum.
 
     The loss of merging neighbouring intervals is that of giving all of them the mean of their
@@ -47,13 +49,17 @@ def partition_of(terms: Terms, effects: Effects, sample: Sample, price: float) -
         The rows that it was trained on.
     price : float
         Price of an interval, in nats per row.
+    impurity : float
+        Mean of the sum of P (1 - P) over the classes of rows that a model has not seen. Where a
+        model separates the classes of the rows that it was trained on, their own P (1 - P) would
+        say that no effect matters.
     """
     without = effects
     if terms.contexts is not None and terms.contexts.is_joint:
         cells = effects.cells.copy()
         cells[terms.starts[-2] :] = 0.0
         without = replace(effects, cells=cells)
-    curvature = sample.rows(terms).curvature(without) / sample.weights.sum()
+    curvature = sample.rows(terms).curvature(without, impurity) / sample.weights.sum()
     found: list[Groups] = []
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):

@@ -146,6 +146,11 @@ class Rows:
         over_rows(part, len(out), _MIN_ROWS)
         return out
 
+    def loss(self, model: Effects) -> float:
+        """Return the weighted mean of -log P(label), in nats."""
+        total = log_loss(self.scores(model), self.labels, self.weights)
+        return total / float(self.weights.sum())
+
     def residuals(self, model: Effects) -> tuple[Floats, Floats]:
         """Return the first and second derivative of the loss by each row's scores.
 
@@ -157,10 +162,29 @@ class Rows:
         each = np.abs(residuals / self.weights[:, None])
         return residuals, self.weights[:, None] * each * (1.0 - each)
 
-    def curvature(self, model: Effects) -> Floats:
-        """Return the weighted sum of P (1 - P) over the rows in each cell, (n_cells, n_classes)."""
+    def curvature(self, model: Effects, impurity: float = 0.0) -> Floats:
+        """Return the weighted sum of P (1 - P) over the rows in each cell, (n_cells, n_classes).
+
+        Where predictions are surer than `impurity`, the weighted mean over the rows of the sum of
+        P (1 - P) over the classes, they are mixed with the prior of the labels until they are not.
+        """
+        residuals = self.scores(model)
+        log_loss(residuals, self.labels, self.weights)
+        # P, and 1 - P for the label; so is the prior.
+        each = np.abs(residuals / self.weights[:, None])
+        weights = self.weights / self.weights.sum()
+        prior = np.bincount(self.labels, weights, len(model.bias))
+        own = np.arange(len(each)), self.labels
+        other = np.tile(prior, (len(each), 1))
+        other[own] = 1.0 - other[own]
+        other -= each
+        # With the share s of the prior the impurity is that of s = 0 plus linear s - square s^2.
+        rise = impurity - float(weights @ (each * (1.0 - each)).sum(axis=1))
+        linear = float(weights @ (other * (1.0 - 2.0 * each)).sum(axis=1))
+        square = float(weights @ (other * other).sum(axis=1))
+        each += _least_share(rise, linear, square) * other
         out = np.zeros_like(model.padded)
-        kernels.add_residuals(self.cells, self.residuals(model)[1], out)
+        kernels.add_residuals(self.cells, self.weights[:, None] * each * (1.0 - each), out)
         return out[:-1]
 
     def loss_and_gradient(self, model: Effects) -> tuple[float, Floats, Floats]:
@@ -184,6 +208,14 @@ class Rows:
         gradient = np.zeros_like(effects)
         kernels.add_residuals(cells, residuals, gradient)
         return loss, gradient[:-1], residuals.sum(axis=0)
+
+
+def _least_share(rise: float, linear: float, square: float) -> float:
+    """Return the least s from 0 to 1 at which ``linear s - square s^2`` is at least `rise`."""
+    if rise <= 0 or square <= 0:
+        return 0.0
+    root = linear * linear - 4.0 * square * rise
+    return 1.0 if root < 0 else min(max((linear - np.sqrt(root)) / (2.0 * square), 0.0), 1.0)
 
 
 def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float:

@@ -137,7 +137,7 @@ def test_intervals_are_kept_apart_where_the_joint_table_needs_them():
     terms = Terms.of(sample.views, (), contexts)
     cells = np.zeros((terms.n_cells, 2))
     cells[-contexts.n :] = joint_effects(sample, contexts)
-    found = partition_of(terms, Effects(cells, np.log(sample.prior)), sample, 5e-4)
+    found = partition_of(terms, Effects(cells, np.log(sample.prior)), sample, 5e-4, 0.0)
     assert [np.flatnonzero(np.diff(groups)).tolist() for groups in found] == [[2], [5]]
 
 

@@ -60,7 +60,7 @@ def test_the_partition_is_the_best_of_all(price, monkeypatch):
                 total += 0.5 * np.sum(weights[own] * (values[own] - means) ** 2)
         return total
 
-    found = partition_of(terms, effects, sample, price)
+    found = partition_of(terms, effects, sample, price, 0.0)
     np.testing.assert_array_equal(found[0], [0, 1, 2])
     assert cost(found[1]) == pytest.approx(min(map(cost, partitions(9))), abs=1e-10)
 
@@ -80,7 +80,7 @@ def test_intervals_of_equal_effects_become_one():
     sample, terms, effects = model(pairs=())
     own = slice(terms.starts[1], terms.starts[2])
     effects.cells[own] = np.repeat([[1.0, 0.0, -1.0], [0.0, 0.0, 0.0]], [4, 8], axis=0)
-    found = partition_of(terms, effects, sample, 1e-6)[1]
+    found = partition_of(terms, effects, sample, 1e-6, 0.0)[1]
     np.testing.assert_array_equal(found, np.repeat([0, 1], [4, 8]))
 
 
@@ -89,9 +89,9 @@ def test_a_difference_in_a_pair_keeps_intervals_apart():
     effects.cells[terms.starts[1] : terms.starts[2]] = 0.0
     tables = np.split(effects.cells, terms.starts[1:-1])
     tables[3][:] = tables[4][:] = 0.0
-    np.testing.assert_array_equal(partition_of(terms, effects, sample, 1e-6)[1], 0)
+    np.testing.assert_array_equal(partition_of(terms, effects, sample, 1e-6, 0.0)[1], 0)
     tables[4].reshape(4, 2, 3)[:2, 1] = [2.0, 0.0, -2.0]
-    np.testing.assert_array_equal(partition_of(terms, effects, sample, 1e-6)[1], [0, 0, 1, 1])
+    np.testing.assert_array_equal(partition_of(terms, effects, sample, 1e-6, 0.0)[1], [0, 0, 1, 1])
 
 
 def test_a_merged_sample_has_the_cuts_that_are_left():
