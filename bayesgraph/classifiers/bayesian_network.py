@@ -26,7 +26,14 @@ from bayesgraph.classifiers.updates import one_at_a_time
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.classifiers.weights import prior_of, shifted, with_class_weights
 from bayesgraph.datasets import DatasetSource
-from bayesgraph.errors import DataError, UnsupportedModelError, quoted, unknown_variable
+from bayesgraph.errors import (
+    DataError,
+    DataTypeError,
+    UnsupportedModelError,
+    quoted,
+    suggestion,
+    unknown_variable,
+)
 from bayesgraph.graph import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.exponents import (
@@ -200,9 +207,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         if isinstance(self.structure, str):
             if self.structure not in LEARNERS:
+                near = suggestion(self.structure, ("auto", *LEARNERS))
                 raise DataError(
-                    f"structure= is 'auto', one of {quoted(LEARNERS)}, a learner or a graph; got "
-                    f"{self.structure!r}."
+                    f"structure= is 'auto', one of {quoted(LEARNERS, maximum=99)}, a learner or "
+                    f"a graph; got {self.structure!r}.{near}"
                 )
             return LEARNERS[self.structure].learn
         if callable(self.structure):
@@ -331,6 +339,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         -------
         self, or FitPrice
         """
+        if progress is not None and not callable(progress):
+            raise DataTypeError(
+                "progress= is a function of the share of the work that is done and of the name of "
+                f"what is done next; got {progress!r:.200}."
+            )
         self.__dict__["_progress"] = progress
         try:
             return super().fit(X, y, sample_weight, dry_run=dry_run)

@@ -171,6 +171,11 @@ def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
         If a weight is not a finite non-negative number.
     """
     if not isinstance(class_weight, Mapping):
+        if not isinstance(class_weight, str) or class_weight != "balanced":
+            raise DataError(
+                "class_weight= is 'balanced', a mapping from class to weight, or None; got "
+                f"{class_weight!r:.200}."
+            )
         return np.asarray(compute_sample_weight(class_weight, labels), dtype=np.float64)
     present, codes = coded_labels(labels)
     weights = [class_weight.get(label, 1.0) for label in present.tolist()]
@@ -232,7 +237,9 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
     if not (values >= 0).all():
         raise DataError(f"Priors must be non-negative; got {values.tolist()}.")
     if not np.isclose(values.sum(), 1.0):
-        raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.")
+        without = [label for label, p in zip(target.states, values, strict=True) if p == 0]
+        left = f" The prior of {quoted(without)} is 0." if without else ""
+        raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.{left}")
     return np.asarray(values / values.sum())
 
 

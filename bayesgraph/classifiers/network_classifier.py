@@ -773,7 +773,8 @@ class ColumnClassifier(NetworkClassifier):
     Parameters
     ----------
     class_weight : mapping from class to weight, or "balanced", optional
-        Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class.
+        Factors of the weights of the rows; "balanced" is inverse to the number of rows of a class,
+        and a class of weight 0 is left out.
         Where a model is trained to predict, they move the prior of the class, and the rows count as
         they are: see the notes of BayesianNetworkClassifier, and docs/imbalance.md.
     categorical : list of column names, or "all", optional

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesgraph.errors import DataTypeError, FileFormatError, quoted, suggestion
-from bayesgraph.io.files import PathLike, path_text
+from bayesgraph.io.files import PathLike, no_such_file, path_text
 from bayesgraph.io.loss_report import LossReport
 
 if TYPE_CHECKING:
@@ -214,6 +214,8 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     ------
     FileFormatError
         If the suffix is unknown; the message suggests the nearest one.
+    FileNotFoundError
+        With `read`, if it is like no known one and there is no such file.
     """
     name = path_text(path).lower()
     # The longest suffix first: .bif.gz before a .gz that a user may register.
@@ -223,10 +225,12 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     # Version 0.1.0 wrote native files under any suffix.
     if read and _is_native(path):
         return _card(".bayesgraph")
-    ending = "." + name.rpartition(".")[2]
+    near = suggestion("." + name.rpartition(".")[2], FORMATS)
+    if read and not near and not Path(path).exists():
+        raise no_such_file(path_text(path))
     raise FileFormatError(
         f"{path_text(path)}: the suffix names the format, and this one is not known."
-        f"{suggestion(ending, FORMATS)} Known are {quoted(FORMATS)}; pictures are drawn by render."
+        f"{near} Known are {quoted(FORMATS)}; pictures are drawn by render."
     )
 
 

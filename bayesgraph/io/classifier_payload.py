@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
@@ -37,8 +38,14 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
     "detector": DETECTORS,
     "smoothing": {"Smoothing": Smoothing},
 }
-# Numbers of a choice that are saved unless they are what they are without trees and joint table.
-_SHARES = {"tree_share": 0.0, "tree_exponent": 1.0, "joint_share": 0.0}
+# Numbers of a choice that are saved unless they are what they are if nothing was compared.
+_SHARES = {
+    "tree_share": 0.0,
+    "tree_exponent": 1.0,
+    "joint_share": 0.0,
+    "loss": math.inf,
+    "impurity": 0.0,
+}
 _REGRESSOR = "DecisionTreeNetworkRegressor"
 # Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
 _OF_SMOOTHING = {field.name for field in fields(Smoothing)} - {"scheme"}

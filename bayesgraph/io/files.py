@@ -59,7 +59,7 @@ def read_bytes(path: PathLike) -> bytes:
     text = path_text(path)
     mode = _mode(text)
     if mode is None:
-        raise FileNotFoundError(errno.ENOENT, "There is no such file; check the path", text)
+        raise no_such_file(text)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", text)
     if not stat.S_ISREG(mode):
@@ -69,6 +69,11 @@ def read_bytes(path: PathLike) -> bytes:
             "gives to a file."
         )
     return Path(text).read_bytes()
+
+
+def no_such_file(path: str) -> FileNotFoundError:
+    """Return the error for a file that is not there."""
+    return FileNotFoundError(errno.ENOENT, "There is no such file; check the path", path)
 
 
 def _mode(path: str) -> int | None:

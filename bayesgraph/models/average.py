@@ -127,14 +127,14 @@ class PosteriorAverage(Ensemble):
                 by_name.setdefault(variable.name, []).append(variable)
         self.variables = tuple(_joined(found) for found in by_name.values())
         self._by_name = {variable.name: variable for variable in self.variables}
-        given = (prior_ratios or {}).items()
         self.prior_ratios: dict[Name, Floats] = {
-            name: _checked_ratio(self.variable(name), ratio) for name, ratio in given
+            name: _checked_ratio(self.variable(name), ratio)
+            for name, ratio in _by_variable("prior_ratios", prior_ratios)
         }
         n = len(self.networks)
         self.exponents: dict[Name, Floats] = {
             name: _checked_exponents(self.variable(name), own, n)
-            for name, own in (exponents or {}).items()
+            for name, own in _by_variable("exponents", exponents)
         }
 
     def with_networks(
@@ -561,6 +561,16 @@ class Member:
             return ()
         assert isinstance(whole, Discrete)  # checked before
         return whole.cardinality, _positions(own, whole)
+
+
+def _by_variable(argument: str, given: Any) -> Iterable[tuple[Name, Any]]:
+    """Return the names and values of an argument that maps variables, or raise a ModelError."""
+    if given is None or isinstance(given, Mapping):
+        return (given or {}).items()
+    raise ModelError(
+        f"{argument}= maps the name of a variable to numbers, such as {{'class': [1, 2]}}; got "
+        f"{given!r:.200}."
+    )
 
 
 def _checked_exponents(variable: Variable, exponents: ArrayLike, n: int) -> Floats:

@@ -475,7 +475,13 @@ def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
     """
     if sample_weight is None:
         return np.empty(0)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"sample_weight takes a number for each of the {n_rows} rows; got "
+            f"{sample_weight!r:.200}."
+        ) from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):

@@ -310,6 +310,13 @@ BAD_PARAMETERS = {
     "too few priors": ({"priors": [1.0]}, ValueError, "(?i)number of priors.*'no', 'yes'"),
     "negative prior": ({"priors": [-0.5, 1.5]}, ValueError, "(?i)priors must be non-negative"),
     "priors not of sum one": ({"priors": [0.5, 0.6]}, ValueError, "(?i)sum of the priors"),
+    "a class without a prior": ({"priors": {"yes": 0.5}}, ValueError, "The prior of 'no' is 0"),
+    "class weight as text": (
+        {"class_weight": "balance"},
+        DataError,
+        "is 'balanced', a map",
+    ),
+    "a list of class weights": ({"class_weight": [1, 2]}, DataError, "class_weight= is 'balanced'"),
     "NaN prior": ({"priors": [np.nan, 1.0]}, ValueError, "(?i)priors"),
     "unknown categorical": ({"categorical": ["dos"]}, KeyError, "'dos'.*Did you mean 'dose'"),
     "categorical as text": ({"categorical": "dose"}, TypeError, r"Write \['dose'\]"),
@@ -341,11 +348,19 @@ def test_unknown_policy_for_unseen_states():
         ([1.0, np.nan, 1.0, 1.0], "finite"),
         ([0.0] * 4, "zero for every row"),
         (np.ones((4, 1)), "shape"),
+        ("abc", "a number for each of the 4 rows; got 'abc'"),
     ],
 )
 def test_unusable_weights(weights, message):
     with pytest.raises(DataError, match=message):
         bg.TANClassifier().fit(FRAME, Y, sample_weight=weights)
+
+
+def test_what_is_no_report_of_progress_leaves_the_classifier_as_it_was():
+    classifier = network("auto", n_trees=0, max_steps=20).fit(FRAME, Y)
+    with pytest.raises(DataTypeError, match=r"progress= is a function.*got 3"):
+        classifier.fit(FRAME, Y, progress=3)
+    assert classifier.predict(FRAME).shape == (4,)
 
 
 # -------------------------------------------------------------------------------- the structure
@@ -361,7 +376,7 @@ BAD_STRUCTURES = {
         ValueError,
         "'class' cannot have continuous parents; got 'age'",
     ),
-    "unknown learner": ("tam", ValueError, "'star', .*'kdb', .*'tam'"),
+    "unknown learner": ("tam", ValueError, "'star', .*'tam'. Did you mean 'tan'"),
     "numbers": ([1, 2], GraphError, r"\(parent, child\) pairs; got 1"),
     "a number": (3, ValueError, "structure=.*3"),
     "nothing": (None, ValueError, "structure=.*None"),

@@ -69,6 +69,8 @@ def test_native_files_are_read_whatever_their_suffix(
     (tmp_path / "other.zip").write_bytes(b"PK")
     with pytest.raises(FileFormatError, match="suffix names the format"):
         bg.load(tmp_path / "other.zip")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        bg.load(tmp_path / "not_there")
 
 
 def test_options_that_a_format_does_not_have(net: bg.BayesianNetwork, tmp_path: Path) -> None:

@@ -345,6 +345,7 @@ def test_a_state_that_is_impossible_stays_so_under_an_exponent():
         ({"c": [1.0, np.inf]}, "finite numbers of at least 0.05"),
         ({"c": "strong"}, "finite numbers of at least 0.05"),
         ({"x": [1.0, 1.0]}, "discrete variables; got Continuous"),
+        ([1.0, 2.0], "exponents= maps the name of a variable"),
     ],
 )
 def test_unusable_exponents(members, exponents, message):

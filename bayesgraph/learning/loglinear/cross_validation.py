@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.inference.normalise import normalised, pull, tempered
 from bayesgraph.learning.loglinear.context_trees import contexts_of
@@ -111,9 +112,14 @@ class Candidate:
         return found
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, repr=False)
+class Choice(Displayed):
     """Result of the cross-validation: the structure, and a weight of each candidate model.
+
+    It prints as a table of the candidates, the best first. "information" and "residual" are trees
+    of pairs of features, of the greatest conditional mutual information, or of the greatest gain
+    over the model without pairs. Several candidates have weights: the model is the weighted sum of
+    their scores.
 
     Attributes
     ----------
@@ -145,6 +151,27 @@ class Choice:
     joint_share: float = 0.0
     loss: float = np.inf
     impurity: float = 0.0
+
+    def _display(self) -> DisplayTable:
+        rows = []
+        tried = dict.fromkeys((*self.losses, *self.shares))
+        for c in sorted(tried, key=lambda c: self.losses.get(c, np.inf)):
+            penalties = [c.single, None if c.kind == "single" else c.paired, c.context]
+            numbers = [*penalties, self.losses.get(c), self.shares.get(c)]
+            name = f"{c.structure}, around the joint table" if c.around else c.structure
+            rows.append([name, *("" if x is None else rounded(x) for x in numbers)])
+        parts = ["Held-out losses are in nats per row; what has no weight was only tried."]
+        if self.joint_share:
+            parts.append(f"A joint table of a few features weighs {rounded(self.joint_share)}.")
+        if np.isfinite(self.loss):
+            parts.append(f"The weighted sum has a held-out loss of {rounded(self.loss)} nats.")
+        if self.tree_share:
+            parts.append(
+                f"Its posterior is averaged with that of random trees, which weighs "
+                f"{rounded(self.tree_share)} and has the exponent {rounded(self.tree_exponent)}."
+            )
+        header = ["structure", "penalty", "of pairs", "of contexts", "loss", "weight"]
+        return DisplayTable("Candidates", rows, header, note="\n".join(parts))
 
     @property
     def has_contexts(self) -> bool:

@@ -140,7 +140,7 @@ def _merged(
 ) -> tuple[Canonical, Sample, Terms, Effects]:
     """Return the first four arguments after merging intervals, trained once more.
 
-    Nothing is merged if the rows would be less likely then than rows that were held out.
+    Nothing is merged if the loss exceeds that of held-out rows by more than the prices saved.
     `is_given` says whether the pairs were given, and stay though they are not informative.
     """
     partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
@@ -150,7 +150,8 @@ def _merged(
     fewer = sample.merged(partition)
     pairs = terms.pairs if is_given else _informative(terms.pairs, fewer)
     found = train_choice(fewer, choice, pairs, contexts, effort=effort, phase="merged intervals")
-    if fewer.rows(found[0]).loss(found[1]) > choice.loss:
+    saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
+    if fewer.rows(found[0]).loss(found[1]) > choice.loss + saved:
         return own, sample, terms, effects
     return own.merged(partition, fewer), fewer, *found
 

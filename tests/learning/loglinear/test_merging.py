@@ -7,10 +7,10 @@ import pytest
 from loglinear_rows import make_sample, random_parameters
 
 import bayesgraph as bg
-from bayesgraph.learning.loglinear import merging
+from bayesgraph.learning.loglinear import learner, merging
 from bayesgraph.learning.loglinear.merging import partition_of
 from bayesgraph.learning.loglinear.terms import Terms
-from bayesgraph.learning.loglinear.training import Normalised
+from bayesgraph.learning.loglinear.training import Effects, Normalised
 
 PAIRS = ((0, 1), (1, 2))
 
@@ -150,3 +150,62 @@ def test_random_trees_keep_their_intervals():
     np.testing.assert_allclose(found.probabilities, clf.network_.weights @ parts)
     assert found.variables == (network.variable("x0"),)
     assert "(-inf, " not in repr(clf.network_.variable("x0"))
+
+
+def test_predictions_are_mixed_with_the_prior_until_they_are_as_uncertain_as_others():
+    sample, terms, effects = model(cards=(3, 8, 2), n_rows=300)
+    rows = sample.rows(terms)
+    scores = np.exp(3.0 * rows.scores(effects))
+    surer = Effects(3.0 * effects.cells, 3.0 * effects.bias)
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    weights = sample.weights / sample.weights.sum()
+    prior = weights @ np.eye(3)[sample.labels]
+
+    def impurity(share):
+        mixed = (1.0 - share) * shares + share * prior
+        return weights @ (mixed * (1.0 - mixed)).sum(axis=1)
+
+    # Every row has a state of the last feature.
+    at = slice(terms.starts[2], terms.starts[3])
+    for share in (0.0, 0.05, 0.4):
+        found = rows.curvature(surer, impurity(share))[at].sum() / sample.weights.sum()
+        assert found == pytest.approx(impurity(share), rel=1e-9)
+    assert rows.curvature(surer, 0.9 * impurity(0.0))[at].sum() == pytest.approx(
+        rows.curvature(surer)[at].sum()
+    )
+    # No mixture is as uncertain as this: the prior alone is the most uncertain of all.
+    found = rows.curvature(surer, 0.99)[at].sum() / sample.weights.sum()
+    assert found == pytest.approx(prior @ (1.0 - prior), rel=1e-9)
+
+
+def separated(random, n):
+    """Return rows in which each of twelve features nearly tells three classes apart."""
+    labels = random.integers(3, size=n)
+    centres = np.array([np.random.default_rng(9).permutation(3) for _ in range(12)])
+    return centres[:, labels].T + 0.5 * random.normal(size=(n, 12)), labels
+
+
+def test_features_that_say_the_same_are_not_merged_away_together():
+    """Each is needless next to the others; a model that separates its rows needs none of them."""
+    random = np.random.default_rng(3)
+    X, y = separated(random, 140)
+    new, classes = separated(random, 1000)
+    clf = bg.BayesianNetworkClassifier(n_trees=0, max_steps=1000).fit(X, y)
+    shares = clf.predict_proba(new)
+    assert -np.log(shares[np.arange(1000), classes]).mean() < 0.03
+    n_intervals = [v.cardinality for v in clf.features_]
+    assert min(n_intervals) > 1
+    assert max(n_intervals) < 10
+
+
+def test_what_is_worse_than_held_out_rows_is_not_merged(monkeypatch):
+    def all_of_them(terms, *others):
+        return tuple(np.zeros(len(view.share), dtype=np.intp) for view in terms.views)
+
+    monkeypatch.setattr(learner, "partition_of", all_of_them)
+    X, y = separated(np.random.default_rng(3), 140)
+    clf = bg.BayesianNetworkClassifier(n_trees=0, max_steps=300).fit(X, y)
+    assert min(v.cardinality for v in clf.features_) > 20
+    noise = np.random.default_rng(0).integers(2, size=140)
+    clf = bg.BayesianNetworkClassifier(n_trees=0, max_steps=300).fit(X, noise)
+    assert max(v.cardinality for v in clf.features_) == 1
