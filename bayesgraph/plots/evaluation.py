@@ -112,7 +112,7 @@ def roc_figure(
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=_SIDES, ylim=_SIDES)
         without_mathematics(axes.legend(fontsize=8, loc="lower right").get_texts())
-        note = f"{name} against the rest; in brackets the area under the curve"
+        note = f"{name} against the rest, rows of all folds; in brackets the area below"
         heading(axes, "ROC curves" if title is None else title, note)
     return figure
 
