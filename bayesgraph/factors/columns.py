@@ -89,7 +89,7 @@ class MatrixColumns(Mapping[Variable, NDArray[Any]]):
     counts : mapping from CountVector to array or csr_array
     """
 
-    __slots__ = ("_arrangement", "_codes", "_counts", "_values")
+    __slots__ = ("_codes", "_counts", "_values", "arrangement")
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class MatrixColumns(Mapping[Variable, NDArray[Any]]):
         values: Floats,
         counts: Mapping[CountVector, Any],
     ) -> None:
-        self._arrangement = arrangement
+        self.arrangement = arrangement
         self._codes = codes
         self._values = values
         self._counts = counts
@@ -107,14 +107,14 @@ class MatrixColumns(Mapping[Variable, NDArray[Any]]):
         self, variables: Sequence[Variable]
     ) -> tuple[Arrangement, NDArray[Any], Floats, Mapping[CountVector, Any]]:
         """Return what the columns of some of the variables, in their order, are made of."""
-        place = self._arrangement.place
+        place = self.arrangement.place
         found = arranged(variables)
         codes = self._codes[:, [place[v] for v in found.discrete]]
         values = self._values[:, [place[v] for v in found.continuous]]
         return found, codes, values, {v: self._counts[v] for v in found.vectors}
 
     def __getitem__(self, variable: Variable) -> NDArray[Any]:
-        at = self._arrangement.place[variable]
+        at = self.arrangement.place[variable]
         if isinstance(variable, Discrete):
             return self._codes[:, at]
         if isinstance(variable, Continuous):
@@ -122,10 +122,10 @@ class MatrixColumns(Mapping[Variable, NDArray[Any]]):
         return self._counts[variable]  # type: ignore[no-any-return]
 
     def __contains__(self, variable: object) -> bool:
-        return variable in self._arrangement.place
+        return variable in self.arrangement.place
 
     def __iter__(self) -> Iterator[Variable]:
-        return iter(self._arrangement)
+        return iter(self.arrangement)
 
     def __len__(self) -> int:
-        return len(self._arrangement)
+        return len(self.arrangement)

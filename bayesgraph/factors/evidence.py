@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -95,8 +96,11 @@ class Evidence:
         A column is empty if its values are missing in all rows; a partially observed variable is
         observed in some rows and missing in others.
         """
-        if self.complete:
-            return self, []
+        return (self, []) if self.complete else self._split
+
+    @cached_property
+    def _split(self) -> tuple[Evidence, list[Variable]]:
+        """What `split` returns: the networks of an average split the same evidence."""
         n_rows, columns = self.n_rows, tuple(self.columns)
         counts = list(zip(columns, self._observed_counts(columns), strict=True))
         left = self
@@ -104,7 +108,7 @@ class Evidence:
             left = self._only(there)
         partial = [v for v, n in counts if 0 < n < n_rows]
         # Missing counts are not looked for here: evidence with counts is never marked complete.
-        complete = not partial and not any(isinstance(v, CountVector) for v in left.columns)
+        complete = not partial and not _has_vectors(left.columns)
         return Evidence(n_rows, left.columns, self.likelihoods, complete, left.matrices), partial
 
     def _only(self, variables: list[Variable]) -> Evidence:
@@ -152,6 +156,13 @@ class Evidence:
         n_rows = len(range(*index.indices(self.n_rows))) if isinstance(index, slice) else len(index)
         matrices = tuple((variables, matrix[index]) for variables, matrix in self.matrices)
         return Evidence(n_rows, columns, likelihoods, self.complete, matrices)
+
+
+def _has_vectors(columns: Mapping[Variable, NDArray[Any]]) -> bool:
+    """Return whether there are vectors of counts among the columns."""
+    if isinstance(columns, MatrixColumns):
+        return bool(columns.arrangement.vectors)
+    return any(isinstance(v, CountVector) for v in columns)
 
 
 def _is_observed(variable: Variable, values: NDArray[Any]) -> NDArray[np.bool_]:

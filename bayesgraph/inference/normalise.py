@@ -37,19 +37,19 @@ def divided(values: Floats, by: Floats) -> Floats:
     return found
 
 
-def pull(prior: Floats, exponent: float) -> Floats:
+def prior_term(prior: Floats, exponent: float) -> Floats:
     """Return the log of prior^(1 - exponent), which `tempered` adds; 0 where the prior is 0."""
     return np.where(prior > 0, (1.0 - exponent) * log_of(np.where(prior > 0, prior, 1.0)), 0.0)
 
 
-def tempered(joint: Floats, exponent: float, pulled: Floats) -> Floats:
+def tempered(joint: Floats, exponent: float, term: Floats) -> Floats:
     """Turn log joint probabilities into tempered posteriors, in place, shape (n_rows, n_states).
 
     They are proportional to prior (posterior / prior)^exponent; a probability of zero stays so. The
-    `pull` of the prior has the shape (n_states,), or that of `joint` where it differs by row.
+    term of the prior has the shape (n_states,), or that of `joint` where it differs by row.
     """
     joint *= exponent
-    joint += pulled
+    joint += term
     return normalised(joint)
 
 

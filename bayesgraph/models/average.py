@@ -15,7 +15,7 @@ from bayesgraph.errors import ModelError, UnknownStateError, UnsupportedModelErr
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.inference.contract import Case, Pattern
-from bayesgraph.inference.normalise import divided, normalised, pull, tempered
+from bayesgraph.inference.normalise import divided, normalised, prior_term, tempered
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.findings import Finding, intervals_within
 from bayesgraph.models.interventions import read_values
@@ -391,7 +391,7 @@ class Member:
         self.exponents = exponents
         self._average = average
         # By target, what is needed for each row.
-        self._pulled: dict[int, Floats] = {}
+        self._prior_terms: dict[int, Floats] = {}
         self._answered: dict[int, tuple[int, NDArray[np.intp]] | tuple[()]] = {}
 
     @cached_property
@@ -502,12 +502,12 @@ class Member:
         exponent = self.exponent(target)
         if exponent == 1.0:
             return normalised(logs)
-        pulled = self._pulled.get(target)
-        if pulled is None:
+        term = self._prior_terms.get(target)
+        if term is None:
             name = self._average.variables[target].name
             prior = self.network.query(name).probabilities
-            pulled = self._pulled[target] = pull(prior, exponent)
-        return tempered(logs, exponent, pulled)
+            term = self._prior_terms[target] = prior_term(prior, exponent)
+        return tempered(logs, exponent, term)
 
     def tempered(self, targets: Sequence[int], values: Floats) -> Floats:
         """Return a posterior with the exponents of the network's evidence about the targets.

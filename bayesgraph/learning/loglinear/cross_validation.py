@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.inference.normalise import normalised, pull, tempered
+from bayesgraph.inference.normalise import normalised, prior_term, tempered
 from bayesgraph.learning.loglinear.context_trees import contexts_of
 from bayesgraph.learning.loglinear.contexts import Contexts
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
@@ -665,7 +665,7 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tu
 
     def best(exponent: float) -> tuple[float, float]:
         """Return the least loss with an exponent, and the weight."""
-        second = tempered(log_trees.copy(), exponent, pull(priors, exponent))[own]
+        second = tempered(log_trees.copy(), exponent, prior_term(priors, exponent))[own]
 
         def loss(share: float) -> float:
             mean = (1.0 - share) * first + share * second
