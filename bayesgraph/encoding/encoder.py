@@ -14,7 +14,8 @@ from bayesgraph.encoding.states import NumberStates, ObjectColumns, WholeStates
 from bayesgraph.encoding.table import Table, table_of_numbers
 from bayesgraph.encoding.unseen import Unseen, UnseenValues, cells_without_state
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Binned, Continuous, Count, Variable
+from bayesgraph.factors.columns import Arrangement, arranged
+from bayesgraph.variables import Binned, Count, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +80,10 @@ class Encoder:
         return None
 
     @cached_property
-    def _numbers(self) -> tuple[Continuous, ...]:
-        """The tuple of all variables if all of them are continuous, else an empty tuple."""
-        found = tuple(v for v in self.variables if isinstance(v, Continuous))
-        return found if len(found) == len(self.variables) else ()
+    def _numbers(self) -> Arrangement:
+        """All variables if all of them are continuous, else none."""
+        found = arranged(self.variables)
+        return found if len(found.continuous) == len(found) else arranged(())
 
     @cached_property
     def _has_counts(self) -> bool:

@@ -61,6 +61,9 @@ class Table:
     complete: bool = False
     counts: Mapping[CountVector, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", arranged(self.variables))
+
     @property
     def n_rows(self) -> int:
         """The number of rows."""
@@ -423,7 +426,7 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
 # ---------------------------------------------------------------------- matrices of one kind
 
 
-def table_of_numbers(matrix: Floats, variables: Sequence[Continuous], *, fitting: bool) -> Table:
+def table_of_numbers(matrix: Floats, variables: Sequence[Variable], *, fitting: bool) -> Table:
     """Return a float matrix as a table of continuous variables, without a copy.
 
     For `fitting` see `checked_table`.

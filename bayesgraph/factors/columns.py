@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Variable
 
-# Number of lists of variables whose arrangement is kept.
-_KEPT = 256
-
 
 class Arrangement(tuple[Variable, ...]):
-    """The variables of a table in their order, and where it keeps their columns; see `arranged`."""
+    """The variables of a table in their order, and where it keeps their columns; see `arranged`.
+
+    What is found from the variables is kept, for all tables and batches of rows that share them.
+    """
 
     @cached_property
     def discrete(self) -> tuple[Discrete, ...]:
@@ -69,13 +69,8 @@ class Arrangement(tuple[Variable, ...]):
 
 
 def arranged(variables: Iterable[Variable]) -> Arrangement:
-    """Return the variables of a table as an arrangement, which tables of the same ones share."""
-    return variables if isinstance(variables, Arrangement) else _arranged(tuple(variables))
-
-
-@lru_cache(maxsize=_KEPT)
-def _arranged(variables: tuple[Variable, ...]) -> Arrangement:
-    return Arrangement(variables)
+    """Return the variables of a table as an arrangement, which stays the same if it is one."""
+    return variables if isinstance(variables, Arrangement) else Arrangement(variables)
 
 
 class MatrixColumns(Mapping[Variable, NDArray[Any]]):
