@@ -30,6 +30,8 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 
 # Number of rows in which all pairs are scored.
 SAMPLE_ROWS = 2**16
+# Gain of a pair that is never observed together: it is below all others, but the pair is possible.
+_NO_ROWS = -1e300
 _Indices = NDArray[np.int64]
 
 
@@ -88,6 +90,8 @@ def candidate_pairs(
         scores = arc_scores(sample, summary, smoothing)
         expected = safe_divide(scores.parameters, 2.0 * scores.rows)
         net = np.round(scores.gains - expected, TIE_DECIMALS)
+        # A pair that no row observes comes last; dependence by chance may be below its expectation.
+        net[np.broadcast_to(scores.rows == 0, net.shape)] = _NO_ROWS
         net[~_rules_within(rules, columns, places).admissible(summary.request.columns)] = -np.inf
         net = np.maximum(net, net.T)
         partners.update(places, net)

@@ -643,7 +643,11 @@ def test_a_file_answers_without_its_estimator(case, kind, tmp_path):
         found, expected = (predicted_columns(model, table) for model in (saved, classifier))
         assert list(found) == list(expected)
         for name in expected:
-            np.testing.assert_array_equal(found[name], expected[name])
+            if np.asarray(expected[name]).dtype.kind == "f":
+                # A kernel that was compiled in between adds in another order.
+                np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(found[name], expected[name])
 
 
 @pytest.mark.one_in(5)
