@@ -6,16 +6,20 @@ Each row is computed independently, so results do not depend on the number of th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from threading import Lock, local
-from typing import Any
+from typing import Any, TypeVar
 
 import scipy
 from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def _available() -> int:
@@ -177,3 +181,47 @@ def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         return [task() for task in tasks]
     others = [_pool(os.getpid(), N_THREADS - 1).submit(task) for task in tasks[1:]]
     return [tasks[0](), *(other.result() for other in others)]
+
+
+def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield function(item) for all items in their order, computed by several threads.
+
+    At most as many items as there are threads are held at a time. The only item is computed by this
+    thread, which may then divide its loops among threads.
+    """
+    rest = iter(items)
+    first = list(islice(rest, 2))
+    n_threads = _n_threads()
+    if len(first) < 2 or n_threads == 1:
+        yield from map(function, chain(first, rest))
+        return
+    pool = ThreadPoolExecutor(n_threads, "bayesgraph-items")
+    try:
+        yield from ordered(pool.submit, partial(_alone, function), chain(first, rest), n_threads)
+    finally:  # also if the caller stops, or is interrupted
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _alone(function: Callable[[Item], Result], item: Item) -> Result:
+    with without_threads():
+        return function(item)
+
+
+def ordered(
+    submit: Callable[..., Future[Result]],
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    maximum: int,
+) -> Iterator[Result]:
+    """Yield the results of submitted items in their order, with at most `maximum` under way."""
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            if len(waiting) == maximum:
+                yield waiting.popleft().result()
+            waiting.append(submit(function, item))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import bayesgraph as bg
 from bayesgraph import parallel
+from bayesgraph.classifiers import rows
 from bayesgraph.cpds import kernels
 from bayesgraph.encoding import kernels as encoding
 from bayesgraph.inference import execution_kernels as scores
@@ -95,3 +97,54 @@ def test_a_thread_beside_others_has_no_threads_of_its_own(monkeypatch):
         parallel.over_pairs(work, 30, 1 << 30)
         parallel.over_rows(work, 1 << 20, 1)
     assert used == [threading.get_ident()] * 2
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_items_are_computed_side_by_side_and_yielded_in_order(monkeypatch, threads):
+    monkeypatch.setattr(parallel, "N_THREADS", threads)
+    alone = []
+
+    def work(item):
+        alone.append(parallel._n_threads() == 1)
+        return item * item
+
+    assert list(parallel.in_order(work, iter(range(11)))) == [i * i for i in range(11)]
+    assert all(alone)
+    alone.clear()
+    # The only item may divide its loops among threads; of none there is no result.
+    assert list(parallel.in_order(work, [3])) == [9]
+    assert alone == [threads == 1]
+    assert list(parallel.in_order(work, [])) == []
+
+
+def test_an_error_of_one_item_is_raised(monkeypatch):
+    monkeypatch.setattr(parallel, "N_THREADS", 2)
+
+    def work(item):
+        if item == 3:
+            raise ValueError("here")
+        return item
+
+    with pytest.raises(ValueError, match="here"):
+        list(parallel.in_order(work, range(9)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [bg.NaiveBayesClassifier, lambda: bg.BayesianNetworkClassifier(max_steps=60)],
+    ids=["naive Bayes", "average"],
+)
+def test_predictions_do_not_depend_on_the_number_of_threads(monkeypatch, make):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(700, 4))
+    X[random.random(X.shape) < 0.05] = np.nan
+    y = np.nan_to_num(X[:, 0] * X[:, 1]) > 0
+    model = make().fit(X, y)
+    monkeypatch.setattr(rows, "_CHUNK_ROWS", 128)
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(parallel, "N_THREADS", threads)
+        found.append(model.predict_proba(X))
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+    monkeypatch.undo()
+    np.testing.assert_allclose(found[0], model.predict_proba(X), atol=1e-12)

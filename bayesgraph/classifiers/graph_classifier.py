@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Self
 
@@ -38,6 +39,7 @@ from bayesgraph.inference.normalise import largest, log_normalised, normalised
 from bayesgraph.models.evidence import has_intervals
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.parallel import in_order, one_blas_thread
 from bayesgraph.typing import Intervention, PathLike
 from bayesgraph.variables import CountVector, Discrete, Name, State, Variable
 
@@ -90,8 +92,14 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         Each item is one chunk of X. The log scores, shape (n_chunk_rows, n_classes), are log
         P(class, row) up to a constant per row.
         """
-        for rows, n_rows, evidence in self._evidence(X):
-            yield rows, n_rows, *self._scores(evidence)
+
+        def scored(part: tuple[slice, int, Evidence]) -> tuple[slice, int, Floats, int]:
+            rows, n_rows, evidence = part
+            # Chunks have a thread each: each with several threads of BLAS, there were too many.
+            with nullcontext() if evidence.n_rows == n_rows else one_blas_thread():
+                return rows, n_rows, *self._scores(evidence)
+
+        yield from in_order(scored, self._evidence(X))
 
     def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
         """Apply a function to the log scores of all rows, chunk by chunk, and join the results.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -162,11 +163,17 @@ def vector_table(matrix: Any, vector: CountVector) -> Table:
 
 
 def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
-    """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk)."""
+    """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk).
+
+    Several chunks are an even number of about the same size, for two threads and more.
+    """
     n = found.n_rows
-    for start in range(0, max(1, n), _CHUNK_ROWS):
-        rows = slice(start, min(start + _CHUNK_ROWS, n))
-        yield rows, n, found if n <= _CHUNK_ROWS else found.take(rows)
+    if n <= _CHUNK_ROWS:
+        yield slice(0, n), n, found
+        return
+    n_chunks = 2 * -(-n // (2 * _CHUNK_ROWS))
+    for a, b in pairwise(n * i // n_chunks for i in range(n_chunks + 1)):
+        yield slice(a, b), n, found.take(slice(a, b))
 
 
 def encoded_chunks(

@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from bayesgraph.datasets.executors import Executor, in_order
+from bayesgraph.datasets.executors import Executor
 from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.optional import optional_module
-from bayesgraph.parallel import one_blas_thread, without_threads
+from bayesgraph.parallel import in_order, one_blas_thread, without_threads
 from bayesgraph.statistics import blocks
 
 # Called with the number of rows read in a pass, and the number of all rows, None if unknown.

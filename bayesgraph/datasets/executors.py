@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bayesgraph.errors import DataTypeError
 from bayesgraph.optional import optional_module
-from bayesgraph.parallel import N_THREADS, without_threads
+from bayesgraph.parallel import ordered
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 Results: TypeAlias = Generator[Result, None, None]
 
@@ -57,7 +53,7 @@ class Futures:
 
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
-        yield from _ordered(self.pool.submit, function, parts, _WINDOW)
+        yield from ordered(self.pool.submit, function, parts, _WINDOW)
 
 
 @dataclass(frozen=True)
@@ -146,45 +142,3 @@ def as_executor(executor: Any) -> Executor | None:
         "executor= is an executor of concurrent.futures, or a client of dask.distributed; got "
         f"{type(executor).__name__}."
     )
-
-
-def in_order(
-    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int = N_THREADS
-) -> Iterator[Result]:
-    """Yield function(item) for all items in their order, computed by several threads.
-
-    At most as many items as there are threads are held at a time.
-    """
-    if n_threads == 1:
-        yield from map(function, items)
-        return
-    pool = ThreadPoolExecutor(n_threads, "bayesgraph-runs")
-    try:
-        yield from _ordered(pool.submit, partial(_alone, function), items, n_threads)
-    finally:  # also if the caller stops, or is interrupted
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _alone(function: Callable[[Item], Result], item: Item) -> Result:
-    with without_threads():
-        return function(item)
-
-
-def _ordered(
-    submit: Callable[..., Future[Result]],
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    maximum: int,
-) -> Iterator[Result]:
-    """Yield the results of submitted items in their order, with at most `maximum` under way."""
-    waiting: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            if len(waiting) == maximum:
-                yield waiting.popleft().result()
-            waiting.append(submit(function, item))
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()

@@ -10,12 +10,11 @@ from typing import Any, Protocol
 
 from bayesgraph.datasets.cache import EncodedRows, Run
 from bayesgraph.datasets.dataset import EVERY, Dataset, Filter, arrow, summed
-from bayesgraph.datasets.executors import in_order
 from bayesgraph.encoding import Table
 from bayesgraph.errors import BayesGraphWarning, warn
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.training import TrainingRows
-from bayesgraph.parallel import N_THREADS
+from bayesgraph.parallel import N_THREADS, in_order
 from bayesgraph.statistics import blocks
 from bayesgraph.statistics.blocks import sampled
 from bayesgraph.statistics.requests import (

@@ -13,13 +13,12 @@ from typing import Any, TypeAlias
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.datasets import Dataset, open_dataset
 from bayesgraph.datasets.dataset import arrow
-from bayesgraph.datasets.executors import in_order
 from bayesgraph.encoding.unseen import Unseen, UnseenValues
 from bayesgraph.errors import DataError, DataTypeError, FileFormatError, quoted
 from bayesgraph.io.files import PathLike, path_text, replacing
 from bayesgraph.io.predicted import counted, with_policy
 from bayesgraph.models.model import warn_of_impossible
-from bayesgraph.parallel import one_blas_thread
+from bayesgraph.parallel import in_order, one_blas_thread
 from bayesgraph.variables import has_text_states
 
 _WHAT = ("both", "predict", "predict_proba")
