@@ -169,6 +169,7 @@ from .variables import Count as Count
 from .variables import CountVector as CountVector
 from .variables import Discrete as Discrete
 from .variables import Grouped as Grouped
+from .variables import MissingIndicator as MissingIndicator
 from .what_if import Flip as Flip
 from .what_if import NearestRows as NearestRows
 from .what_if import RelevantExplanation as RelevantExplanation

@@ -491,6 +491,48 @@ def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
     return found
 
 
+class MissingIndicator(Discrete):
+    """Whether the value of another variable is missing in a row, with the states "no" and "yes".
+
+    In tables it has no column of its own: a row says it by the cell of the other variable. A
+    question that gives the value of the other variable says "no". One that does not name the other
+    variable says nothing: its value is unknown, which is not the same as a cell that is empty.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string, such as "age is missing".
+    of : hashable
+        The name of the other variable.
+
+    Examples
+    --------
+    >>> MissingIndicator("age is missing", "age").states
+    ('no', 'yes')
+    """
+
+    __slots__ = ("of",)
+
+    of: Name
+
+    def __init__(self, name: Name, of: Name) -> None:
+        self.of = _plain_name(of)
+        super().__init__(name, ("no", "yes"))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, MissingIndicator) and self.name == other.name and self.of == other.of
+        )
+
+    __hash__ = Discrete.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MissingIndicator, (self.name, self.of)
+
+    def __repr__(self) -> str:
+        return f"MissingIndicator({self.name!r}, {self.of!r})"
+
+
 class Continuous:
     """A real-valued variable.
 

@@ -154,9 +154,13 @@ def _prices(model: Model, costs: Any) -> dict[int, float]:
 def _chosen(
     model: Model, target: int, among: Any, prices: Mapping[int, float] | None
 ) -> tuple[int, ...]:
-    """Return the candidates: those that are named, or that have a price, or all variables."""
+    """Return the candidates: those that are named, or that have a price, or all variables.
+
+    Whether a value is missing is no question, unless it is named.
+    """
     if among is None:
-        named = range(len(model.variables)) if prices is None else prices
+        indicators = {i for _, i in model.indicators}
+        named = set(range(len(model.variables))) - indicators if prices is None else prices
         found = sorted(v for v in named if v != target)
         if prices and not found:
             name = model.variables[target].name

@@ -17,7 +17,15 @@ from bayesgraph.models.mixture import NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.variables import Binned, Count, CountVector, Discrete, Grouped, Variable
+from bayesgraph.variables import (
+    Binned,
+    Count,
+    CountVector,
+    Discrete,
+    Grouped,
+    MissingIndicator,
+    Variable,
+)
 
 # Maximum length of a name, and number of variables that are listed.
 _NAME, _LISTED = 22, 40
@@ -178,6 +186,8 @@ def _kind_of(variable: Variable) -> str:
             return f"{variable.cardinality:,} intervals"
         case Grouped():
             return f"{variable.cardinality:,} groups"
+        case MissingIndicator():
+            return f"whether {shortened(variable.of)} is missing"
         case Discrete():
             return f"{variable.cardinality:,} states"
         case Count():

@@ -42,6 +42,7 @@ from bayesgraph.learning.exponents import (
     weighted_network,
 )
 from bayesgraph.learning.loglinear import Choice, Effort, Progress, train_network
+from bayesgraph.learning.missing_indicators import informative_indicators
 from bayesgraph.learning.smoothing import one_of
 from bayesgraph.learning.structure import (
     LEARNERS,
@@ -106,6 +107,14 @@ class BayesianNetworkClassifier(ColumnClassifier):
         classes takes 5 MB in a file and 9 MB in memory, and 25 MB once it has predicted many rows:
         they need the distributions a second time, and 25 to 45 bytes a leaf for each set of
         features that rows lack, at most 32 MB for all sets together.
+    missingness : {"auto", "ignorable"}, default "auto"
+        What missing values of the rows to learn from say, only for the structure "auto". They are
+        summed out in any case. With "auto", whether a value is missing is a feature of its own, a
+        `MissingIndicator` such as "age is missing", where it depends on the class beyond doubt (the
+        likelihood-ratio test has a p-value below 0.001). A missing cell of a row then says "yes",
+        a value in a row or in a question "no", and what a question does not name says nothing. With
+        "ignorable" there are no indicators (Rubin 1976): right where values will be missing for
+        other reasons than in the rows to learn from.
     max_steps : int, optional
         Maximum number of steps of a training to predict: evaluations of the loss on the rows, and
         trees. Fewer penalties and structures are then compared, training stops at the best tables
@@ -180,6 +189,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     structure: Any = field(default="auto", kw_only=False)
     exponents: str | None = "auto"
     n_trees: int = 100
+    missingness: str = "auto"
     max_steps: int | None = None
     max_seconds: float | None = None
 
@@ -219,6 +229,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     def _discretizer(self) -> Discretizer | None:
         one_of("exponents", self.exponents, ("auto", "cells", *SCHEMES, None))
+        one_of("missingness", self.missingness, ("auto", "ignorable"))
         if self._is_auto and not self._predicts:
             raise DataError(
                 "structure='auto' is chosen for tables that are trained to predict; name a "
@@ -255,6 +266,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
         check_pseudo_counts(smoothing, (target, *source.features))
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
+        if self._is_auto and self.missingness == "auto":
+            source = source.indicated(informative_indicators(source))
         structure = None if self._is_auto else self._learner()(source, smoothing)
         n_trees = 0 if structure is not None else self._checked_trees()
         found = train_network(

@@ -32,7 +32,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.memory import default_memory_limit
 from bayesgraph.learning.tiles import SHARE
 from bayesgraph.statistics import Statistics, blocks
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.variables import Discrete, MissingIndicator, Name, Variable
 
 # Number of first rows whose fit tells what is counted, and maximum numbers of columns and of bytes
 # of statistics that are counted before the states are known.
@@ -302,7 +302,8 @@ def _check_names(data: Dataset, y: Any, weight: Any) -> None:
 
 def _columns(layout: Layout, variables: Sequence[Variable]) -> list[str]:
     """Return the names of the columns of variables; a vector of counts has several."""
-    return [str(n) for v in variables for n in layout.groups.get(v.name, (v.name,))]
+    names = (v.of if isinstance(v, MissingIndicator) else v.name for v in variables)
+    return list(dict.fromkeys(str(n) for name in names for n in layout.groups.get(name, (name,))))
 
 
 def _weights_of_classes(class_weight: Any, labels: Domain, classes: NDArray[Any]) -> Floats | None:

@@ -14,7 +14,7 @@ from bayesgraph.encoding import columns_of, encode_table
 from bayesgraph.errors import DataError, EvidenceError, quoted, unknown_variable
 from bayesgraph.factors import Evidence
 from bayesgraph.models.evidence import as_mapping, is_vector, scalar
-from bayesgraph.variables import CountVector, Variable, is_missing
+from bayesgraph.variables import CountVector, MissingIndicator, Variable, is_missing
 
 
 def row_evidence(estimator: Any, row: Any) -> Evidence:
@@ -54,6 +54,8 @@ def _named(estimator: Any, row: Mapping[Any, Any]) -> Evidence:
     names = {variable.name: variable for variable in estimator.features_}
     inside = {item: name for name, items in estimator.layout_.groups.items() for item in items}
     target = estimator.target_.name
+    # Of these a missing value says something.
+    told = {v.of for v in names.values() if isinstance(v, MissingIndicator)}
     columns: dict[Any, Any] = {}
     counts: dict[Any, Any] = {}
     by_column: dict[Any, dict[Any, Any]] = {}
@@ -71,7 +73,7 @@ def _named(estimator: Any, row: Mapping[Any, Any]) -> Evidence:
             raise EvidenceError(
                 f"A row has one value for each feature; for {name!r} it has {value!r:.80}."
             )
-        elif not is_missing(value):
+        elif not is_missing(value) or name in told:
             columns[name] = [value]
     found: dict[Variable, Any] = _documents(estimator, names, counts, by_column)
     if columns:

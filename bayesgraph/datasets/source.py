@@ -29,7 +29,7 @@ from bayesgraph.statistics.requests import (
     Totals,
 )
 from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.variables import Discrete, MissingIndicator, Name, Variable
 
 # Maximum number of runs that are held at a time.
 RUNS_HELD = N_THREADS + 1
@@ -176,8 +176,16 @@ class DatasetSource(RequestSource):
         table, weights = self._encoded(rows, self._order)
         return TableSource(table, self.target, weights if len(weights) else None)
 
+    def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
+        """Return a source in which indicators of missing values are features; see `RowSource`."""
+        return self._with((*self.features, *indicators), is_kept=self._cached is not None)
+
     def merged(self, features: Sequence[Variable]) -> DatasetSource:
         """Return a source of the same rows with merged intervals; see `RowSource`."""
+        return self._with(features, is_kept=False)
+
+    def _with(self, features: Sequence[Variable], *, is_kept: bool) -> DatasetSource:
+        """Return a source of the same rows with other features of the same columns."""
         target = () if self.target is None else (self.target,)
         found = DatasetSource(
             self._dataset,
@@ -187,9 +195,10 @@ class DatasetSource(RequestSource):
             encoded=self._encoded,
             n_rows=self.n_rows,
             rows=self._rows,
-            is_kept=False,
+            is_kept=is_kept,
         )
         found._missing = self._missing  # what either reads is known to both
+        found.class_weights = self.class_weights
         return found
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:

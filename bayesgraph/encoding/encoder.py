@@ -15,7 +15,7 @@ from bayesgraph.encoding.table import Table, table_of_numbers
 from bayesgraph.encoding.unseen import Unseen, UnseenValues, cells_without_state
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.columns import Arrangement, arranged
-from bayesgraph.variables import Binned, Count, Variable
+from bayesgraph.variables import Binned, Count, MissingIndicator, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,15 @@ class Encoder:
     Attributes
     ----------
     variables : tuple of Variable
+        Those of the columns of the matrix, in their order, and indicators of missing values.
     """
 
     variables: tuple[Variable, ...]
+
+    @cached_property
+    def _columns(self) -> tuple[Variable, ...]:
+        """The variables that have columns."""
+        return tuple(v for v in self.variables if not isinstance(v, MissingIndicator))
 
     def table(self, matrix: NDArray[Any], unseen: Unseen) -> Table | None:
         """Encode all columns of a matrix at once.
@@ -38,10 +44,16 @@ class Encoder:
 
         Parameters
         ----------
-        matrix : ndarray, shape (n_rows, n_variables)
+        matrix : ndarray, shape (n_rows, n_columns)
         unseen : {"warn", "missing", "error"} or UnseenValues
             Whether a value that is not a state becomes missing or an error.
         """
+        found = self._table(matrix, unseen)
+        if found is None or len(self._columns) == len(self.variables):
+            return found
+        return found.indicated(self.variables)
+
+    def _table(self, matrix: NDArray[Any], unseen: Unseen) -> Table | None:
         kind = matrix.dtype.kind
         if kind in "iuf" and self._numbers:
             return table_of_numbers(floats(matrix), self._numbers, fitting=False)
@@ -82,33 +94,33 @@ class Encoder:
     @cached_property
     def _numbers(self) -> Arrangement:
         """All variables if all of them are continuous, else none."""
-        found = arranged(self.variables)
+        found = arranged(self._columns)
         return found if len(found.continuous) == len(found) else arranged(())
 
     @cached_property
     def _has_counts(self) -> bool:
-        return any(isinstance(v, Count) for v in self.variables)
+        return any(isinstance(v, Count) for v in self._columns)
 
     @cached_property
     def _intervals(self) -> Intervals | None:
-        found = tuple(v for v in self.variables if isinstance(v, Binned))
-        return Intervals.of(found) if len(found) == len(self.variables) else None
+        found = tuple(v for v in self._columns if isinstance(v, Binned))
+        return Intervals.of(found) if len(found) == len(self._columns) else None
 
     @cached_property
     def _intervals_and_numbers(self) -> IntervalsAndNumbers | None:
-        return IntervalsAndNumbers.of(self.variables)
+        return IntervalsAndNumbers.of(self._columns)
 
     @cached_property
     def _whole_states(self) -> WholeStates | None:
-        return WholeStates.of(self.variables)
+        return WholeStates.of(self._columns)
 
     @cached_property
     def _number_states(self) -> NumberStates | None:
-        return NumberStates.of(self.variables)
+        return NumberStates.of(self._columns)
 
     @cached_property
     def _object_columns(self) -> ObjectColumns | None:
-        return ObjectColumns.of(self.variables)
+        return ObjectColumns.of(self._columns)
 
 
 def floats(matrix: NDArray[Any]) -> Floats:

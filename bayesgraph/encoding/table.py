@@ -31,7 +31,14 @@ from bayesgraph.errors import (
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.factors.columns import Arrangement, arranged
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import (
+    Continuous,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    Variable,
+)
 
 # Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
 MAGNITUDES = (1e-140, 1e140)
@@ -132,12 +139,27 @@ class Table:
 
     def with_column(self, variable: Discrete, codes: Codes) -> Table:
         """Return the table with one more discrete column, given by its codes, at the end."""
-        dtype = np.promote_types(self.codes.dtype, arranged([variable]).code_type)
-        extended = np.empty((self.n_rows, self.codes.shape[1] + 1), dtype=dtype, order="F")
-        extended[:, :-1] = self.codes
-        extended[:, -1] = codes
-        complete = self.complete and int(np.min(codes, initial=0)) >= 0
-        return Table((*self.variables, variable), extended, self.values, complete, self.counts)
+        return self._with_columns([variable], [codes])
+
+    def indicated(self, variables: Iterable[Variable]) -> Table:
+        """Return the table with the indicators among `variables` of columns that it has."""
+        wanted = [v for v in variables if isinstance(v, MissingIndicator)]
+        if not wanted:
+            return self
+        own = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
+        found = [v for v in wanted if v.of in own and v.name not in own]
+        return self._with_columns(found, [_are_missing(self.column(own[v.of])) for v in found])
+
+    def _with_columns(self, variables: Sequence[Discrete], columns: Sequence[Any]) -> Table:
+        dtype = np.promote_types(self.codes.dtype, arranged(variables).code_type)
+        n_before = self.codes.shape[1]
+        extended = np.empty((self.n_rows, n_before + len(columns)), dtype=dtype, order="F")
+        extended[:, :n_before] = self.codes
+        complete = self.complete
+        for j, column in enumerate(columns):
+            extended[:, n_before + j] = column
+            complete = complete and int(np.min(column, initial=0)) >= 0
+        return Table((*self.variables, *variables), extended, self.values, complete, self.counts)
 
 
 def as_frame(data: Any) -> Any:
@@ -325,7 +347,8 @@ def encode_table(
 ) -> Table:
     """Return the encoded table of columns of known variables.
 
-    Columns without a variable are ignored, variables without a column are left out.
+    Columns without a variable are ignored, variables without a column are left out. Indicators of
+    missing values are read off the columns that they are of.
 
     Parameters
     ----------
@@ -335,10 +358,26 @@ def encode_table(
         Of the numbers; see `assembled`.
     """
     check_unseen(unseen)
-    there = [v for v in variables if v.name in columns]
+    known = {v.name: v for v in variables}
     n_rows = length(next(iter(columns.values())))
-    encoded = [encode_column(v, columns[v.name], unseen=unseen) for v in there]
-    return assembled(there, encoded, n_rows, fitting=False, order=order)
+    encoded = {
+        n: encode_column(v, columns[n], unseen=unseen) for n, v in known.items() if n in columns
+    }
+    for variable in variables:
+        if isinstance(variable, MissingIndicator) and variable.name not in columns:
+            own = variable.of
+            if own in encoded:
+                encoded[variable.name] = _are_missing(encoded[own])
+            elif own in columns:
+                found = infer_variable(own, columns[own], categorical=False)[1]
+                encoded[variable.name] = _are_missing(found)
+    there = [v for v in variables if v.name in encoded]
+    return assembled(there, [encoded[v.name] for v in there], n_rows, fitting=False, order=order)
+
+
+def _are_missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which entries of a column of state codes or numbers are missing."""
+    return np.isnan(column) if column.dtype.kind == "f" else column < 0
 
 
 def assembled(

@@ -15,7 +15,7 @@ from bayesgraph.errors import EvidenceError
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.variables import Binned, Continuous, Count, Variable
+from bayesgraph.variables import Binned, Continuous, Count, MissingIndicator, Variable
 from bayesgraph.what_if.options import Rules, choices_of, cuts_of, range_of
 
 Json: TypeAlias = dict[str, Any]
@@ -45,7 +45,8 @@ def flips_part(model: Model, numbers: Numbers) -> Json:
     """Return how each number, and each variable with intervals, may change and at what price.
 
     A number has its range, and its cut points in an average; intervals have the cost of each
-    change. Numbers whose range the model does not know are left out, and stay as they are.
+    change. Numbers whose range the model does not know are left out, and stay as they are; so do
+    indicators of missing values, which say so.
     """
     rules = Rules.of(model, None, (), None, None, _GRID)
     found: Json = {}
@@ -53,6 +54,8 @@ def flips_part(model: Model, numbers: Numbers) -> Json:
         if isinstance(variable, Binned):
             costs = _costs(model, variable, rules)
             found[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
+        elif isinstance(variable, MissingIndicator):
+            found[str(at)] = {"stays": True}
         elif isinstance(variable, Continuous):
             cuts = cuts_of(model, variable)
             try:

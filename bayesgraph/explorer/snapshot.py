@@ -7,7 +7,7 @@ and refuses versions newer than its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -31,7 +31,15 @@ from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable
+from bayesgraph.variables import (
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    Variable,
+)
 
 # Entries of the clique tree up to which a page answers while one waits, unless `limit=` says more.
 LIMIT = 20_000_000
@@ -129,7 +137,7 @@ def take_snapshot(
         "title": title or type(model).__name__,
         "view": "network" if view == "auto" else view,
         "target": wanted,
-        "variables": [_variable(v, name) for v, name in zip(variables, shown, strict=True)],
+        "variables": [_variable(v, n, number) for v, n in zip(variables, shown, strict=True)],
         "arcs": _arcs(model),
         "rows": None,
         "initial": findings(model, evidence),
@@ -148,12 +156,14 @@ _VIEWS = ("auto", "network", "classifier")
 # ------------------------------------------------------------------------- variables and findings
 
 
-def _variable(variable: Variable, name: str) -> Json:
+def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json:
     item: Json = {"name": name, "kind": "discrete", "states": [], "typed": None}
     if type(variable.name) is not str:
         item["key"] = repr(variable.name)
     if isinstance(variable, Discrete):
         item["states"] = state_texts(variable, _LONGEST_TEXT)
+        if isinstance(variable, MissingIndicator) and variable.of in number:
+            item["of"] = number[variable.of]
         if any(type(state) is not str for state in variable.states):
             item["typed"] = [repr(state) for state in variable.states]
     elif isinstance(variable, Continuous):

@@ -13,6 +13,7 @@ from bayesgraph.variables import (
     CountVector,
     Discrete,
     Grouped,
+    MissingIndicator,
     Variable,
 )
 
@@ -23,6 +24,7 @@ _VARIABLES: dict[str, tuple[type[Any], str]] = {
     "continuous": (Continuous, ""),
     "binned": (Binned, "cuts"),
     "grouped": (Grouped, "groups"),
+    "indicator": (MissingIndicator, ""),
     "discrete": (Discrete, "states"),
 }
 
@@ -45,6 +47,8 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
     if isinstance(variable, Grouped):
         item["groups"] = [encoded(group) for group in variable.groups]
         return item | ({"others": True} if variable.others else {})
+    if isinstance(variable, MissingIndicator):
+        return item | {"of": encode_value(variable.of, "name", variable)}
     return item | ({values_name: encoded(getattr(variable, values_name))} if values_name else {})
 
 
@@ -56,6 +60,8 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     if tag == "grouped":
         groups = [[decode_value(value) for value in group] for group in item["groups"]]
         return Grouped(name, groups, item.get("others") is True)
+    if tag == "indicator":
+        return MissingIndicator(name, decode_value(item["of"]))
     lists = [[decode_value(value) for value in item[values_name]]] if values_name else []
     variable: Variable = kind(name, *lists)
     return variable

@@ -15,7 +15,7 @@ from bayesgraph.inference.contract import Case, Joint, Mass, Memo, Pattern, Ques
 from bayesgraph.inference.solver import first_plan, first_work, refused, serving
 from bayesgraph.models.evidence import PLAIN, check_memory_limit, no_target, read_case
 from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import CountVector, Discrete, Name, State, Variable
+from bayesgraph.variables import CountVector, Discrete, MissingIndicator, Name, State, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.cpds import CPD
@@ -94,6 +94,15 @@ class Answering:
     def number(self) -> dict[Name, int]:
         """Mapping from name to the index of the variable in `variables`."""
         return dict(zip(self._by_name, range(len(self._by_name)), strict=True))
+
+    @cached_property
+    def indicators(self) -> tuple[tuple[int, int], ...]:
+        """The index of each indicator of missing values, after that of the variable it is of."""
+        return tuple(
+            (self.number[v.of], i)
+            for i, v in enumerate(self.variables)
+            if isinstance(v, MissingIndicator) and v.of in self.number
+        )
 
     @cached_property
     def vectors(self) -> tuple[CountVector, ...]:
@@ -257,7 +266,8 @@ class Answering:
     def _route(self, question: Question, names: tuple[Name, ...]) -> Route | None:
         numbers = [self.number[name] for name in names if name in self.number]
         variables = [v for v in map(self.variables.__getitem__, numbers) if isinstance(v, Discrete)]
-        if len(variables) < len(names):
+        # A value that is given also says that it is not missing.
+        if len(variables) < len(names) or self.indicators:
             return None
         work = self.work(question, Pattern(tuple(sorted(numbers))))
         return Route(tuple(numbers), tuple(v.state_codes for v in variables), work)

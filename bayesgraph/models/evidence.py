@@ -26,6 +26,7 @@ from bayesgraph.variables import (
     Continuous,
     CountVector,
     Discrete,
+    MissingIndicator,
     Name,
     State,
     Variable,
@@ -166,9 +167,25 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
             soft[at] = likelihood(variable, value)
         elif not is_missing(value):
             hard[at] = variable.encode(value)
+    if model.indicators:
+        hard |= _not_missing(model, hard, {*soft, *(number[v.name] for v in beliefs)})
     if not beliefs:
         return Case(hard, soft)
     return Case(hard, soft | _by_jeffrey(model, beliefs, Case(hard, soft), evidence))
+
+
+def _not_missing(
+    model: Answering, hard: Mapping[int, Any], others: Collection[int]
+) -> dict[int, int]:
+    """Return "no" for the indicators of missing values of which the values are given.
+
+    Those are left out that the evidence names: in `hard`, by index, or among `others`.
+    """
+    return {
+        indicator: 0
+        for at, indicator in model.indicators
+        if at in hard and indicator not in hard and indicator not in others
+    }
 
 
 def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
@@ -283,9 +300,15 @@ def read_targets(
         if number in observed:
             raise EvidenceError(
                 f"{model.variables[number].name!r} is both a target and observed; leave it out of "
-                "one of them."
+                f"one of them.{_why_observed(model.variables[number])}"
             )
     return tuple(found)
+
+
+def _why_observed(variable: Variable) -> str:
+    if not isinstance(variable, MissingIndicator):
+        return ""
+    return f" (Evidence on {variable.of!r} says that it is not missing.)"
 
 
 def check_memory_limit(value: Any) -> None:

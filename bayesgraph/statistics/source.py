@@ -37,7 +37,7 @@ from bayesgraph.statistics.summaries import (
     PairsSummary,
     SinglesSummary,
 )
-from bayesgraph.variables import Binned, Continuous, Discrete, Variable
+from bayesgraph.variables import Binned, Continuous, Discrete, MissingIndicator, Variable
 
 Summary: TypeAlias = (
     SinglesSummary
@@ -240,6 +240,10 @@ class RowSource(CountSource, Protocol):
         """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
         ...
 
+    def indicated(self, indicators: Sequence[MissingIndicator]) -> Self:
+        """Return a source of the same rows in which indicators of missing values are features."""
+        ...
+
     def merged(self, features: Sequence[Variable]) -> RowSource:
         """Return a source of the same rows with merged intervals.
 
@@ -414,6 +418,13 @@ class TableSource(RequestSource):
 
     def _collected(self, request: Request) -> Any:
         return _collected(self.table, request, self.weights)
+
+    def indicated(self, indicators: Sequence[MissingIndicator]) -> TableSource:
+        """Return a source in which indicators of missing values are features; see `RowSource`."""
+        given = self.weights if len(self.weights) else None
+        found = TableSource(self.table.indicated(indicators), self.target, given)
+        found.class_weights = self.class_weights
+        return found
 
     def merged(self, features: Sequence[Variable]) -> TableSource:
         """Return a source of the same rows with merged intervals; see `RowSource`."""

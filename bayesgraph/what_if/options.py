@@ -34,6 +34,7 @@ from bayesgraph.variables import (
     Count,
     CountVector,
     Discrete,
+    MissingIndicator,
     Name,
     Variable,
     is_missing,
@@ -222,6 +223,8 @@ def _kind_that_stays(variable: Variable, value: Any) -> str:
         return "in an interval"
     if is_soft(value):
         return "soft evidence"
+    if isinstance(variable, MissingIndicator):
+        return "an indicator of missing values"
     return "a vector of counts" if isinstance(variable, CountVector) else ""
 
 

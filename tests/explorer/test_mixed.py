@@ -158,6 +158,24 @@ def test_canonical_distributions_beside_numbers(engine):
     check(engine, [asked], ("answer", "information", "contributions"))
 
 
+def test_a_number_that_is_given_is_not_missing(engine):
+    kind = bg.Discrete("kind", ["one", "two"])
+    model = bg.BayesianNetwork(
+        [
+            bg.TableCPD(kind, [0.3, 0.7]),
+            bg.GaussianCPD(bg.Continuous("x"), [0.0, 2.0], [1.0, 0.5], [kind]),
+            bg.TableCPD(bg.MissingIndicator("no x", "x"), [[0.9, 0.1], [0.4, 0.6]], [kind]),
+        ]
+    )
+    number = model.number
+    hard = {str(number["x"]): {"value": 1.5}}, {str(number["no x"]): {"state": 1}}
+    # What is said to Python in words follows on the page.
+    sets = [({"x": 1.5, "no x": "no"}, hard[0]), ({"no x": "yes"}, hard[1])]
+    sets.append(({"x": 1.5, "no x": "yes"}, hard[0] | hard[1]))
+    asked = parity.Asked("no x", model, number["kind"], sets)
+    check(engine, [asked], (*ANSWERS, *QUESTIONS))
+
+
 @pytest.mark.slow
 def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors_and_exponents(engine):
     first, second = linear_gaussians(), linear_gaussians().without("n", "z")

@@ -84,6 +84,22 @@ def test_networks(opened, tmp_path, name):
         assert max(found.values()) < (1e-11 if name in _LARGE else 1e-12), (kind, found)
 
 
+def test_a_state_that_is_given_is_not_missing(opened):
+    kind, a = bg.Discrete("kind", ["one", "two"]), bg.Discrete("a", ["x", "y", "z"])
+    model = bg.BayesianNetwork(
+        [
+            bg.TableCPD(kind, [0.3, 0.7]),
+            bg.TableCPD(a, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [kind]),
+            bg.TableCPD(bg.MissingIndicator("no a", "a"), [[0.9, 0.1], [0.4, 0.6]], [kind]),
+        ]
+    )
+    assert model.query("kind", {"a": "y"})["one"] == pytest.approx(0.27 / (0.27 + 0.28))
+    page = opened(model)
+    for evidence in ({"a": "y"}, {"no a": "yes"}, {"a": "z", "no a": "yes"}, {}):
+        found = errors(model, page, evidence, is_large=False)
+        assert max(found.values()) < 1e-12, (evidence, found)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["alarm", "sachs", "hepar2", "pathfinder", "munin3"])
 def test_networks_whose_rows_do_not_sum_to_one(opened, tmp_path, name):

@@ -1,7 +1,7 @@
 // The one door to inference: what the views ask, and a worker carries.
 
 import { Engine, startKernel } from "./engine.js";
-import { Explanations } from "./explanations.js";
+import { caseOf, Explanations } from "./explanations.js";
 import { MixedNetwork } from "./mixed.js";
 import { MixedBackend } from "./mixed_backend.js";
 import { conflict, information, slopes } from "./questions.js";
@@ -41,14 +41,10 @@ export class TableBackend {
 
   /** Findings as states and likelihoods of the engine's variables. */
   read(/** @type {Findings} */ findings) {
-    const hard = new Map(), soft = new Map();
-    for (const [key, finding] of Object.entries(findings)) {
-      const v = this.snapshot.engine.node[key], n = this.engine.tree.cards[v];
-      if (finding.state !== undefined) hard.set(v, finding.state);
-      else if (finding.weights) soft.set(v, finding.weights);
-      else if (finding.not) {
-        soft.set(v, Array.from({ length: n }, (_, k) => (finding.not.includes(k) ? 0 : 1)));
-      }
+    const hard = new Map(), soft = new Map(), { engine, variables } = this.snapshot;
+    for (const [v, { state, logs }] of caseOf(findings, variables)) {
+      if (logs) soft.set(engine.node[v], logs.map(Math.exp));
+      else hard.set(engine.node[v], state);
     }
     return { hard, soft };
   }

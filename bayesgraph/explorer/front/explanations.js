@@ -2,7 +2,10 @@
 import { contributionsOf } from "./contributions.js";
 import { flipOf } from "./flip.js";
 
-/** Findings as a case: a map from variable to {state}, {logs} or {value}. */
+/**
+ * Findings as a case: a map from variable to {state}, {logs} or {value}. Indicators of missing values
+ * are "no" if the values are found.
+ */
 export function caseOf(findings, variables) {
   const found = new Map();
   for (const [key, finding] of Object.entries(findings)) {
@@ -13,6 +16,9 @@ export function caseOf(findings, variables) {
     else if (finding.counts) found.set(v, { value: finding.counts });
     else found.set(v, finding);
   }
+  variables.forEach(({ of }, v) => {
+    if (found.has(of) && !found.get(of).logs && !found.has(v)) found.set(v, { state: 0 });
+  });
   return found;
 }
 

@@ -85,7 +85,7 @@ function choicesOf(model, given, moves) {
   const choices = [];
   for (const v of [...given.keys()].sort((a, b) => a - b)) {
     const finding = given.get(v);
-    if (finding.logs) continue;
+    if (finding.logs || moves[v]?.stays) continue;
     let choice = null;
     if (finding.state !== undefined) choice = stateChoice(v, finding, model.cards[v], moves[v]?.costs);
     else if (moves[v]?.range) choice = numberChoice(v, finding, moves[v]);
@@ -278,7 +278,7 @@ function beyond(old, value, most) {
  * @param {object} model
  * @param {Map} given  The case.
  * @param {number} target
- * @param {{[v: number]: {range?: number[], cuts?: number[], whole?: boolean, costs?: Float64Array}}} moves
+ * @param {{[v: number]: {range?: number[], cuts?: number[], whole?: boolean, costs?: Float64Array, stays?: boolean}}} moves
  *   How numbers and intervals may change.
  * @param {number[][]|null} links  Variables that are not independent given all else, if known.
  * @param {{effort?: number, pause?: () => Promise<boolean>}} options  `pause` tells whether to go on.

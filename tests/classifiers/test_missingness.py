@@ -1,0 +1,216 @@
+"""Missing values that tell something about the class: the default's indicators of them."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.errors import DataError, EvidenceError
+
+N = 900
+TOLD = "test is missing"
+
+
+def table():
+    """Return three features and the class; tests of well people are often not made."""
+    random = np.random.default_rng(3)
+    ill = random.random(N) < 0.4
+    test = np.round(random.normal(np.where(ill, 1.0, 0.0)), 2)
+    test[random.random(N) < np.where(ill, 0.1, 0.6)] = np.nan
+    cough = np.where(random.random(N) < np.where(ill, 0.7, 0.3), "yes", "no").astype(object)
+    cough[random.random(N) < 0.2] = None
+    age = random.integers(20, 90, N).astype(float)
+    return pd.DataFrame({"test": test, "cough": cough, "age": age}), np.where(ill, "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return table()
+
+
+def fitted(rows, **options):
+    X, y = rows
+    return bg.BayesianNetworkClassifier(max_steps=120, **options).fit(X, y)
+
+
+@pytest.fixture(scope="module", params=[0, 20], ids=["single", "average"])
+def model(request, rows):
+    found = fitted(rows, n_trees=request.param)
+    assert (found.network_.form == "average") == bool(request.param)
+    return found
+
+
+def test_the_default_has_an_indicator_of_what_tells(model):
+    assert [v for v in model.features_ if isinstance(v, bg.MissingIndicator)] == [
+        bg.MissingIndicator(TOLD, "test")
+    ]
+    assert model.n_features_in_ == 3
+    assert [v.name for v in model.features_] == ["test", "cough", "age", TOLD]
+
+
+def test_it_predicts_better_than_without(rows):
+    (X, y), (a, b) = rows, (np.arange(N) % 3 > 0, np.arange(N) % 3 == 0)
+    losses = {}
+    for how in ("auto", "ignorable"):
+        own = bg.BayesianNetworkClassifier(max_steps=120, n_trees=0, missingness=how).fit(
+            X[a], y[a]
+        )
+        assert (TOLD in [v.name for v in own.features_]) == (how == "auto")
+        of_class = own.predict_proba(X[b])[np.arange(b.sum()), (y[b] == "well").astype(int)]
+        losses[how] = -np.log(of_class).mean()
+    assert losses["auto"] < losses["ignorable"] - 0.05
+
+
+def test_a_cell_and_a_question_say_the_same(model, rows):
+    X, _ = rows
+    states = list(model.classes_)
+    for _, row in X.head(12).iterrows():
+        p = model.predict_proba(row.to_frame().T.astype(X.dtypes))[0]
+        there = {name: value for name, value in row.items() if not pd.isna(value)}
+        # A value says that it is not missing; what a question does not name says nothing.
+        told = there if "test" in there else there | {TOLD: "yes"}
+        for asked in (model, model.network_):
+            args = () if asked is model else ("class",)
+            found = asked.query(*args, evidence=told)
+            assert [found[state] for state in states] == pytest.approx(p.tolist(), abs=1e-12)
+            if "test" in there:
+                same = asked.query(*args, evidence=there | {TOLD: "no"})
+                assert same.probabilities.tolist() == found.probabilities.tolist()
+            else:
+                less = asked.query(*args, evidence=there)
+                assert abs(less["ill"] - found["ill"]) > 0.01
+
+
+def test_a_question_about_the_others_sums_the_indicator_out(model):
+    """P(class | age) is the mean over whether the test is missing."""
+    network = model.network_ if model.network_.form == "product" else model.network_.networks[0]
+    given = {"age": 50.0, "cough": "yes"}
+    shares = network.query(TOLD, given)
+    parts = [network.query("class", given | {TOLD: state})["ill"] for state in ("no", "yes")]
+    assert network.query("class", given)["ill"] == pytest.approx(
+        float(shares.probabilities @ parts), abs=1e-12
+    )
+
+
+def test_all_kinds_of_tables_are_read_alike(model, rows):
+    X = rows[0].head(60)
+    expected = model.predict_proba(X)
+    cells = X.astype(object).where(X.notna(), None)
+    kinds = {
+        "polars": pl.from_pandas(X),
+        "pyarrow": pa.table(X),
+        "columns": {name: cells[name].to_list() for name in X},
+        "objects": cells.to_numpy(),
+    }
+    for kind, given in kinds.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # arrays have no names
+            found = model.predict_proba(given)
+        assert found.tolist() == expected.tolist(), kind
+    one = [model.predict_proba(X.iloc[[i]])[0].tolist() for i in range(20)]
+    np.testing.assert_allclose(one, expected[:20], atol=1e-12)
+
+
+def test_numbers_alone_are_read_alike(rows):
+    X, y = rows
+    numbers = X[["test", "age"]]
+    model = bg.BayesianNetworkClassifier(max_steps=60, n_trees=0).fit(numbers, y)
+    array = bg.BayesianNetworkClassifier(max_steps=60, n_trees=0).fit(numbers.to_numpy(), y)
+    assert [v.name for v in array.features_] == ["x0", "x1", "x0 is missing"]
+    assert array.predict_proba(numbers.to_numpy()).tolist() == model.predict_proba(numbers).tolist()
+    columns = numbers.to_dict("list")
+    assert model.predict_proba(columns).tolist() == model.predict_proba(numbers).tolist()
+
+
+def test_contributions_name_the_indicator(model, rows):
+    X, _ = rows
+    gone = int(np.flatnonzero(X["test"].isna())[0])
+    row = {name: None if pd.isna(value) else value for name, value in X.iloc[gone].items()}
+    found = model.contributions(evidence=X.iloc[[gone]], positive="ill")
+    named = model.contributions(evidence=row, positive="ill")
+    assert dict(found) == pytest.approx(dict(named))
+    assert found[TOLD] < -0.3
+    p = model.predict_proba(X.iloc[[gone]])[0][list(model.classes_).index("ill")]
+    total = found.prior + sum(found.values())
+    assert total == pytest.approx(np.log(p / (1 - p)), abs=1e-9)
+    # A feature that a row does not name is not known, which is not the same as missing.
+    del row["test"]
+    assert TOLD not in model.contributions(evidence=row, positive="ill")
+
+
+def test_an_unseen_category_is_taken_as_missing(rows):
+    X, y = rows
+    told = X.assign(test=pd.cut(X["test"], [-9, 0, 1, 9], labels=["low", "mid", "high"]))
+    told["test"] = told["test"].astype(object)
+    model = bg.BayesianNetworkClassifier(max_steps=60, n_trees=0, unseen="missing").fit(told, y)
+    strange, gone = (told.head(1).assign(test=[value]) for value in ("huge", None))
+    assert model.predict_proba(strange).tolist() == model.predict_proba(gone).tolist()
+
+
+def test_files_and_copies_keep_it(model, rows, tmp_path):
+    X, _ = rows
+    expected = model.predict_proba(X).tolist()
+    model.save(tmp_path / "model.bayesgraph")
+    loaded = bg.load(tmp_path / "model.bayesgraph")
+    assert loaded.features_ == model.features_
+    for other in (loaded, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.predict_proba(X).tolist() == expected
+
+
+def test_other_formats_restore_it(rows, tmp_path):
+    model = fitted(rows, n_trees=0)
+    model.network_.save(tmp_path / "net.bif")
+    found = bg.load(tmp_path / "net.bif")
+    assert found.variable(TOLD) == bg.MissingIndicator(TOLD, "test")
+    given = {"test": 0.5, "age": 40.0}
+    assert found.query("class", given).probabilities == pytest.approx(
+        model.query(evidence=given).probabilities, abs=1e-9
+    )
+
+
+def test_a_dataset_gives_the_same_model(rows, tmp_path):
+    X, y = rows
+    for i, part in enumerate(np.array_split(np.arange(N), 4)):
+        frame = X.iloc[part].assign(**{"class": y[part]})
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / f"{i}.parquet")
+    model = bg.BayesianNetworkClassifier(max_steps=60, n_trees=5)
+    memory = copy.copy(model).fit(X, pd.Series(y, name="class"))
+    dataset = bg.open_dataset(tmp_path)
+    files = copy.copy(model).fit(dataset, "class")
+    assert [v.name for v in files.features_] == ["test", "cough", "age", TOLD]
+    assert files.predict_proba(X).tolist() == memory.predict_proba(X).tolist()
+    n_rows = files.predict_dataset(dataset, tmp_path.parent / "p.parquet", what="predict_proba")
+    assert n_rows == N
+
+
+def test_whether_a_value_is_missing_is_no_question_and_no_change(model):
+    asked = model.next_question(evidence={"age": 50.0})
+    assert TOLD not in list(asked)
+    assert TOLD in list(model.next_question(evidence={"age": 50.0}, among=["cough", TOLD]))
+    flip = model.flip(evidence={"age": 50.0, "cough": "yes", "test": 1.5})
+    assert TOLD not in flip.changes
+    with pytest.raises(EvidenceError, match="indicator of missing values, which does not change"):
+        model.flip(evidence={"age": 50.0, "test": 1.5}, among=[TOLD])
+
+
+def test_that_a_given_value_is_missing_is_no_target(model):
+    with pytest.raises(EvidenceError, match="Evidence on 'test' says that it is not missing"):
+        model.query(TOLD, {"test": 1.5})
+    assert model.query(TOLD, {"age": 50.0}).probabilities.sum() == pytest.approx(1.0)
+
+
+def test_a_misspelt_choice_is_named():
+    with pytest.raises(DataError, match="missingness= is one of 'auto', 'ignorable'; got 'mar'"):
+        fitted(table(), missingness="mar")
+
+
+def test_other_structures_have_none(rows):
+    model = bg.BayesianNetworkClassifier("star", exponents="cells", max_steps=40).fit(*rows)
+    assert [v.name for v in model.features_] == ["test", "cough", "age"]
