@@ -124,6 +124,10 @@ class BayesGraphWarning(UserWarning):
     """Base of every warning given by bayesgraph."""
 
 
+class EmptyColumnsWarning(BayesGraphWarning):
+    """All cells of a column are missing in a table to predict, and the model learns from that."""
+
+
 class ImpossibleEvidenceWarning(BayesGraphWarning):
     """Rows of a batch have probability zero; their posterior is replaced by the prior."""
 

@@ -43,6 +43,23 @@ _blas_lock = Lock()
 _blas_limits: list[Any] = []
 
 
+def _without_limits() -> None:
+    """Restore BLAS in a forked process, in which the threads that limited it do not run."""
+    if _blas_limits:
+        _blas_limits[0].restore_original_limits()
+        _blas_limits.clear()
+    _blas_lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # A process that is forked while another thread has the lock would wait for it for ever.
+    os.register_at_fork(
+        before=_blas_lock.acquire,
+        after_in_parent=_blas_lock.release,
+        after_in_child=_without_limits,
+    )
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Return a context manager under which BLAS matrix products use one thread.
@@ -186,18 +203,23 @@ def at_once(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
 def in_order(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield function(item) for all items in their order, computed by several threads.
 
-    At most as many items as there are threads are held at a time. The only item is computed by this
-    thread, which may then divide its loops among threads.
+    At most one item more than there are threads is held at a time. The only item is computed by
+    this thread, which may then divide its loops among threads.
     """
-    rest = iter(items)
-    first = list(islice(rest, 2))
     n_threads = _n_threads()
-    if len(first) < 2 or n_threads == 1:
-        yield from map(function, chain(first, rest))
+    if n_threads == 1:
+        yield from map(function, items)
         return
+    rest = iter(items)
+    first = deque(islice(rest, 2))
+    if len(first) < 2:
+        yield from map(function, first)
+        return
+    # Items are taken out, so that nobody holds those that are done.
+    ahead = (first.popleft() for _ in range(2))
     pool = ThreadPoolExecutor(n_threads, "bayesgraph-items")
     try:
-        yield from ordered(pool.submit, partial(_alone, function), chain(first, rest), n_threads)
+        yield from ordered(pool.submit, partial(_alone, function), chain(ahead, rest), n_threads)
     finally:  # also if the caller stops, or is interrupted
         pool.shutdown(wait=True, cancel_futures=True)
 

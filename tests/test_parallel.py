@@ -1,6 +1,9 @@
 """Loops over rows on several threads."""
 
+import os
 import threading
+import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -148,3 +151,40 @@ def test_predictions_do_not_depend_on_the_number_of_threads(monkeypatch, make):
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
     monkeypatch.undo()
     np.testing.assert_allclose(found[0], model.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_forked_under_a_limit_of_blas_takes_none_over():
+    """Nor does it wait for the lock of a thread that it does not have."""
+    with parallel.one_blas_thread():
+        read, write = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads of BLAS, which do not run in the fork
+            child = os.fork()
+        if not child:
+            with parallel.one_blas_thread():
+                os.write(write, str(len(parallel._blas_limits)).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert os.read(read, 9) == b"1"
+
+
+def test_what_is_done_is_not_held(monkeypatch):
+    monkeypatch.setattr(parallel, "N_THREADS", 2)
+
+    class Item:
+        pass
+
+    known = []
+
+    def items():
+        for _ in range(12):
+            item = Item()
+            known.append(weakref.ref(item))
+            yield item
+
+    results = parallel.in_order(lambda item: None, items())
+    for _ in range(9):
+        next(results)
+    assert sum(item() is not None for item in known[:7]) == 0
+    results.close()

@@ -326,7 +326,8 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
 
 def values_of_case(model: Model, terms: Terms, case: Case) -> Values | None:
     """Return what the candidates are worth that are not observed; None if that is impossible."""
-    candidates = [v for v in terms.candidates if v not in case.hard]
+    gone = {v for v, indicator in model.indicators if case.hard.get(indicator) == 1}
+    candidates = [v for v in terms.candidates if v not in case.hard and v not in gone]
     if model.compiled is not None:
         return _of_tables(model, terms, case, candidates)
     return _one_by_one(model, terms, case, candidates)

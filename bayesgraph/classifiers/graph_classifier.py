@@ -17,7 +17,7 @@ from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.parameters import Smoothed
-from bayesgraph.classifiers.rows import encoded_chunks, joined, known_table
+from bayesgraph.classifiers.rows import encoded_chunks, joined, known_table, warn_of_empty
 from bayesgraph.classifiers.single_row import row_evidence
 from bayesgraph.classifiers.updates import Updated
 from bayesgraph.classifiers.validation import check_fitted, known_columns
@@ -41,7 +41,14 @@ from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import in_order, one_blas_thread
 from bayesgraph.typing import Intervention, PathLike
-from bayesgraph.variables import CountVector, Discrete, Name, State, Variable
+from bayesgraph.variables import (
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+)
 
 
 class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -75,8 +82,20 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         check_fitted(self, "network_")
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
+        empty: Collection[MissingIndicator] = self._indicators
         for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
+            empty = [v for v in empty if table.column(v).all()]
+            if rows.stop == n_rows:
+                warn_of_empty(empty, n_rows)
             yield rows, n_rows, table.evidence()
+
+    @property
+    def _indicators(self) -> tuple[MissingIndicator, ...]:
+        """The indicators of missing values among the features, which are the last ones."""
+        features = self.features_
+        if not features or not isinstance(features[-1], MissingIndicator):
+            return ()
+        return tuple(v for v in features if isinstance(v, MissingIndicator))
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row) up to a constant per row, and the number of impossible rows.

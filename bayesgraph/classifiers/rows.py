@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,14 +17,16 @@ from bayesgraph.encoding import Table, columns_of, encode_table
 from bayesgraph.encoding.columns import Column, as_counts, sparse_rows
 from bayesgraph.encoding.table import length
 from bayesgraph.encoding.unseen import Unseen, check_unseen, of_rows, tell
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, EmptyColumnsWarning, quoted, warn
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import CountVector, Name, Variable
+from bayesgraph.variables import CountVector, MissingIndicator, Name, Variable
 
 EncodedT = TypeVar("EncodedT")
 
 # Maximum number of rows that are encoded and predicted together, which bounds temporary memory.
 _CHUNK_ROWS = 1 << 15
+# Number of rows from which on a column without any value is told of.
+_MANY_ROWS = 30
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,18 @@ def known_table(
         if table is not None:
             return table
     return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
+
+
+def warn_of_empty(indicators: Collection[MissingIndicator], n_rows: int) -> None:
+    """Warn of indicators of missing values that say "yes" in all rows of a table of many rows."""
+    if indicators and n_rows >= _MANY_ROWS:
+        warn(
+            f"All {n_rows:,} cells of {quoted(v.of for v in indicators)} are missing, and to the "
+            "model a missing cell there says something about the class. If the column was not "
+            "delivered, its cells say nothing: ask by query without it, or fit a model with "
+            "missingness='ignorable'.",
+            EmptyColumnsWarning,
+        )
 
 
 def vector_table(matrix: Any, vector: CountVector) -> Table:

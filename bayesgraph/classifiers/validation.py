@@ -528,7 +528,7 @@ def check_names(estimator: Any, names: list[Name], expected: list[Name]) -> None
         if missing:
             message += (
                 f"Feature names seen at fit time, yet now missing:\n- {quoted(missing)}\n"
-                "(A column of missing values stands for a feature that is not observed.)\n"
+                "(A column of missing values stands for cells that are missing in all rows.)\n"
             )
         raise DataError(message)
     first = next(j for j, name in enumerate(expected) if names[j] != name)

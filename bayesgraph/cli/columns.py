@@ -90,7 +90,7 @@ def known_columns(
     if lacking:
         raise DataError(
             f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
-            "column stands for a feature that is not observed; dates are read by --dates.)"
+            "column stands for cells that are empty in all rows; dates are read by --dates.)"
         )
     return table.select([*names, target] if labelled else names)
 

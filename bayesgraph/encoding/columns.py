@@ -160,7 +160,8 @@ def kind_of(value: Any) -> str:
 
 _TO_NUMBERS = (
     "Convert the column to numbers, with NaN where there is none (pandas.to_numeric with "
-    "errors='coerce' does). If it is text and was only empty when the model was made, name it in "
+    "errors='coerce' does; read_table by missing=, and the command line by --missing, take a text "
+    "such as '?' as missing). If it is text and was only empty when the model was made, name it in "
     "categorical= and make the model anew."
 )
 
@@ -181,9 +182,11 @@ def as_numbers(column: Column, name: Name) -> Floats:
         else:
             values = column
         if values.dtype.kind == "O":
-            values = np.array([np.nan if is_missing(v) else _number(v) for v in values])
+            if any(isinstance(v, (str, bytes)) for v in values):
+                raise TypeError(_first_text([v for v in values if isinstance(v, (str, bytes))]))
+            values = np.array([np.nan if is_missing(v) else float(v) for v in values])
         if values.dtype.kind in "US":
-            raise TypeError(f"{quoted(values[:1].tolist())} is text")
+            raise TypeError(_first_text(values.tolist()))
         if values.dtype.kind not in "iufb":
             raise TypeError(f"its type is {values.dtype}")
         if isinstance(values, np.ma.MaskedArray):
@@ -197,10 +200,33 @@ def as_numbers(column: Column, name: Name) -> Floats:
     return numbers
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{value!r} is text")
-    return float(value)
+def _first_text(values: Sequence[Any]) -> str:
+    """Return what is wrong with texts among numbers: the first that is no number, if one is."""
+    for value in values:
+        try:
+            float(value)
+        except ValueError:
+            return f"{value!r} is no number"
+    return f"{quoted(values[:1])} is text"
+
+
+def missing_cells(column: Column) -> NDArray[np.bool_]:
+    """Return which cells of a column of any type are missing."""
+    if isinstance(column, nw.Series):
+        gone = column.is_null()
+        if column.dtype.is_float():
+            gone = gone | column.is_nan().fill_null(True)
+        elif column.dtype == nw.Object or column.dtype == nw.Unknown:
+            return missing_cells(column.to_numpy())
+        return np.asarray(gone.to_numpy(), dtype=np.bool_)
+    found = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    if column.dtype.kind == "O":
+        cells = np.array([is_missing(value) for value in column], dtype=np.bool_)
+    elif column.dtype.kind in "fc":
+        cells = np.isnan(np.asarray(column))
+    else:
+        cells = np.zeros(len(column), dtype=np.bool_)
+    return cells if found is None else cells | found
 
 
 def is_matrix(column: Any) -> bool:

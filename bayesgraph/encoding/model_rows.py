@@ -14,7 +14,7 @@ from bayesgraph.errors import DataError, EvidenceError, UnknownVariableError, qu
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.typing import Intervention, TableLike
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.variables import Discrete, MissingIndicator, Name, Variable
 
 if TYPE_CHECKING:
     from bayesgraph.models import Model
@@ -124,13 +124,14 @@ def table_for(
 
     Columns named like items of a vector of counts form the vector. Other columns are ignored. It is
     an error if no column is left, or if the name of an ignored column almost equals that of a
-    variable without a column.
+    variable without a column. Indicators of missing values are read off the columns that they are
+    of, except that of the target.
 
     `unseen` says what becomes of a value that is not a state; see `encode_table`.
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)
-    known = [v for v in model.variables if v != target and v.name in columns]
+    known = [v for v in model.variables if v != target and _is_told(v, columns, target)]
     strangers = [name for name in columns if name not in model.number]
     silent = [v.name for v in model.variables if v.name not in columns]
     by_text = {_plain(name): name for name in silent if isinstance(name, str)}
@@ -149,6 +150,13 @@ def table_for(
     if not known:
         return Table((), np.empty((n_rows, 0), dtype=np.int8, order="F"), np.empty((n_rows, 0)))
     return encode_table(columns, known, unseen=unseen)
+
+
+def _is_told(variable: Variable, columns: Mapping[Name, Column], target: Variable | None) -> bool:
+    """Return whether columns tell a variable, whatever they say of the target."""
+    if variable.name in columns or not isinstance(variable, MissingIndicator):
+        return variable.name in columns
+    return variable.of in columns and (target is None or variable.of != target.name)
 
 
 def _with_vectors(model: Model, columns: Mapping[Name, Column]) -> Mapping[Name, Column]:

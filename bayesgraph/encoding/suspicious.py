@@ -57,6 +57,7 @@ _SAID = {
     "identifier": "identifiers, with a value of its own in nearly every row (leave out)",
     "missing": "without any value (leave out)",
     "constant": "constant (leave out)",
+    "marks": "one value or none at all (if a missing cell says no, make 'no' a state)",
     "class": "determines the class of every row alone (leave out what prediction will not know)",
     "words": "numbers as text, because of values such as {} (read those as missing, by missing= of "
     "read_table or by pandas.to_numeric)",
@@ -150,9 +151,9 @@ def suspicious_columns(
     words = dict(_words(seen))
     found["words"] = list(words)
     found["integers"] = _wide_integers(seen, columns)
-    found["missing"], constant = _without_variation(seen)
+    found["missing"], constant, marks = _without_variation(seen)
     if len(seen.codes) >= _MIN_ROWS:
-        found["constant"] = constant
+        found["constant"], found["marks"] = constant, marks
         found["identifier"] = [*_numbered(seen), *_identifiers(seen)]
         found["codes"] = [n for n in _few_integers(seen) if n in gaussian]
         if labels is not None:
@@ -177,19 +178,26 @@ def _rows(n_rows: int, n: int) -> slice:
     return slice(None, None, max(1, n_rows // n))
 
 
-def _without_variation(seen: Examined) -> tuple[list[Name], list[Name]]:
-    """Return the names of columns that are missing throughout, and of constant columns."""
+def _without_variation(seen: Examined) -> tuple[list[Name], list[Name], list[Name]]:
+    """Return the names of columns that are missing throughout, constant, or constant or missing."""
     missing: list[Name] = []
     constant: list[Name] = []
+    marks: list[Name] = []
     for matrix, names in ((seen.values, seen.numeric), (seen.codes, seen.discrete)):
         part = _as_floats(matrix[_rows(len(matrix), _FIRST)])
         # Where all is missing both are NaN, which fmin and fmax ignore elsewhere.
         low, high = np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
         for j in np.flatnonzero(~(low < high)).tolist():
             state = _only_value(matrix[:, j])
-            if state is not None:
-                (missing if np.isnan(state) else constant).append(names[j])
-    return missing, constant
+            if state is None:
+                continue
+            if np.isnan(state):
+                missing.append(names[j])
+            elif np.isnan(_as_floats(matrix[:, j])).any():
+                marks.append(names[j])
+            else:
+                constant.append(names[j])
+    return missing, constant, marks
 
 
 def _only_value(column: NDArray[Any]) -> float | None:

@@ -18,6 +18,7 @@ from bayesgraph.encoding.columns import (
     encode_column,
     infer_variable,
     infinite,
+    missing_cells,
     without_duplicates,
 )
 from bayesgraph.encoding.lazy import check_not_distributed, collected
@@ -369,8 +370,7 @@ def encode_table(
             if own in encoded:
                 encoded[variable.name] = _are_missing(encoded[own])
             elif own in columns:
-                found = infer_variable(own, columns[own], categorical=False)[1]
-                encoded[variable.name] = _are_missing(found)
+                encoded[variable.name] = missing_cells(columns[own])
     there = [v for v in variables if v.name in encoded]
     return assembled(there, [encoded[v.name] for v in there], n_rows, fitting=False, order=order)
 

@@ -124,7 +124,7 @@ def _known_names(estimator: Any, dataset: Dataset) -> list[str]:
     if lacking:
         raise DataError(
             f"{dataset.source} lacks the columns {quoted(lacking)} that the model was fitted on. "
-            "(An empty column stands for a feature that is not observed.)"
+            "(An empty column stands for cells that are empty in all rows.)"
         )
     return names
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.encoding import Table
+from bayesgraph.factors.algebra import Floats
 from bayesgraph.independence import independence_test
 from bayesgraph.statistics import RowSource
 from bayesgraph.variables import CountVector, Discrete, MissingIndicator, Name
@@ -28,14 +29,15 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
     Parameters
     ----------
     source : RowSource
-        A source with a target. Where it holds a sample of the rows, these are tested.
+        A source with a target. Where it holds a sample of the rows, these are tested. Weighted rows
+        count as (sum w)^2 / sum w^2 rows.
     """
     table, target = source.table, source.target
     assert target is not None
     if table.complete:
         return ()
     labels = table.column(target).astype(np.int64)
-    weights = source.weights if len(source.weights) else None
+    weights = _as_rows(source.weights) if len(source.weights) else None
     names = {variable.name for variable in table.variables}
     found: list[MissingIndicator] = []
     for name, is_missing in _patterns(table, target):
@@ -65,6 +67,11 @@ def _patterns(table: Table, target: Discrete) -> Iterator[tuple[Name, NDArray[np
         if gone.any() and not gone.all() and pattern not in seen:
             seen.add(pattern)
             yield variable.name, gone
+
+
+def _as_rows(weights: Floats) -> Floats:
+    """Return weights whose sum is the number of rows that they are worth (Kish 1965)."""
+    return np.asarray(weights * (weights.sum() / np.square(weights).sum()))
 
 
 def _fresh(name: str, names: Collection[Name]) -> str:

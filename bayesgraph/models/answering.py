@@ -31,17 +31,20 @@ class Route(NamedTuple):
         Indices of the observed variables in the order of the evidence.
     codes : tuple of dict
         Codes of their states, by type and state.
+    implied : mapping from int to int
+        Codes of the indicators that say that these variables are not missing.
     work : Work
         The prepared query.
     """
 
     numbers: tuple[int, ...]
     codes: tuple[Mapping[tuple[type, State], int], ...]
+    implied: Mapping[int, int]
     work: Work
 
     def answer(self, evidence: Mapping[Name, Any]) -> Any:
         """Return the answer; None if a value is not one of the states as they are written."""
-        hard = {}
+        hard = dict(self.implied)
         for number, codes, value in zip(self.numbers, self.codes, evidence.values(), strict=True):
             kind = type(value)
             code = codes.get((kind, value)) if kind in PLAIN else None
@@ -267,10 +270,12 @@ class Answering:
         numbers = [self.number[name] for name in names if name in self.number]
         variables = [v for v in map(self.variables.__getitem__, numbers) if isinstance(v, Discrete)]
         # A value that is given also says that it is not missing.
-        if len(variables) < len(names) or self.indicators:
+        implied = [indicator for at, indicator in self.indicators if at in numbers]
+        if len(variables) < len(names) or not set(implied).isdisjoint(numbers):
             return None
-        work = self.work(question, Pattern(tuple(sorted(numbers))))
-        return Route(tuple(numbers), tuple(v.state_codes for v in variables), work)
+        work = self.work(question, Pattern(tuple(sorted([*numbers, *implied]))))
+        codes = tuple(v.state_codes for v in variables)
+        return Route(tuple(numbers), codes, dict.fromkeys(implied, 0), work)
 
     # ----------------------------------------------------------------------------------- batches
 

@@ -23,7 +23,14 @@ from bayesgraph.inference.conditionals import linear, probabilities, product_of,
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.elimination import potential_scope
 from bayesgraph.models.interventions import replaced
-from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
+from bayesgraph.variables import (
+    Continuous,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model
@@ -48,14 +55,18 @@ def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variab
     if not isinstance(names, Mapping):
         raise ModelError(f"Expected a mapping from old names to new ones; got {names!r:.80}.")
     given = {model.variable(old): new for old, new in names.items()}
-    found = {v: _named(v, given.get(v, v.name)) for v in model.variables}
+    names = {old.name: new for old, new in given.items()}
+    found = {v: _named(v, names) for v in model.variables}
     taken = [v.name for v in found.values()]
     if twice := [name for name in dict.fromkeys(taken) if taken.count(name) > 1]:
         raise ModelError(f"More than one variable would have the name {quoted(twice)}.")
     return {old: new for old, new in found.items() if new != old}
 
 
-def _named(variable: Variable, name: Name) -> Variable:
+def _named(variable: Variable, names: Mapping[Name, Name]) -> Variable:
+    name = names.get(variable.name, variable.name)
+    if isinstance(variable, MissingIndicator):
+        return MissingIndicator(name, names.get(variable.of, variable.of))
     kind, (_, *values) = variable.__reduce__()
     made: Variable = kind(name, *values)
     return made

@@ -142,11 +142,13 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     model : Model
     evidence : mapping from name to value, optional
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
-        likelihood, or a `Belief`. None and NaN mean not observed.
+        likelihood, or a `Belief`. None and NaN mean not observed. If the model has an indicator of
+        whether the value is missing, they say "yes" to it, and a value or likelihoods "no".
     """
     hard: dict[int, Any] = {}
     soft: dict[int, Floats] = {}
     beliefs: dict[Discrete, Floats] = {}
+    empty: set[int] = set()
     number, variables = model.number, model.variables
     for name, given in _with_vectors(model, as_mapping(evidence)).items():
         at = number.get(name)
@@ -165,26 +167,32 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
             beliefs.update([believed(variable, value)])
         elif is_soft(value) and not isinstance(variable, CountVector):
             soft[at] = likelihood(variable, value)
-        elif not is_missing(value):
+        elif is_missing(value):
+            empty.add(at)
+        else:
             hard[at] = variable.encode(value)
     if model.indicators:
-        hard |= _not_missing(model, hard, {*soft, *(number[v.name] for v in beliefs)})
+        told = {*hard, *soft, *(number[v.name] for v in beliefs)}
+        hard |= _indicated(model, told, empty)
     if not beliefs:
         return Case(hard, soft)
     return Case(hard, soft | _by_jeffrey(model, beliefs, Case(hard, soft), evidence))
 
 
-def _not_missing(
-    model: Answering, hard: Mapping[int, Any], others: Collection[int]
-) -> dict[int, int]:
-    """Return "no" for the indicators of missing values of which the values are given.
+def _indicated(model: Answering, told: Collection[int], empty: Collection[int]) -> dict[int, int]:
+    """Return what evidence says about indicators of missing values that it does not name.
 
-    Those are left out that the evidence names: in `hard`, by index, or among `others`.
+    Parameters
+    ----------
+    model : Model
+    told, empty : collection of int
+        Indices of variables about which the evidence says something; their values are not missing.
+        And of those that it names as missing.
     """
     return {
-        indicator: 0
+        indicator: int(at in empty)
         for at, indicator in model.indicators
-        if at in hard and indicator not in hard and indicator not in others
+        if indicator not in told and (at in told or at in empty)
     }
 
 

@@ -130,6 +130,10 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
         given[variable.name] = value
     if not found:
         return model, given if has_intervals else evidence
+    # The finding has the name of the number, and says that it is not missing.
+    for at, indicator in model.indicators:
+        if model.variables[at].name in found:
+            given.setdefault(model.variables[indicator].name, "no")
     key = ("findings", *found.items())
     changed: Model = model.cut_models.get(key, lambda: model.with_findings(found))
     return changed, given

@@ -19,7 +19,17 @@ from bayesgraph.models.evidence import Between, as_mapping
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.typing import EvidenceLike, TableLike
-from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, Variable, decode, plain
+from bayesgraph.variables import (
+    Binned,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+    decode,
+    plain,
+)
 from bayesgraph.what_if.options import Rules
 
 
@@ -171,7 +181,12 @@ def _findings(model: Model, given: Mapping[Name, Any]) -> dict[Variable, Any]:
     asked, known = with_findings(
         model, {n: v for n, v in given.items() if not isinstance(v, Between)}
     )
-    found: dict[Variable, Any] = dict(asked.encode(known).columns)
+    # What a finding says about its indicator of missing values is no difference of its own.
+    found: dict[Variable, Any] = {
+        v: column
+        for v, column in asked.encode(known).columns.items()
+        if not isinstance(v, MissingIndicator) or v.name in known
+    }
     return found | intervals
 
 

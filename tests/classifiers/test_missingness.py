@@ -12,7 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, EvidenceError
+from bayesgraph.errors import (
+    DataError,
+    EmptyColumnsWarning,
+    EvidenceError,
+    SuspiciousColumnsWarning,
+)
+from bayesgraph.explorer.rows import rows_of
 
 N = 900
 TOLD = "test is missing"
@@ -214,3 +220,105 @@ def test_a_misspelt_choice_is_named():
 def test_other_structures_have_none(rows):
     model = bg.BayesianNetworkClassifier("star", exponents="cells", max_steps=40).fit(*rows)
     assert [v.name for v in model.features_] == ["test", "cough", "age"]
+
+
+# ------------------------------------------------------------- every way to ask says the same
+
+
+def test_tables_of_questions_say_the_same(model, rows):
+    X, _ = rows
+    few = X.head(60)
+    expected = model.predict_proba(few)
+    for asked in (model, model.network_):
+        np.testing.assert_allclose(asked.query_rows("class", few), expected, atol=1e-12)
+    page = rows_of(model.network_, model.target_, X)
+    assert model.classes_[page["predicted"]].tolist() == model.predict(X).tolist()
+    network = model.network_ if model.network_.form == "product" else model.network_.networks[0]
+    full = few.dropna()
+    single = [network.log_probability(row.to_dict()) for _, row in full.iterrows()]
+    np.testing.assert_allclose(network.log_likelihood(full), single, atol=1e-12)
+    ignorable = fitted(rows, n_trees=0, missingness="ignorable")
+    differ = int((model.predict(X) != ignorable.predict(X)).sum())
+    if network is model.network_:
+        assert f"predictions that change: {differ} of {N} rows" in repr(
+            bg.diff(model, ignorable, X)
+        )
+
+
+def test_a_column_that_is_the_target_says_nothing_of_its_indicator(model, rows):
+    """That the cell is there would tell what is asked for."""
+    X = rows[0].dropna().head(20)
+    network = model.network_ if model.network_.form == "product" else model.network_.networks[0]
+    found = network.query_rows("cough", X)
+    asked = [
+        network.query("cough", {"test": row["test"], "age": row["age"]}).probabilities
+        for _, row in X.iterrows()
+    ]
+    np.testing.assert_allclose(found, asked, atol=1e-12)
+
+
+def test_none_is_an_empty_cell_in_every_question(model, rows):
+    X, _ = rows
+    gone = int(np.flatnonzero(X["test"].isna() & X["cough"].notna())[0])
+    row = {name: None if pd.isna(value) else value for name, value in X.iloc[gone].items()}
+    p = model.predict_proba(X.iloc[[gone]])[0][0]
+    assert model.classes_[0] == "ill"
+    for evidence in (row, X.iloc[gone], row | {"test": np.nan}):
+        assert model.query(evidence=evidence)["ill"] == pytest.approx(p, abs=1e-12)
+    odds = np.log(p / (1 - p))
+    for asked in (model, model.network_):
+        found = asked.contributions("class", row, positive="ill", negative="well")
+        assert found.total == pytest.approx(odds, abs=1e-9)
+    # What will not come is not asked for.
+    assert "test" not in list(model.next_question(evidence={"age": 50.0, "test": None}))
+
+
+def test_whatever_is_said_of_a_value_says_that_it_is_there(model):
+    sure, likely = {"yes": 1.0, "no": 0.0}, {"yes": 1.0, "no": 0.5}
+    other = {"age": 40.0, "test": 1.5}
+    for cough in ("yes", sure):
+        found = model.query(evidence=other | {"cough": cough})
+        assert found["ill"] == pytest.approx(model.query(evidence=other | {"cough": "yes"})["ill"])
+    cuts = [v for v in model.network_.variables if v.name == "test"]
+    cuts += model.network_.networks[0].variables if model.network_.form == "average" else []
+    cut = next(v.cuts[1] for v in cuts if isinstance(v, bg.Binned) and v.name == "test")
+    for value in (1.5, bg.Between(cut)):
+        given = {"test": value, "cough": likely}
+        named = model.query(evidence=given | {TOLD: "no"})
+        assert model.query(evidence=given)["ill"] == pytest.approx(named["ill"], abs=1e-12)
+
+
+def test_the_nearest_rows_count_a_missing_cell_once(model, rows):
+    found = model.nearest_rows("class", {"test": 1.5, "cough": "yes", "age": 40.0}, rows[0])
+    assert TOLD not in {name for row in found for name in row.differences}
+
+
+def test_other_names_keep_the_indicator(model):
+    given = {"test": 1.5, "cough": "yes", "age": 40.0}
+    renamed = model.network_.renamed({"test": "T"})
+    assert renamed.variable(TOLD).of == "T"
+    found = renamed.query("class", {"T": 1.5, "cough": "yes", "age": 40.0})
+    expected = model.query(evidence=given).probabilities
+    assert found.probabilities == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_column_that_is_not_delivered_is_told_of(model, rows):
+    X, _ = rows
+    with pytest.warns(EmptyColumnsWarning, match=r"All 900 cells of 'test' are missing"):
+        model.predict(X.assign(test=np.nan))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X)
+        model.predict(X.assign(test=np.nan).head(5))
+        fitted(rows, n_trees=0, missingness="ignorable").predict(X.assign(test=np.nan))
+
+
+def test_what_is_there_or_not_is_no_constant(rows):
+    _, y = rows
+    marks = np.where(np.random.default_rng(0).random(N) < np.where(y == "ill", 0.8, 0.3), "x", None)
+    other = np.random.default_rng(1).normal(size=N)
+    with pytest.warns(SuspiciousColumnsWarning, match="'a': one value or none at all"):
+        model = bg.BayesianNetworkClassifier(max_steps=60, n_trees=0).fit(
+            {"a": marks, "b": other}, y
+        )
+    assert [v.name for v in model.features_] == ["a", "b", "a is missing"]

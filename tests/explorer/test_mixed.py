@@ -171,7 +171,6 @@ def test_a_number_that_is_given_is_not_missing(engine):
     hard = {str(number["x"]): {"value": 1.5}}, {str(number["no x"]): {"state": 1}}
     # What is said to Python in words follows on the page.
     sets = [({"x": 1.5, "no x": "no"}, hard[0]), ({"no x": "yes"}, hard[1])]
-    sets.append(({"x": 1.5, "no x": "yes"}, hard[0] | hard[1]))
     asked = parity.Asked("no x", model, number["kind"], sets)
     check(engine, [asked], (*ANSWERS, *QUESTIONS))
 

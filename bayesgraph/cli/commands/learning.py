@@ -49,6 +49,7 @@ from bayesgraph.cli.reading import Reading, is_many, reads_table
 from bayesgraph.cli.registering import Commands
 from bayesgraph.cli.streams import check_once, is_stream
 from bayesgraph.errors import DataError, quoted
+from bayesgraph.variables import MissingIndicator
 
 if TYPE_CHECKING:
     from bayesgraph import FitPrice
@@ -161,7 +162,9 @@ def fit(
         _fit_table(classifier, X, y)
         n_rows = len(y)
     saved.save(classifier)
-    saved.done(f"Fitted {classifier.network_} on {n_rows:,} rows; saved to {{}}")
+    empty = quoted(v.of for v in classifier.network_.variables if isinstance(v, MissingIndicator))
+    told = f" with indicators of missing cells of {empty}" if empty else ""
+    saved.done(f"Fitted {classifier.network_} on {n_rows:,} rows{told}; saved to {{}}")
 
 
 def _fit_table(classifier: GraphClassifier, X: Any, y: Any) -> None:

@@ -17,7 +17,7 @@ export function caseOf(findings, variables) {
     else found.set(v, finding);
   }
   variables.forEach(({ of }, v) => {
-    if (found.has(of) && !found.get(of).logs && !found.has(v)) found.set(v, { state: 0 });
+    if (found.has(of) && !found.has(v)) found.set(v, { state: 0 });
   });
   return found;
 }
