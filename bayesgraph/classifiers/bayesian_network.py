@@ -267,7 +267,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
         if self._is_auto and self.missingness == "auto":
-            source = source.indicated(informative_indicators(source))
+            # A source with the same features keeps the sample of a dataset that was read.
+            indicators = informative_indicators(source)
+            source = source.indicated(indicators) if indicators else source
         structure = None if self._is_auto else self._learner()(source, smoothing)
         n_trees = 0 if structure is not None else self._checked_trees()
         found = train_network(

@@ -99,6 +99,10 @@ class Table:
         source = self.codes if isinstance(variable, Discrete) else self.values
         return np.asarray(source[:, self.arrangement.place[variable]])
 
+    def is_missing(self, variable: Variable) -> NDArray[np.bool_]:
+        """Return which rows lack the state or the number of a variable, shape (n_rows,)."""
+        return _are_missing(self.column(variable))
+
     def missing(self) -> dict[Name, int]:
         """Return the number of missing values in each column that has any.
 
@@ -149,7 +153,7 @@ class Table:
             return self
         own = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
         found = [v for v in wanted if v.of in own and v.name not in own]
-        return self._with_columns(found, [_are_missing(self.column(own[v.of])) for v in found])
+        return self._with_columns(found, [self.is_missing(own[v.of]) for v in found])
 
     def _with_columns(self, variables: Sequence[Discrete], columns: Sequence[Any]) -> Table:
         dtype = np.promote_types(self.codes.dtype, arranged(variables).code_type)

@@ -159,7 +159,7 @@ class LeaveOneOut:
         if parents and not part.table.complete:
             gone = np.zeros(len(found), dtype=np.bool_)
             for parent in parents:
-                gone |= _missing(part.table, parent)
+                gone |= part.table.is_missing(parent)
             if gone.any():
                 found = np.where(gone[:, None], self.term((), child, part), found)
         return found
@@ -217,11 +217,6 @@ def _all(keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> Iterator[Vari
     for parents, child in keys:
         yield from parents
         yield child
-
-
-def _missing(table: Table, variable: Variable) -> NDArray[np.bool_]:
-    column = table.column(variable)
-    return np.asarray(column < 0 if isinstance(variable, Discrete) else np.isnan(column))
 
 
 @dataclass

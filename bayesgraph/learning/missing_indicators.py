@@ -61,8 +61,7 @@ def _patterns(table: Table, target: Discrete) -> Iterator[tuple[Name, NDArray[np
     for variable in table.variables:
         if variable == target or isinstance(variable, CountVector):
             continue
-        column = table.column(variable)
-        gone = column < 0 if isinstance(variable, Discrete) else np.isnan(column)
+        gone = table.is_missing(variable)
         pattern = gone.tobytes()
         if gone.any() and not gone.all() and pattern not in seen:
             seen.add(pattern)

@@ -195,7 +195,7 @@ def _distances(
 ) -> Floats:
     """Return the cost of the difference between a finding and the value of each row."""
     column = rows.column(variable)
-    missing = column < 0 if isinstance(variable, Discrete) else np.isnan(column)
+    missing = rows.is_missing(variable)
     low, high = _ends(variable, finding)
     if isinstance(variable, Discrete) and not isinstance(variable, Binned):
         share = (column != low).astype(np.float64)
