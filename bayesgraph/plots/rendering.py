@@ -32,23 +32,13 @@ from bayesgraph.io.dot import to_dot
 from bayesgraph.io.files import PathLike, path_text, write_bytes
 from bayesgraph.models.model import Model
 from bayesgraph.optional import optional_module
+from bayesgraph.plots import pygraphviz_process
 
 _PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
 _TEXTS = (".dot", ".gv")
 
 # Maximum time for the layout of a graph in a notebook, which shows text if it takes longer.
 _NOTEBOOK_SECONDS = 10.0
-
-# Script of the subprocess if there is no `dot`: its arguments are a format and a resolution, its
-# standard input is DOT.
-_PYGRAPHVIZ = """
-import sys
-import pygraphviz
-graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode("utf-8"))
-if sys.argv[2]:
-    graph.graph_attr["dpi"] = sys.argv[2]
-sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
-"""
 
 _FONT_CONFIGURATION = Path("/etc/fonts/fonts.conf")
 _PDF_DATE = re.compile(rb"(?<=/CreationDate \(D:)\d{14}")
@@ -181,7 +171,7 @@ def _command(file_format: str, dpi: str) -> list[str]:
         return [dot, f"-T{file_format}", *([f"-Gdpi={dpi}"] if dpi else [])]
     optional_module("pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}")
     # -P keeps files of the working directory from being imported as modules.
-    return [sys.executable, "-P", "-c", _PYGRAPHVIZ, file_format, dpi]
+    return [sys.executable, "-P", "-m", pygraphviz_process.__name__, file_format, dpi]
 
 
 def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> bytes:
@@ -213,10 +203,9 @@ def _environment() -> Iterator[dict[str, str]]:
     A bare Linux container has no fonts, and text would be drawn as empty boxes: then the DejaVu
     Sans of matplotlib is used.
     """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-    }
+    # The process has to find this package where this process has found it.
+    search_path = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search_path)}
     fonts = _matplotlib_fonts() if sys.platform == "linux" and _without_fonts() else None
     if fonts is None:
         yield environment
