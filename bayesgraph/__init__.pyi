@@ -120,14 +120,11 @@ from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
 from .learning import ArcConfidence as ArcConfidence
 from .learning import EMHistory as EMHistory
-from .learning import FitPrice as FitPrice
-from .learning import Rates as Rates
 from .learning import Smoothing as Smoothing
 from .learning import Structure as Structure
 from .learning import arc_confidence as arc_confidence
 from .learning import chow_liu as chow_liu
 from .learning import count_source as count_source
-from .learning import fit_price as fit_price
 from .learning import forest as forest
 from .learning import forward_selection as forward_selection
 from .learning import hill_climb as hill_climb

@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 70_370,
-    "nodes of syntax trees": 766_817,
-    "files": 511,
-    "public names": 174,
+    "lines of code": 69_967,
+    "nodes of syntax trees": 763_155,
+    "files": 510,
+    "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 172,
+    "comments that silence a check": 170,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

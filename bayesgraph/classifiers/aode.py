@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
@@ -56,9 +55,6 @@ class AODEClassifier(ColumnClassifier):
 
     smoothing: SmoothingLike = "m"
     min_rows: float = 1.0
-
-    def _counted(self) -> tuple[str, Mapping[str, Any]]:
-        return "pairs", {}
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
         if not self.min_rows >= 0:

@@ -47,7 +47,6 @@ from bayesgraph.learning.smoothing import one_of
 from bayesgraph.learning.structure import (
     LEARNERS,
     LearnerCard,
-    card_of,
     counts_ahead,
     learned_by,
 )
@@ -248,17 +247,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
             return self.structure in LEARNERS and counts_ahead(LEARNERS[self.structure].learn)
         return counts_ahead(self.structure) if callable(self.structure) else True
 
-    def _counted(self) -> tuple[str, Mapping[str, Any]]:
-        if self._predicts or self._weighs:
-            # Their training takes a sample of the rows.
-            return "families", {"sample": True}
-        if isinstance(self.structure, str) or callable(self.structure):
-            return super()._counted()
-        return "families", {}
-
-    def _card(self) -> tuple[str, Mapping[str, Any]] | None:
-        return card_of(self.structure) if callable(self.structure) else super()._card()
-
     def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         self.__dict__.pop("choice_", None)
         if not self._predicts:
@@ -335,7 +323,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Any:
         """Learn structure and parameters; see NaiveBayesClassifier.fit.
@@ -344,7 +331,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight, dry_run
+        X, y, sample_weight
             As for all classifiers.
         progress : callable, optional
             Called as ``progress(share, phase)`` in a training to predict, with the share of its
@@ -352,7 +339,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
         Returns
         -------
-        self, or FitPrice
+        self
         """
         if progress is not None and not callable(progress):
             raise DataTypeError(
@@ -361,7 +348,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
             )
         self.__dict__["_progress"] = progress
         try:
-            return super().fit(X, y, sample_weight, dry_run=dry_run)
+            return super().fit(X, y, sample_weight)
         except KeyboardInterrupt:
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)

@@ -184,9 +184,6 @@ class DiscriminantAnalysisClassifier(
         )
         return network
 
-    def _counted(self) -> tuple[str, Mapping[str, Any]]:
-        return "pairs", {}  # the moments of all numbers together
-
     def _counts_ahead(self) -> bool:
         # Ledoit and Wolf's formula needs the rows themselves.
         return self.regularization != "ledoit_wolf"

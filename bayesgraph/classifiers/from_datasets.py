@@ -120,7 +120,7 @@ def dataset_source(
 
     unweighed = Rows(data.source, y, weight)
     ahead = None
-    if model is None and (limit := bytes_ahead(estimator, data, y, weight)):
+    if model is None and (limit := _bytes_ahead(estimator, data, y, weight)):
         ahead = _counted_ahead(estimator, data, y, coded, layout, limit)
     rows, found = _weighed(
         data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight, ahead
@@ -206,7 +206,7 @@ def _domains(data: Dataset, names: Sequence[str], rows: Rows, ahead: Ahead | Non
     return found
 
 
-def bytes_ahead(estimator: Any, data: Dataset, y: Any, weight: Any) -> int:
+def _bytes_ahead(estimator: Any, data: Dataset, y: Any, weight: Any) -> int:
     """Return how many bytes of statistics of pairs may be counted in the pass that finds states.
 
     It is 0 if nothing is: if what is counted depends on the rows, if they have weights, of which

@@ -27,7 +27,6 @@ from bayesgraph.classifiers.labels import (
     coded_labels,
 )
 from bayesgraph.classifiers.parameters import estimator, note_training
-from bayesgraph.classifiers.pricing import price_of_fit
 from bayesgraph.classifiers.rows import Columns, known_table
 from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
@@ -58,7 +57,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.families import FAMILIES
 from bayesgraph.learning import Smoothing, Structure, estimate_network, star
 from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
-from bayesgraph.learning.structure import LEARNERS, card_of, counts_ahead
+from bayesgraph.learning.structure import counts_ahead
 from bayesgraph.models.training import TrainingRows
 from bayesgraph.statistics import CountSource, Request, Statistics, StatisticsSource, TableSource
 from bayesgraph.statistics.source import checked_weights
@@ -172,30 +171,8 @@ class NetworkClassifier(GraphClassifier):
 
     # ---------------------------------------------------------------------------------- fitting
 
-    def _counted(self) -> tuple[str, Mapping[str, Any]]:
-        """Return what statistics are requested, as a `LearnerCard` says, and the options."""
-        found = self._card()
-        if found is None:
-            raise DataError(
-                f"dry_run= knows what registered learners count; {self!r} has another one (see "
-                "bayesgraph.learning.structure.learner). fit_price takes the numbers alone."
-            )
-        name, options = found
-        return LEARNERS[name].counts, LEARNERS[name].options(options)
-
-    def _card(self) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the name and the options of the structure learner; None if unregistered."""
-        return card_of(self._learner())
-
     @one_at_a_time
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        dry_run: bool = False,
-    ) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn structure and parameters.
 
         Parameters
@@ -209,16 +186,11 @@ class NetworkClassifier(GraphClassifier):
         sample_weight : array_like, shape (n_rows,), optional
             Weights that count as rows, or, where a model is trained to predict, what the notes of
             BayesianNetworkClassifier say. Of a table larger than memory, the name of its column.
-        dry_run : bool, default False
-            Whether to return the price of the fit instead of doing it: passes, bytes and time, from
-            the first rows of a table larger than memory. The classifier stays as it is.
 
         Returns
         -------
-        self, or FitPrice
+        self
         """
-        if dry_run:
-            return price_of_fit(self, X, y, sample_weight)
         if (data := dataset_of(X, y)) is not None:
             return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
@@ -256,24 +228,7 @@ class NetworkClassifier(GraphClassifier):
 
         `check` says whether to warn of columns that look wrong.
         """
-        smoothing = self._smoothing()
-        source, target = self._table_source(X, y, sample_weight, classes, check=check)
-        return self._learned(source, smoothing, target)
-
-    def _table_source(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        classes: ArrayLike | None,
-        *,
-        check: bool = False,
-    ) -> tuple[TableSource, Discrete]:
-        """Return a count source over a table in memory and its class; set the columns and classes.
-
-        The arguments are those of `_fit`.
-        """
-        discretizer = self._discretizer()
+        smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
         given, name = target_column(y)
@@ -299,7 +254,7 @@ class NetworkClassifier(GraphClassifier):
             table = discretized(table, self._discretized(discretizer, columns))
         source = TableSource(table.with_column(target, codes), target, weights)
         source.class_weights = by_class
-        return source, target
+        return self._learned(source, smoothing, target)
 
     def _asked(self, X: Any, y: Any) -> tuple[tuple[Variable, ...], tuple[Request, ...]]:
         """Return the variables of some rows, the target last, and the requests that a fit makes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar
@@ -114,9 +114,6 @@ class AveragedTANClassifier(ColumnClassifier):
     n_trees: int = 50
     ess: float | None = None
     random_state: int | np.random.Generator | np.random.RandomState | None = 0
-
-    def _counted(self) -> tuple[str, Mapping[str, Any]]:
-        return "tiles", {}
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
         n: Any = self.n_trees

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -68,9 +67,6 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
     network_: WeightedNetwork = field(init=False)  # type: ignore[assignment]
 
     exponents: str = field(default="variable", kw_only=False)
-
-    def _counted(self) -> tuple[str, Mapping[str, Any]]:
-        return "families", {"sample": True}  # in which the exponents are learned
 
     def _counts_ahead(self) -> bool:
         return False

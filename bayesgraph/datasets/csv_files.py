@@ -142,10 +142,6 @@ class CsvFiles(Dataset):
         """Paths, sizes and times of the files, and how their cells are read; see `Dataset`."""
         return repr((self._paths, self._seen, self._missing, self._text, self._delimiter))
 
-    def stored_bytes(self, columns: Collection[str]) -> int | None:
-        """Return the number of bytes of all files; see `Dataset.stored_bytes`."""
-        return sum(size for size, _ in self._seen)
-
     def _check_unchanged(self) -> None:
         check_unchanged(self.source, self._paths, self._seen, self._state())
 

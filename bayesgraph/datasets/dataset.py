@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -192,10 +192,6 @@ class Dataset(ABC):
             f"executor= reads parts of {self.source} in other processes, which takes Parquet files "
             "or frames of Dask; write the rows to Parquet files, or leave out executor=."
         )
-
-    def stored_bytes(self, columns: Collection[str]) -> int | None:
-        """Return the number of bytes that a pass over some columns reads; None if it is unknown."""
-        return None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -107,20 +107,6 @@ class Fragments(Dataset):
         """Paths, sizes and times of the files, None if there are no files; see `Dataset`."""
         files = self._dataset.files if self._in_files else ()
         return repr((files, self._seen, str(self._where))) if files else None
-
-    def stored_bytes(self, columns: Collection[str]) -> int | None:
-        """Return the number of bytes of compressed columns; see `Dataset.stored_bytes`."""
-        if not self._is_streamed:
-            return None
-        footers = (fragment.metadata for fragment in self._dataset.get_fragments())
-        groups = (f.row_group(i) for f in footers for i in range(f.num_row_groups))
-        chunks = (group.column(i) for group in groups for i in range(group.num_columns))
-        # Columns within columns are named after these.
-        return sum(
-            int(chunk.total_compressed_size)
-            for chunk in chunks
-            if chunk.path_in_schema in columns or chunk.path_in_schema.partition(".")[0] in columns
-        )
 
     def _check_unchanged(self) -> None:
         if self._in_files:

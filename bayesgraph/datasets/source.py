@@ -32,7 +32,7 @@ from bayesgraph.statistics.source import RequestSource, Statistics, TableSource,
 from bayesgraph.variables import Discrete, MissingIndicator, Name, Variable
 
 # Maximum number of runs that are held at a time.
-RUNS_HELD = N_THREADS + 1
+_RUNS_HELD = N_THREADS + 1
 
 
 class Encoding(Protocol):
@@ -166,8 +166,13 @@ class DatasetSource(RequestSource):
 
     @property
     def copies(self) -> int:
-        """Maximum number of summaries that are held at a time; see `CountSource`."""
-        return copies_of(self.n_rows)
+        """Maximum number of summaries that are held at a time; see `CountSource`.
+
+        They are those of runs that are being counted, and those that wait for their neighbour in
+        the tree.
+        """
+        runs = -(-self.n_rows // blocks.BLOCK)
+        return min(runs, _RUNS_HELD) + runs.bit_length()
 
     def sample(self, n_rows: int | None = None) -> TableSource:
         """Return a source of about `n_rows` of the rows, held in memory; see `RowSource`."""
@@ -267,16 +272,6 @@ def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Fou
     missing = table.missing() if new else {}
     counted = {v.name: missing.get(v.name, 0) for v in new}
     return _Found(Statistics.collect(table, requests, weights), counted)
-
-
-def copies_of(n_rows: int) -> int:
-    """Return the maximum number of summaries that are held when one of n_rows rows is collected.
-
-    They are those of runs that are being counted, and those that wait for their neighbour in the
-    tree.
-    """
-    runs = -(-n_rows // blocks.BLOCK)
-    return min(runs, RUNS_HELD) + runs.bit_length()
 
 
 def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:

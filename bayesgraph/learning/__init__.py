@@ -8,7 +8,6 @@ from bayesgraph.learning.hill_climbing import hill_climb, tabu, unrestricted
 from bayesgraph.learning.k_dependence import kdb, superparent
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc import pc
-from bayesgraph.learning.price import FitPrice, Rates, fit_price
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import chow_liu, forest, tan
 from bayesgraph.learning.structure import Structure, star
@@ -16,15 +15,12 @@ from bayesgraph.learning.structure import Structure, star
 __all__ = [
     "ArcConfidence",
     "EMHistory",
-    "FitPrice",
-    "Rates",
     "Smoothing",
     "Structure",
     "arc_confidence",
     "chow_liu",
     "count_source",
     "estimate_network",
-    "fit_price",
     "forest",
     "forward_selection",
     "hill_climb",

@@ -27,7 +27,7 @@ from bayesgraph.variables import Variable
 _MAX_HELD = 1 << 25
 
 
-@learner(counts_ahead=False, counts="search")
+@learner(counts_ahead=False, counts="tiles")
 def selective_kdb(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -132,7 +132,7 @@ def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure
 # ------------------------------------------------------------------------------ forward selection
 
 
-@learner(counts_ahead=False, counts="search")
+@learner(counts_ahead=False, counts="singles")
 def forward_selection(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

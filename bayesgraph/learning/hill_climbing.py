@@ -40,7 +40,7 @@ _RESTARTS, _MANY_ROWS = 3, 5000
 _ROUNDING = 50.0
 
 
-@learner(counts_ahead={"max_parents": (0, 1), "score": SCORES}, counts="search")
+@learner(counts_ahead={"max_parents": (0, 1), "score": SCORES})
 def hill_climb(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -105,7 +105,7 @@ def hill_climb(
     return below_class(target, features, climber.climb())
 
 
-@learner(counts_ahead={"max_parents": (0, 1)}, counts="search")
+@learner(counts_ahead={"max_parents": (0, 1)}, counts="joint pairs")
 def unrestricted(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

@@ -134,7 +134,7 @@ def forest(
     return _augmented(*args, pays=True)
 
 
-@learner(counts_ahead={"candidates": (None,)}, counts="tiles")
+@learner(counts_ahead={"candidates": (None,)}, counts="joint tiles")
 def chow_liu(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

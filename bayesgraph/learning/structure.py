@@ -73,9 +73,10 @@ class LearnerCard:
         Whether the statistics that the learner requests do not depend on the data, so that rows can
         be added to and removed from collected statistics. A mapping lists, for each option, the
         values for which this holds.
-    counts : {"singles", "pairs", "tiles", "search"}
-        Statistics that it requests: of single columns; of all pairs at a time; of all pairs, by
-        tiles if they are too large; or of all pairs, and of chosen families in further passes.
+    counts : {"singles", "pairs", "tiles", "joint pairs", "joint tiles"}
+        Statistics that it requests first, of the features given the class: of single columns; of
+        all pairs at a time; or of all pairs, by tiles if they are too large. Where they are joint,
+        the class is one of the columns.
     """
 
     learn: Callable[..., Structure]
@@ -89,13 +90,9 @@ class LearnerCard:
         """
         if isinstance(self.counts_ahead, bool):
             return self.counts_ahead
-        given = self.options(options)
-        return all(given[name] in values for name, values in self.counts_ahead.items())
-
-    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return given options, and the defaults of the others."""
         defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
-        return {**defaults, **given}
+        given = {**defaults, **options}
+        return all(given[name] in values for name, values in self.counts_ahead.items())
 
 
 # All structure learners by name; the decorator `learner` adds them.

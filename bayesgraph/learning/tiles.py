@@ -32,7 +32,7 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 # rows, and for scores of all pairs.
 SHARE = 4
 # Number of arrays of a number for each two columns that a learner of trees holds.
-MATRICES = 6
+_MATRICES = 6
 
 
 def pair_summaries(
@@ -191,11 +191,10 @@ def check_matrices(n: int) -> None:
         raise MemoryLimitError(
             f"The scores of all pairs of {n:,} columns take {format_bytes(size)}, more than half "
             "of the machine's memory. Choose among the best partners of each column, as in "
-            "TANClassifier(candidates=10), or use fewer columns; fit(..., dry_run=True) has the "
-            "prices."
+            "TANClassifier(candidates=10), or use fewer columns."
         )
 
 
 def matrices_bytes(n: int) -> int:
     """Return the number of bytes of the scores of all pairs of n columns, and of copies of them."""
-    return 8 * MATRICES * n**2
+    return 8 * _MATRICES * n**2

@@ -52,7 +52,6 @@ from bayesgraph.errors import DataError, quoted
 from bayesgraph.variables import MissingIndicator
 
 if TYPE_CHECKING:
-    from bayesgraph import FitPrice
     from bayesgraph.classifiers.graph_classifier import GraphClassifier
 
 
@@ -71,9 +70,7 @@ def fit(
     data: Rows,
     reading: Reading,
     target: Target,
-    output: Annotated[
-        Path | None, output_option("Where to save the model; needed unless --dry-run.")
-    ] = None,
+    output: Annotated[Path, output_option("Where to save the model.")],
     model: Annotated[
         str,
         typer.Option(
@@ -115,12 +112,6 @@ def fit(
         _of_streams("Detector of drift, which resets the model. {detectors}"),
     ] = None,
     check_columns: CheckColumns = True,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print passes, bytes and time of the fit, and leave it at that."
-        ),
-    ] = False,
     cache: Annotated[
         bool,
         typer.Option(
@@ -130,9 +121,7 @@ def fit(
     ] = False,
 ) -> None:
     """Fit a classifier to a table and save it."""
-    if output is None and not dry_run:
-        raise DataError("--output is needed: where to save the model.")
-    saved = None if output is None else output_to(output, NATIVE)
+    saved = output_to(output, NATIVE)
     options = {
         "distributions": models.families(distribution),
         "discretizer": discretizer,
@@ -150,9 +139,6 @@ def fit(
     wanted = models.Wanted.of(model)
     models.check_taken([wanted], options)
     classifier = wanted.estimator(options)
-    if saved is None or dry_run:
-        say(repr(_price(classifier, data, reading, target, drop or ())))
-        return
     if is_many(data):
         n_rows = _fit_dataset(classifier, data, reading, target, drop or (), cache)
     elif cache:
@@ -189,20 +175,6 @@ def _fit_dataset(
         dataset.cache = cache
         classifier.fit(dataset, target)
         return dataset.n_rows or 0
-
-
-def _price(
-    classifier: GraphClassifier, data: Path, reading: Reading, target: str, drop: Sequence[str]
-) -> FitPrice:
-    """Return the price of a fit."""
-    if "dry_run" not in inspect.signature(classifier.fit).parameters:
-        raise DataError(f"--dry-run is for models that count in passes; got {classifier!r}.")
-    if not is_many(data):
-        X, y = features_and_labels(reading.table(data), target, drop, data)
-        return classifier.fit(X, y, dry_run=True)  # type: ignore[no-any-return]
-    with progress.rows_read("reading") as read:
-        dataset = used_columns(reading.dataset(data, read), data, target, drop)
-        return classifier.fit(dataset, target, dry_run=True)  # type: ignore[no-any-return]
 
 
 @app.command(
