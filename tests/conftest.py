@@ -21,6 +21,10 @@ def pytest_configure(config):
     settings.load_profile("slow" if config.option.markexpr == "slow" else "default")
 
 
+# Importing a template would enter it in the lists of the library; `test_templates` does so.
+collect_ignore = ["templates"]
+
+
 def pytest_ignore_collect(collection_path, config):
     """Leave out the tests of an engine that is not asked for, as it takes seconds to import."""
     engine = collection_path.stem.removeprefix("test_")

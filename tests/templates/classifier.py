@@ -1,0 +1,50 @@
+"""A classifier: scikit-learn's contract around a learned network. Copy this file and fill it in.
+
+Room: `classifiers`.
+The one list: the names of `bayesgraph.classifiers`, and those of `bayesgraph` for the users.
+Its test row: `Case("NAME", bg.NewClassifier, searched=("theta", (0.0, 0.1)))` in `CLASSIFIERS` of
+`tests/cases.py`; `without=` names tests that cannot apply, each with its reason in a sentence.
+Docs: a row in `docs/models.md`. `command` is the name on the command line, whose options and help
+are the annotations; files hold the parameters, and what `_fitted` names besides the common
+attributes.
+
+`@estimator` makes `__init__` of the annotations, and puts the inherited parameters and attributes
+into the docstring. Replace the names `NewClassifier`, `new-command` and `theta`, then each line
+with a TODO. A classifier whose model is not one network overrides `_network` instead of `_learner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from bayesgraph.classifiers.network_classifier import ColumnClassifier
+from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.learning import Smoothing, Structure, forest
+from bayesgraph.statistics import CountSource
+
+
+@estimator
+class NewClassifier(ColumnClassifier):
+    """TODO(1): the model in a sentence.
+
+    TODO(2): how it is learned, and where that is from (author, year).
+
+    Parameters
+    ----------
+    theta : float, default 0.1
+        TODO(3): its meaning, with the unit.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    """
+
+    command: ClassVar[str] = "new-command"
+
+    theta: float = 0.1
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        return partial(forest, score="bic")  # TODO(4): a learner, with the options that it takes
