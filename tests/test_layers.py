@@ -370,15 +370,3 @@ def test_only_inference_sums_maximises_and_normalises_over_states():
                 if isinstance(node, ast.Attribute) and node.attr in {"logaddexp", "eliminate"}:
                     wrong.append(f"{where(path, node.lineno)} uses {node.attr}")
     assert not wrong, told(wrong)
-
-
-def test_what_the_examples_of_contributing_use_exists():
-    text = (ROOT.parent / "CONTRIBUTING.md").read_text("utf-8")
-    diffs = "\n".join(re.findall(r"```diff\n(.*?)```", text, re.DOTALL))
-    sources = "\n".join([diffs, *(path.read_text("utf-8") for path in MODULES)])
-    methods = set(re.findall(r"self\.(_\w+)\(", diffs))
-    assert methods
-    assert not {name for name in methods if f"def {name}(" not in sources}
-    for module in re.findall(r"^\+from (bayesgraph[\w.]*) import", diffs, re.MULTILINE):
-        path = f"{module.replace('.', '/')}.py"
-        assert f"+++ b/{path}" in diffs or (ROOT.parent / path).exists(), module
