@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 69_967,
-    "nodes of syntax trees": 763_155,
-    "files": 510,
+    "lines of code": 69_497,
+    "nodes of syntax trees": 756_766,
+    "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,
     "comments that silence a check": 170,

@@ -42,7 +42,6 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
 _SHARES = {
     "tree_share": 0.0,
     "tree_exponent": 1.0,
-    "joint_share": 0.0,
     "loss": math.inf,
     "impurity": 0.0,
 }
@@ -100,10 +99,7 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
-        [
-            *(c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)),
-            *((c.context, True) if c.around else (c.context,)),
-        ]
+        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c), None]
         for c in tried
     ]
     shares = {n: getattr(choice, n) for n, none in _SHARES.items() if getattr(choice, n) != none}
@@ -113,10 +109,8 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
 def _decode_choice(item: Any) -> Choice:
     weights: dict[Candidate, float] = {}
     losses: dict[Candidate, float] = {}
-    for structure, single, paired, share, loss, *rest in item["candidates"]:
-        context = float(rest[0]) if rest and rest[0] is not None else None
-        around = len(rest) > 1 and bool(rest[1])
-        candidate = Candidate(structure, float(single), float(paired), context, around)
+    for structure, single, paired, share, loss, *_ in item["candidates"]:
+        candidate = Candidate(structure, float(single), float(paired))
         for found, number in ((weights, share), (losses, loss)):
             if number is not None:
                 found[candidate] = float(number)

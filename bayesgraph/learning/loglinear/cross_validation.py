@@ -14,16 +14,8 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.factors.algebra import Floats, log_sum_exp
 from bayesgraph.inference.normalise import normalised, prior_term, tempered
-from bayesgraph.learning.loglinear.context_trees import contexts_of
-from bayesgraph.learning.loglinear.contexts import Contexts
 from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
-from bayesgraph.learning.loglinear.joint_tables import (
-    joint_contexts,
-    joint_effects,
-    joint_features,
-    joint_scores,
-)
-from bayesgraph.learning.loglinear.pair_trees import FIRST, WithoutPairs, gains_of, tree_of
+from bayesgraph.learning.loglinear.pair_trees import FIRST, gains_of, tree_of
 from bayesgraph.learning.loglinear.random_trees import (
     grow_trees,
     informative,
@@ -42,9 +34,8 @@ from bayesgraph.learning.loglinear.training import (
     with_share,
 )
 
-# Candidate penalties of the parameters of features and of contexts, in nats, from strong to weak.
+# Candidate penalties of the parameters of features, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
-_CONTEXT = (10.0, 3.0, 1.0, 0.3)
 # Penalty of pairs in the comparison of trees, in nats, and those that are tried then.
 _PROBE = 3.0
 _STRONGER, _WEAKER = (10.0, 30.0), (1.0, 0.3)
@@ -52,9 +43,6 @@ _STRONGER, _WEAKER = (10.0, 30.0), (1.0, 0.3)
 _PATIENCE = 0.003
 # Minimum gain in held-out loss by a tree over no tree, in nats per row.
 _GAIN = 1e-4
-# Minimum gain by contexts, of which the best of several penalties is taken, and by a joint table,
-# in standard errors; minimum gain by the latter as a share of the loss.
-_CONTEXT_ERRORS, _JOINT_ERRORS, _JOINT_GAIN = 3.0, 1.5, 0.02
 # Relative decrease of the objective at which training stops for models that are only compared.
 ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
@@ -69,8 +57,6 @@ _EQUAL = 2.0
 _ONE, _MIN_EXPONENT, _MAX_EXPONENT = 2.0, 1.05, 8.0
 # Probabilities below this count as this.
 _LEAST = 1e-15
-# Maximum of rows x classes in the searches of contexts and of a joint table.
-_MAX_NUMBERS = 300_000
 
 
 @dataclass(frozen=True)
@@ -84,31 +70,16 @@ class Candidate:
         (see `gains_of`), or given pairs.
     single, paired : float
         Penalty of the parameters of features and of pairs, in nats.
-    context : float, optional
-        Penalty of the effects of contexts (see `contexts_of`); None without contexts.
-    around : bool
-        Whether the pairs are those of a tree around the features of the joint table.
     """
 
     structure: str
     single: float
     paired: float = 0.0
-    context: float | None = None
-    around: bool = False
-
-    @property
-    def kind(self) -> str:
-        """The tables that it has: "single", "pairs" (these too) or "contexts" (all)."""
-        if self.context is not None:
-            return "contexts"
-        return "single" if self.structure == "star" else "pairs"
 
     def penalty(self, terms: Terms) -> Floats:
         """Return the penalty of each parameter of the tables, shape (n_parameters,)."""
         found = np.full(terms.n_parameters, self.paired)
         found[: terms.n_single] = self.single
-        if self.context is not None:
-            found[terms.n_parameters - terms.n_contexts :] = self.context
         return found
 
 
@@ -133,9 +104,6 @@ class Choice(Displayed):
         Weight of the posterior of the random trees in its average with that of the weighted sum.
     tree_exponent : float
         Exponent of the trees' evidence in this average, 1 or up to 8; see `PosteriorAverage`.
-    joint_share : float
-        Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
-        without one.
     loss : float
         Held-out -log P(label) of the weighted sum, in nats per row; infinite if nothing was held
         out.
@@ -148,7 +116,6 @@ class Choice(Displayed):
     losses: Mapping[Candidate, float]
     tree_share: float = 0.0
     tree_exponent: float = 1.0
-    joint_share: float = 0.0
     loss: float = np.inf
     impurity: float = 0.0
 
@@ -156,13 +123,10 @@ class Choice(Displayed):
         rows = []
         tried = dict.fromkeys((*self.losses, *self.shares))
         for c in sorted(tried, key=lambda c: self.losses.get(c, np.inf)):
-            penalties = [c.single, None if c.kind == "single" else c.paired, c.context]
+            penalties = [c.single, None if c.structure == "star" else c.paired]
             numbers = [*penalties, self.losses.get(c), self.shares.get(c)]
-            name = f"{c.structure}, around the joint table" if c.around else c.structure
-            rows.append([name, *("" if x is None else rounded(x) for x in numbers)])
+            rows.append([c.structure, *("" if x is None else rounded(x) for x in numbers)])
         parts = ["Held-out losses are in nats per row; what has no weight was only tried."]
-        if self.joint_share:
-            parts.append(f"A joint table of a few features weighs {rounded(self.joint_share)}.")
         if np.isfinite(self.loss):
             parts.append(f"The weighted sum has a held-out loss of {rounded(self.loss)} nats.")
         if self.tree_share:
@@ -170,18 +134,8 @@ class Choice(Displayed):
                 f"Its posterior is averaged with that of random trees, which weighs "
                 f"{rounded(self.tree_share)} and has the exponent {rounded(self.tree_exponent)}."
             )
-        header = ["structure", "penalty", "of pairs", "of contexts", "loss", "weight"]
+        header = ["structure", "penalty", "of pairs", "loss", "weight"]
         return DisplayTable("Candidates", rows, header, note="\n".join(parts))
-
-    @property
-    def has_contexts(self) -> bool:
-        """Whether the network has effects of contexts."""
-        return any(candidate.context is not None for candidate in self.shares)
-
-    @property
-    def has_joint_table(self) -> bool:
-        """Whether the network has a joint table of a few features."""
-        return self.joint_share > 0.0
 
 
 class Folded:
@@ -196,8 +150,6 @@ class Folded:
         Pairs of features that interact, instead of those of the best tree.
     effort : Effort, optional
         Where it is spent, training stops, and no further candidates are trained.
-    merge : bool
-        Whether the intervals of features in a joint table will be merged.
     """
 
     def __init__(
@@ -206,12 +158,9 @@ class Folded:
         n_folds: int,
         pairs: tuple[Pair, ...] | None = None,
         effort: Effort = UNBOUNDED,
-        *,
-        merge: bool = False,
     ) -> None:
         self.sample = sample
         self.effort = effort
-        self._merge = merge
         self._pairs = pairs
         held_out = [w for w in sample.folds(max(n_folds, 1)) if w.any()]
         left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
@@ -222,38 +171,27 @@ class Folded:
     @cached_property
     def star(self) -> Path:
         """The candidates without pairs."""
-        return Path(self, Candidate("star", _SINGLE[0]))
+        return Path(self, "star")
 
     @cached_property
-    def _alone(self) -> list[WithoutPairs]:
-        """A model without pairs in each fold: that of a candidate, if it was trained."""
+    def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
+        """The pairs of features of the best tree by each measure in each fold."""
+        # Pairs are searched for by the residuals of this candidate, if it was trained.
         trained = self.star.trained.get(Candidate("star", FIRST), [])
         prior = self.sample.prior
-        known = [(own, Normalised.of(own, model, prior).effects) for own, model in trained]
-        both = zip_longest(self._seen, known)
-        return [WithoutPairs(seen, self.effort, model) for seen, model in both]
+        alone = [(own, Normalised.of(own, model, prior).effects) for own, model in trained]
+        return [
+            {name: tree_of(gains_of(seen, name, self.effort, model)) for name in self.structures}
+            for seen, model in zip_longest(self._seen, alone)
+        ]
 
-    @cached_property
-    def _gains(self) -> list[dict[str, Floats]]:
-        """The gains of pairs of features in each fold by each measure."""
-        return [{name: gains_of(alone, name) for name in self.structures} for alone in self._alone]
-
-    def _pairs_of(self, candidate: Candidate) -> list[tuple[Pair, ...]]:
-        """Return the pairs of features of a candidate in each fold."""
-        if candidate.structure == "star" or self._pairs is not None:
-            return [self._pairs or () if candidate.structure != "star" else ()] * len(self._seen)
-        around = self._joint if candidate.around else [()] * len(self._seen)
-        gains = (of_fold[candidate.structure] for of_fold in self._gains)
-        return [tree_of(*fold) for fold in zip(gains, around, strict=True)]
-
-    @cached_property
-    def _joint(self) -> list[tuple[int, ...]]:
-        """The features of the joint table in each fold."""
-        found: list[tuple[int, ...]] = []
-        for seen in self._seen:
-            self.effort.enter("joint table", len(found), 2 * len(self._seen))
-            found.append(joint_features(seen, self.effort, merge=self._merge))
-        return found
+    def _pairs_of(self, structure: str) -> list[tuple[Pair, ...]]:
+        """Return the pairs of features of a structure in each fold."""
+        if structure == "star":
+            return [()] * len(self._seen)
+        if self._pairs is not None:
+            return [self._pairs] * len(self._seen)
+        return [trees[structure] for trees in self._trees]
 
     @property
     def splits(self) -> list[tuple[Sample, Sample]]:
@@ -274,22 +212,6 @@ class Folded:
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
-    def may_have_contexts(self) -> bool:
-        """Whether contexts may be searched: no structure was given, and that is affordable.
-
-        The searches of contexts and of a joint table would each double the time of many classes.
-        """
-        n_numbers = len(self.sample.labels) * self.sample.n_classes
-        return self._pairs is None and n_numbers <= _MAX_NUMBERS and not self.effort.is_spent
-
-    @property
-    def may_have_joint_table(self) -> bool:
-        """Whether a joint table may be searched, and has features in each fold."""
-        if not self.may_have_contexts or self.n_informative < 2:
-            return False
-        return min(map(len, self._joint)) > 0 and not self.effort.is_spent
-
-    @property
     def n_informative(self) -> int:
         """The minimum number of informative features in the rows that a model is trained on."""
         return min(len(informative(seen)) for seen in self._seen)
@@ -301,13 +223,9 @@ class Folded:
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
 
-    def terms(self, candidate: Candidate) -> list[Terms]:
-        """Return the terms of a candidate in each fold."""
-        pairs = self._pairs_of(candidate)
-        if candidate.context is not None:
-            both = zip(self._alone, pairs, strict=True)
-            split = [(p, contexts_of(alone, p)) for alone, p in both]
-            return [Terms.of(self.sample.views, p, contexts) for p, contexts in split]
+    def terms(self, structure: str) -> list[Terms]:
+        """Return the terms of a structure in each fold."""
+        pairs = self._pairs_of(structure)
         for p in pairs:
             if p not in self._known:
                 self._known[p] = Terms.of(self.sample.views, p)
@@ -331,33 +249,10 @@ class Folded:
             priors.append(np.broadcast_to(prior, found[-1].shape))
         return np.concatenate(found), np.concatenate(priors)
 
-    def joint_table_scores(self) -> Floats:
-        """Return the class scores of held-out rows under the joint table of a few features."""
-        n_folds = len(self._seen)
-        found: list[Floats] = []
-        for fold in zip(self._seen, self._unseen, self._joint, strict=True):
-            self.effort.enter("joint table", n_folds + len(found), 2 * n_folds)
-            found.append(joint_scores(*fold, self.effort))
-        return np.concatenate(found)
-
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
-
-    def is_better(self, scores: Floats, than: Floats, least: float, n_errors: float) -> bool:
-        """Whether the loss of some scores is lower than that of others by more than chance.
-
-        The difference must exceed `least`, in nats per row, and `n_errors` times its standard error
-        over the held-out rows.
-        """
-        own = self.held_out
-        at = np.arange(len(own.labels)), own.labels
-        first, second = (s[at] - log_sum_exp(s, 1) for s in (scores, than))
-        total = own.weights.sum()
-        gain = own.weights @ (first - second) / total
-        spread = own.weights @ (first - second - gain) ** 2 / total
-        return bool(gain > max(least, n_errors * np.sqrt(spread / total)))
 
 
 class Path:
@@ -366,8 +261,7 @@ class Path:
     Parameters
     ----------
     folded : Folded
-    candidate : Candidate
-        One of them.
+    structure : str
     known : sequence of (Terms, ndarray), optional
         Terms and parameters of a similar model in each fold, from which the first training starts.
     """
@@ -375,11 +269,11 @@ class Path:
     def __init__(
         self,
         folded: Folded,
-        candidate: Candidate,
+        structure: str,
         known: Sequence[tuple[Terms, Floats]] = (),
     ) -> None:
         self._folded = folded
-        self._terms = terms = folded.terms(candidate)
+        self._terms = terms = folded.terms(structure)
         #: The terms and the parameters of each candidate in each fold.
         self.trained: dict[Candidate, list[tuple[Terms, Floats]]] = {}
         prior = folded.sample.prior
@@ -433,23 +327,17 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     """Choose the structure and the penalties of the highest held-out conditional likelihood.
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
-    best tree (if any improves) and the penalty of pairs; then, with all of these, the penalty of
-    contexts (if they improve by three standard errors). The candidates are combined by stacking
+    best tree (if any improves) and the penalty of pairs. The candidates are combined by stacking
     (Wolpert 1992): the weighted sum of their class scores has the weights that predict held-out
-    rows best. As scores are log probabilities, the sum is again a log-linear model. Then the same
-    sum with a joint table of a few features in the place of contexts is taken if its loss is lower
-    by 2 % and by one and a half standard errors. If there are random trees, the average of their
-    posterior and that of the sum has the weight, and the exponent of the trees' evidence, that
-    predict held-out rows best.
+    rows best. As scores are log probabilities, the sum is again a log-linear model. If there are
+    random trees, the average of their posterior and that of the sum has the weight, and the
+    exponent of the trees' evidence, that predict held-out rows best.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
     search = _Search(folded)
     search.single_features()
     search.pairs()
-    search.contexts()
-    search.combine()
-    search.joint_table()
     return search.choice(n_trees)
 
 
@@ -461,7 +349,6 @@ class _Search:
         self.structure = "star"
         self.losses: dict[Candidate, float] = {}
         self.held_out: dict[Candidate, Floats] = {}
-        self.joint: Floats | None = None
 
     def _compare(self, found: Mapping[Candidate, Floats]) -> Candidate:
         """Keep the losses of some candidates; return the best of them."""
@@ -473,8 +360,7 @@ class _Search:
         self.folded.effort.enter("single features")
         candidates = [Candidate("star", single) for single in _SINGLE]
         self.held_out = self.folded.star.follow(candidates)
-        self.base = self.alone = self._compare(self.held_out)
-        self.known = self.folded.star.trained[self.base]
+        self.alone = self._compare(self.held_out)
 
     def pairs(self) -> None:
         """Choose the tree of pairs and the penalty of pairs, if any improves."""
@@ -482,8 +368,9 @@ class _Search:
         folded.effort.enter("pairs of features")
         if not folded.structures or folded.effort.is_spent:
             return
+        alone = folded.star.trained[self.alone]
         probes = [Candidate(s, self.alone.single, _PROBE) for s in folded.structures]
-        paths = {probe: Path(folded, probe, self.known) for probe in probes}
+        paths = {probe: Path(folded, probe.structure, alone) for probe in probes}
         scores = {probe: path.follow([probe]) for probe, path in paths.items()}
         best = self._compare({c: s for own in scores.values() for c, s in own.items()})
         path, found = paths[best], scores[best]
@@ -496,154 +383,62 @@ class _Search:
             winner = self._compare(found)
         gain = self.losses[self.alone] - self.losses[winner]
         if best.structure == "given" or gain > _GAIN:
-            self.base, self.structure = winner, best.structure
-            self.known = path.trained[winner]
+            self.structure = best.structure
             self.held_out |= found
-
-    def contexts(self) -> None:
-        """Choose the penalty of contexts, if they improve."""
-        folded = self.folded
-        if not folded.may_have_contexts:
-            return
-        folded.effort.enter("contexts")
-        candidates = [replace(self.base, context=penalty) for penalty in _CONTEXT]
-        path = Path(folded, candidates[0], self.known)
-        found = path.follow(candidates, self.losses[self.base], 0.0)
-        winner = self._compare(found)
-        before = self.held_out[self.base]
-        if folded.is_better(found[winner], before, _GAIN, _CONTEXT_ERRORS):
-            self.held_out |= found
-
-    def combine(self) -> None:
-        """Weight the candidates, and the joint table if there is one."""
-        parts = [*self.held_out.values(), *([] if self.joint is None else [self.joint])]
-        self.shares = _stacked(parts, self.folded.held_out)
-        self.sums = np.tensordot(self.shares, np.stack(parts), 1)
-
-    def joint_table(self) -> None:
-        """Take the joint table of a few features in place of contexts, if the sum improves."""
-        folded = self.folded
-        folded.effort.enter("joint table")
-        if not folded.may_have_joint_table:
-            return
-        before = self.held_out, self.sums, self.shares
-        self.held_out = {c: scores for c, scores in self.held_out.items() if c.kind == "single"}
-        if self.structure != "star":
-            around = replace(self.base, around=True)
-            found = Path(folded, around, self.known).follow([around])
-            self._compare(found)
-            self.held_out |= found
-        self.joint = folded.joint_table_scores()
-        self.combine()
-        least = _JOINT_GAIN * folded.loss(before[1])
-        # Where effort was spent, folds have too few trees to judge by.
-        is_better = folded.is_better(self.sums, before[1], least, _JOINT_ERRORS)
-        if folded.effort.is_spent or not is_better:
-            self.held_out, self.sums, self.shares = before
-            self.joint = None
 
     def choice(self, n_trees: int) -> Choice:
         """Return the weights of the candidates, and that of `n_trees` random trees."""
         folded, structure = self.folded, self.structure
-        weighted = zip(self.held_out, self.shares, strict=False)
+        scores = list(self.held_out.values())
+        stacked = _stacked(scores, folded.held_out)
+        sums = np.tensordot(stacked, np.stack(scores), 1)
+        weighted = zip(self.held_out, stacked, strict=True)
         kept = {c: float(share) for c, share in weighted if share > _MIN_SHARE}
-        joint_share = 0.0
-        if self.joint is not None and self.shares[-1] > _MIN_SHARE:
-            joint_share = float(self.shares[-1])
-        if not kept and not joint_share:
-            kept = {self.alone: 1.0}
+        kept = kept or {self.alone: 1.0}
         if structure != "given" and all(c.structure == "star" for c in kept):
             structure = "star"
         trees = 0.0, 1.0
         # Trees are for interactions, and need features that are informative in each fold.
         if n_trees and folded.n_informative > 1:
-            trees = _averaged(self.sums, *folded.tree_posteriors(n_trees), folded.held_out)
-        shares = normalised(self.sums.copy())
+            trees = _averaged(sums, *folded.tree_posteriors(n_trees), folded.held_out)
+        shares = normalised(sums.copy())
         weights = folded.held_out.weights
         impurity = float(weights @ (shares * (1.0 - shares)).sum(axis=1) / weights.sum())
-        loss = folded.loss(self.sums)
-        return Choice(structure, kept, self.losses, *trees, joint_share, loss, impurity)
+        return Choice(structure, kept, self.losses, *trees, folded.loss(sums), impurity)
 
 
 def train_choice(
     sample: Sample,
     choice: Choice,
     pairs: tuple[Pair, ...] | None = None,
-    contexts: Contexts | None = None,
     tolerance: float = TOLERANCE,
     effort: Effort = UNBOUNDED,
     phase: str = "all rows",
-    merge: bool = False,
 ) -> tuple[Terms, Effects]:
     """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
-    `pairs` has the interacting pairs of features if the structure was given, and `contexts` the
-    contexts, if there are any and they were found before (or those of a joint table, of which the
-    features are kept); `tolerance` is that of `train`, and `merge` that of `joint_features`. Where
-    `effort` is spent in a phase, training stops at the best parameters so far.
+    `pairs` has the interacting pairs of features if the structure was given, or found before;
+    `tolerance` is that of `train`. Where `effort` is spent in a phase, training stops at the best
+    parameters so far.
     """
-    n_parts = len(choice.shares) + choice.has_joint_table
+    n_parts = len(choice.shares)
     effort.enter(phase, 0, n_parts)
-    pairs, contexts = _interactions(sample, choice, pairs, contexts, effort, merge)
-    terms = {
-        "single": Terms.of(sample.views, ()),
-        "pairs": Terms.of(sample.views, pairs),
-        "contexts": Terms.of(sample.views, pairs, contexts),
-    }
-    weights = choice.shares
-    if not weights and contexts is None:  # the joint table was all, and has no features any more
-        weights = {Candidate("star", _SINGLE[0]): 1.0}
+    if pairs is None:
+        is_star = choice.structure == "star"
+        pairs = () if is_star else tree_of(gains_of(sample, choice.structure, effort))
+    star, tree = Terms.of(sample.views, ()), Terms.of(sample.views, pairs)
     parts: list[tuple[float, Effects]] = []
     known: tuple[Terms, Floats] | None = None
-    for kind, own in terms.items():
+    for own in (star, tree):
         rows, model = sample.rows(own), start(own, sample.prior, known)
-        for candidate, share in weights.items():
-            if candidate.kind == kind:
+        for candidate, share in choice.shares.items():
+            if (candidate.structure == "star") == (own is star):
                 effort.enter(phase, len(parts), n_parts)
                 penalty = candidate.penalty(own)
                 model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
                 known = own, model
-    widest = terms["contexts"]
-    if contexts is not None and contexts.is_joint:
-        effort.enter(phase, len(parts), n_parts)
-        parts.append((choice.joint_share, _joint_part(sample, widest, contexts, effort)))
-    return widest, with_share(sample.rows(widest), Effects.mixed(widest, parts))
-
-
-def _interactions(
-    sample: Sample,
-    choice: Choice,
-    pairs: tuple[Pair, ...] | None,
-    contexts: Contexts | None,
-    effort: Effort,
-    merge: bool,
-) -> tuple[tuple[Pair, ...], Contexts | None]:
-    """Return the pairs of features and the contexts, or joint states, of a choice."""
-    joint: tuple[int, ...] = ()
-    if choice.has_joint_table:
-        if contexts is None:
-            joint = joint_features(sample, effort, merge=merge)
-        else:
-            joint = tuple(j for j in contexts.features if len(sample.views[j].share) > 1)
-    alone = WithoutPairs(sample, effort)
-    if pairs is None and choice.structure != "star":
-        pairs = tree_of(gains_of(alone, choice.structure), joint)
-    if choice.has_joint_table:
-        contexts = joint_contexts(sample, joint) if joint else None
-    elif contexts is None and choice.has_contexts:
-        contexts = contexts_of(alone, pairs or ())
-    return pairs or (), contexts
-
-
-def _joint_part(sample: Sample, terms: Terms, contexts: Contexts, effort: Effort) -> Effects:
-    """Return the effects of a joint table alone, of which the scores are those of its trees."""
-    scores = np.zeros((terms.n_cells, sample.n_classes))
-    scores[-contexts.n :] = joint_effects(sample, contexts, effort)
-    bias = np.log(sample.prior)
-    cells = Normalised.of_cells(terms, scores, bias, sample.prior).effects.cells
-    # What the normalisation took from each effect of a class is in its bias.
-    return Effects(cells, bias + scores[-1] - cells[-1])
+    return tree, with_share(sample.rows(tree), Effects.mixed(tree, parts))
 
 
 def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tuple[float, float]:

@@ -10,12 +10,11 @@ from typing import TypeAlias
 # Called with the share of the work that is done and the name of what is done next.
 Progress: TypeAlias = Callable[[float, str], None]
 
-# The phases of a training, and the shares of its work that are done when they begin and end.
+# The phases of a training, and the shares of its work that are done when they begin and end. What
+# lies between the end of one phase and the begin of the next is the next one's.
 _PHASES: dict[str, tuple[float, float]] = {
     "single features": (0.0, 0.2),
     "pairs of features": (0.2, 0.32),
-    "contexts": (0.32, 0.37),
-    "joint table": (0.37, 0.4),
     "random trees": (0.4, 0.6),
     "all rows": (0.6, 0.7),
     "random trees of all rows": (0.7, 0.85),

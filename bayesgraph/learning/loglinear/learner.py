@@ -45,8 +45,7 @@ class Discriminative:
     ----------
     network : BayesianNetwork
     structure : Structure
-        The class is a parent of every feature. The features are a forest of pairs; those with
-        contexts or a joint table, at most four, are one clique of it.
+        The class is a parent of every feature. The arcs between features are a forest.
     choice : Choice
         The compared candidates, with their losses on held-out rows.
     trees : BayesianNetwork or None
@@ -70,9 +69,8 @@ def train_network(
     """Return an augmented naive Bayes network with tables trained to predict the class.
 
     The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
-    rows decides which pairs of features interact, whether the effect of a few features depends on
-    contexts (see `contexts_of`) or is a joint table (see `joint_features`), and how strong the
-    penalties are; see `choose`. There are no hyperparameters to set.
+    rows decides which pairs of features interact and how strong the penalties are; see `choose`.
+    There are no hyperparameters to set.
 
     Parameters
     ----------
@@ -110,12 +108,10 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs, effort, merge=merge), n_trees)
+        choice = choose(Folded(small, n_folds, pairs, effort), n_trees)
         # What is merged takes a rough model only.
         tolerance = ROUGHLY if merge else TOLERANCE
-        terms, effects = train_choice(
-            sample, choice, pairs, tolerance=tolerance, effort=effort, merge=merge
-        )
+        terms, effects = train_choice(sample, choice, pairs, tolerance, effort)
         effort.enter("random trees of all rows")
         trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:
@@ -144,12 +140,9 @@ def _merged(
     `is_given` says whether the pairs were given, and stay though they are not informative.
     """
     partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
-    contexts = terms.contexts
-    if contexts is not None and not contexts.is_joint:
-        contexts = contexts.merged(partition)
     fewer = sample.merged(partition)
     pairs = terms.pairs if is_given else _informative(terms.pairs, fewer)
-    found = train_choice(fewer, choice, pairs, contexts, effort=effort, phase="merged intervals")
+    found = train_choice(fewer, choice, pairs, effort=effort, phase="merged intervals")
     saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
     if fewer.rows(found[0]).loss(found[1]) > choice.loss + saved:
         return own, sample, terms, effects

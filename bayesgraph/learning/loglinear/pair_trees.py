@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,81 +27,37 @@ _TIE_DECIMALS = 9
 _MAX_CELLS = 1 << 21
 # Maximum of rows x pairs x classes in the search by residuals, and minimum number of its rows.
 _MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
-# Penalty of the parameters of the model whose residuals are searched for pairs and contexts.
+# Penalty of the parameters of the model whose residuals are searched for pairs.
 FIRST = 10.0
 
 
-class WithoutPairs:
-    """A model without pairs; pairs and contexts are searched for by the derivatives of its loss.
-
-    Parameters
-    ----------
-    sample : Sample
-    effort : Effort, optional
-    known : (Terms, Effects), optional
-        The model, if it is trained already.
-
-    Attributes
-    ----------
-    rows : Sample
-        The rows whose loss is used: if there are many pairs, only a part of them.
-    """
-
-    def __init__(
-        self,
-        sample: Sample,
-        effort: Effort = UNBOUNDED,
-        known: tuple[Terms, Effects] | None = None,
-    ) -> None:
-        self.sample = sample
-        n_each = len(sample.views) ** 2 * sample.n_classes
-        self.rows = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(n_each, 1)))
-        self._effort, self._known = effort, known
-
-    @cached_property
-    def terms(self) -> Terms:
-        """The terms of the model."""
-        return Terms.of(self.rows.views, ()) if self._known is None else self._known[0]
-
-    @cached_property
-    def derivatives(self) -> tuple[Floats, Floats]:
-        """See `Rows.residuals`."""
-        terms, prior = self.terms, self.rows.prior
-        rows = self.rows.rows(terms)
-        if self._known is not None:
-            return rows.residuals(self._known[1])
-        penalty = np.full(terms.n_parameters, FIRST)
-        model = train(terms, rows, prior, penalty, start(terms, prior), effort=self._effort)
-        return rows.residuals(Normalised.of(terms, model, prior).effects)
-
-
-def gains_of(alone: WithoutPairs, measure: str) -> Floats:
+def gains_of(
+    sample: Sample,
+    measure: str,
+    effort: Effort = UNBOUNDED,
+    alone: tuple[Terms, Effects] | None = None,
+) -> Floats:
     """Return how much each pair of features interacts by a measure, shape (d, d).
 
     The measures are the conditional mutual information ("information") and the score test against
-    the residuals of a model without pairs ("residual"). The gain of a pair whose table would be too
-    large (of identifiers, for instance) is zero.
+    the residuals of a model without pairs ("residual"), for which see `residual_gains`. The gain of
+    a pair whose table would be too large (of identifiers, for instance) is zero.
     """
-    sample = alone.sample
     cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
-    found = residual_gains(alone) if measure == "residual" else information_gains(sample)
-    return np.asarray(np.where(allowed, found, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
+    if measure == "residual":
+        gains = residual_gains(sample, effort, alone)
+    else:
+        gains = information_gains(sample)
+    return np.asarray(np.where(allowed, gains, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
 
 
-def tree_of(gains: Floats, clique: tuple[int, ...] = ()) -> tuple[Pair, ...]:
+def tree_of(gains: Floats) -> tuple[Pair, ...]:
     """Return the feature pairs of a maximum spanning tree; only positive gains count.
 
-    Ties go to the first pair. If all features of `clique` are joined, the pairs between others, or
-    of others with these, are those of a tree that has the clique as one node.
+    Ties go to the first pair.
     """
-    tree = spanning_edges(gains, gains > 0)
-    if clique:
-        joined = np.zeros(gains.shape, dtype=bool)
-        joined[np.ix_(clique, clique)] = True
-        around = spanning_edges(gains, joined | (gains > 0), joined)
-        tree = [pair for pair in tree if joined[pair]] + [p for p in around if not joined[p]]
-    return tuple(sorted(tree))
+    return tuple(sorted(spanning_edges(gains, gains > 0)))
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
@@ -112,16 +68,32 @@ def _pair_codes(sample: Sample) -> NDArray[np.int32]:
     return grouped
 
 
-def residual_gains(alone: WithoutPairs) -> Floats:
+def residual_gains(
+    sample: Sample,
+    effort: Effort = UNBOUNDED,
+    alone: tuple[Terms, Effects] | None = None,
+) -> Floats:
     """Return the score-test gain of each pair of features over a model without pairs, (d, d).
 
     It is the score test of the pair's table against the residuals of the model without it (Rao
-    1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013).
+    1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are
+    many pairs, only a part of the rows is used.
+
+    Parameters
+    ----------
+    sample : Sample
+    effort : Effort, optional
+    alone : (Terms, Effects), optional
+        The model without pairs, if it is trained already.
     """
-    residuals, spreads = alone.derivatives
-    grouped = _pair_codes(alone.rows)
-    cards = np.array([view.n_paired for view in alone.rows.views], dtype=np.int64)
-    d = len(cards)
+    d = len(sample.views)
+    sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(d * d * sample.n_classes, 1)))
+    if alone is None:
+        alone = _without_pairs(sample, effort)
+    terms, effects = alone
+    residuals, spreads = sample.rows(terms).residuals(effects)
+    grouped = _pair_codes(sample)
+    cards = np.array([view.n_paired for view in sample.views], dtype=np.int64)
     gains = np.zeros((d, d))
 
     def part(first: int, last: int) -> None:
@@ -131,6 +103,14 @@ def residual_gains(alone: WithoutPairs) -> Floats:
     middle = round(d * (1.0 - 0.5**0.5))
     at_once([partial(part, 0, middle), partial(part, middle, d)])
     return gains
+
+
+def _without_pairs(sample: Sample, effort: Effort) -> tuple[Terms, Effects]:
+    """Return a model without pairs, trained on the rows."""
+    terms, prior = Terms.of(sample.views, ()), sample.prior
+    penalty = np.full(terms.n_parameters, FIRST)
+    model = train(terms, sample.rows(terms), prior, penalty, start(terms, prior), effort=effort)
+    return terms, Normalised.of(terms, model, prior).effects
 
 
 def information_gains(sample: Sample) -> Floats:

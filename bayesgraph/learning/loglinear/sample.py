@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.contexts import Groups
-from bayesgraph.learning.loglinear.terms import Terms, View, merged_view, view_of
+from bayesgraph.learning.loglinear.terms import Groups, Terms, View, merged_view, view_of
 from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.variables import Binned, Discrete, Name
 
@@ -245,11 +244,6 @@ class Sample:
     def _take(self, rows: NDArray[np.intp]) -> Sample:
         parts = {name: getattr(self, name)[rows] for name in ROWS}
         return replace(self, **parts)
-
-    def only(self, features: Sequence[int]) -> Sample:
-        """Return the sample with these features, given by their indices, in place of all."""
-        views = tuple(self.views[j] for j in features)
-        return replace(self, views=views, codes=np.ascontiguousarray(self.codes[:, features]))
 
     def merged(self, partition: Partition) -> Sample:
         """Return the sample with the intervals of a partition in place of its states."""

@@ -1,9 +1,8 @@
-"""Terms of a log-linear model: tables of single features, of pairs of features, and of contexts.
+"""Terms of a log-linear model: tables of single features and of pairs of features.
 
 The table of a categorical feature has a parameter for each state, that of intervals has parameters
 of smooth functions of the rank. The table of a pair has parameters of products of functions of its
-two features, and the table of contexts has a parameter for each of them. The cells of all tables
-are numbered consecutively.
+two features. The cells of all tables are numbered consecutively.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.loglinear.contexts import Contexts, Groups
 from bayesgraph.learning.loglinear.loadings import Block, Entries, Loadings
 from bayesgraph.variables import Binned, Discrete
 
 Pair: TypeAlias = tuple[int, int]
+Groups: TypeAlias = NDArray[np.intp]
 
 # Maximum number of cosines in the table of intervals.
 _COSINES = 16
@@ -173,11 +172,6 @@ def _frequent(counts: Floats, maximum: int) -> Groups:
     return group
 
 
-def joint_groups(view: View) -> Groups:
-    """Return the group of each state in the joint table of a few features."""
-    return view.grid if isinstance(view.variable, Binned) else np.arange(len(view.share))
-
-
 def _positions(cuts: Floats, share: Floats) -> Floats | None:
     """Return standardised midpoints of intervals; an outer interval is as wide as its neighbour."""
     # Scaled first: the unit does not matter, and squares of large numbers do not overflow.
@@ -198,8 +192,7 @@ class Terms:
 
     The table of a feature has one cell per state: the parameters times the functions in its basis
     plus, for intervals, a slope times the state's position. The table of a pair has one cell per
-    pair of groups: the parameters times the products of functions of both features. The table of
-    contexts, the last one, has one cell per context.
+    pair of groups: the parameters times the products of functions of both features.
 
     Attributes
     ----------
@@ -207,7 +200,6 @@ class Terms:
         The features.
     pairs : tuple of (int, int)
         Pairs of features that interact, as indices.
-    contexts : Contexts or None
     starts : ndarray of int, shape (n_tables + 1,)
         Offset of the cells of each table, and the number of cells.
     loadings : Loadings, shape (n_cells, n_parameters + n_slopes)
@@ -224,7 +216,6 @@ class Terms:
 
     views: tuple[View, ...]
     pairs: tuple[Pair, ...]
-    contexts: Contexts | None
     starts: NDArray[np.int64]
     loadings: Loadings
     begins: NDArray[np.int64]
@@ -232,19 +223,13 @@ class Terms:
     live: NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls, views: Sequence[View], pairs: Sequence[Pair], contexts: Contexts | None = None
-    ) -> Terms:
-        """Return the terms of a model with the given features, pairs of features and contexts."""
+    def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
+        """Return the terms of a model with the given features and pairs of features."""
         live = _live(views, pairs)
         blocks = [Block.single(view.basis) for view in views]
         blocks += [Block.pair(views[i].functions, views[j].functions) for i, j in pairs]
         shares = [view.share for view in views]
         shares += [np.outer(_grouped(views[i]), _grouped(views[j])).ravel() for i, j in pairs]
-        if contexts is not None:
-            live = np.append(live, True)
-            blocks.append(Block.single(Entries.identity(contexts.n)))
-            shares.append(contexts.share([view.share for view in views]))
         starts = np.cumsum([0, *map(len, shares)])
         used = [
             block if use else Block.empty(len(share))
@@ -259,7 +244,6 @@ class Terms:
         return cls(
             tuple(views),
             tuple(pairs),
-            contexts,
             starts,
             Loadings.of(used, slopes),
             begins,
@@ -283,13 +267,8 @@ class Terms:
         return int(self.begins[-1])
 
     @property
-    def n_contexts(self) -> int:
-        """Number of contexts, whose parameters follow those of the pairs."""
-        return 0 if self.contexts is None else self.contexts.n
-
-    @property
     def scopes(self) -> list[tuple[int, ...]]:
-        """The features of each table, without that of contexts."""
+        """The features of each table."""
         return [*((j,) for j in range(len(self.views))), *self.pairs]
 
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.int32]:
@@ -309,9 +288,6 @@ class Terms:
             column = np.append(self.views[j].grid, -1)[codes[:, j]]
             cell = self.starts[at] + row * len(self.views[j].products) + column
             cells[:, at] = np.where((row >= 0) & (column >= 0), cell, -1)
-        if self.contexts is not None:
-            context = self.contexts.rows(codes)
-            cells[:, -1] = np.where(context >= 0, context + self.starts[-2], -1)
         cells[:, ~self.live] = -1
         return cells
 

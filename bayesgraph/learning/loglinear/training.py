@@ -91,17 +91,13 @@ class Normalised:
     @classmethod
     def of(cls, terms: Terms, parameters: Floats, prior: Floats) -> Normalised:
         """Return the effects computed from `parameters`, an array like `begin` in `train`."""
-        return cls.of_cells(terms, terms.loadings.sums(parameters[:-1]), parameters[-1], prior)
-
-    @classmethod
-    def of_cells(cls, terms: Terms, phi: Floats, bias: Floats, prior: Floats) -> Normalised:
-        """Return the effects computed from sums of parameters, shape (n_cells, n_classes)."""
-        cells, within = phi.copy(), np.empty_like(phi)
+        cells = terms.loadings.sums(parameters[:-1])
+        within = np.empty_like(cells)
         kernels.subtract_maximum(cells)
         across = np.exp(cells)
         # It overwrites the last three arrays: `cells` by the effects.
         kernels.normalise(terms.starts, terms.share, prior, cells, across, within)
-        return cls(Effects(cells, bias), within, across)
+        return cls(Effects(cells, parameters[-1]), within, across)
 
     def gradient(self, terms: Terms, by_effects: Floats, by_bias: Floats) -> Floats:
         """Return a loss's gradient by the parameters, given its gradients by effects and bias."""

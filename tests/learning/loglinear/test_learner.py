@@ -138,14 +138,14 @@ def triples(n, seed=0):
 
 
 def fives(n, seed=0):
-    """Return a class that takes five features to predict: no table of four has it."""
+    """Return a class that takes five features to predict."""
     random = np.random.default_rng(seed)
     X = random.integers(2, size=(n, 6))
     return X, np.bitwise_xor.reduce(X[:, :5], axis=1) ^ (random.random(n) < 0.05)
 
 
 @pytest.mark.slow
-def test_what_no_table_shows_is_left_to_random_trees():
+def test_what_no_pair_shows_is_left_to_random_trees():
     X, y = fives(800)
     average, single = fitted(X, y), fitted(X, y, n_trees=0)
     assert isinstance(average.network_, bg.PosteriorAverage)
@@ -276,6 +276,15 @@ def test_priors_shift_the_average():
 def test_tiny_tables(n):
     X, y = np.arange(2 * n).reshape(n, 2) % 3, np.arange(n) % 2
     assert fitted(X, y).predict_proba(X).shape == (n, 2)
+
+
+@pytest.mark.parametrize("n_trees", [0, 9])
+def test_a_class_of_one_row(n_trees):
+    """The trees of one fold see nothing to split on."""
+    X = np.random.default_rng(0).integers(4, size=(100, 3))
+    y = np.zeros(100, dtype=int)
+    y[7] = 1
+    assert fitted(X, y, n_trees=n_trees).predict_proba(X).shape == (100, 2)
 
 
 def test_a_table_without_information():

@@ -6,9 +6,6 @@ from loglinear_rows import make_sample, random_parameters
 from scipy.special import softmax
 
 import bayesgraph as bg
-from bayesgraph.learning.loglinear.context_trees import contexts_of
-from bayesgraph.learning.loglinear.joint_tables import joint_contexts
-from bayesgraph.learning.loglinear.pair_trees import WithoutPairs, tree_of
 from bayesgraph.learning.loglinear.tables import _Forest, arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Normalised, with_share
@@ -23,23 +20,13 @@ def forests(draw):
     above = [draw(st.integers(-1, j - 1)) for j in range(len(cards))]
     names = draw(st.permutations(range(len(cards))))
     pairs = [(names[a], names[j]) for j, a in enumerate(above) if a >= 0]
-    pairs = tuple((min(p), max(p)) for p in pairs)
-    return tuple(cards), pairs, draw(st.sampled_from(["pairs", "contexts", "joint"]))
+    return tuple(cards), tuple((min(p), max(p)) for p in pairs)
 
 
-def trained(cards, pairs, kind, n_classes, seed):
-    """Return a model that was not trained, perhaps with contexts or a joint table."""
+def trained(cards, pairs, n_classes, seed):
+    """Return a model that was not trained."""
     sample = make_sample(cards, 60, n_classes, binned=(1,), seed=seed)
     terms = Terms.of(sample.views, pairs)
-    if kind == "contexts":
-        terms = Terms.of(sample.views, pairs, contexts_of(WithoutPairs(sample), pairs))
-    if kind == "joint":
-        features = tuple(sorted({*range(min(2, len(cards))), *(pairs[0] if pairs else ())}))
-        gains = np.zeros((len(cards), len(cards)))
-        for at, pair in enumerate(pairs, start=1):
-            gains[pair] = at
-        around = tree_of(gains, features)
-        terms = Terms.of(sample.views, around, joint_contexts(sample, features))
     model = Normalised.of(terms, random_parameters(terms, n_classes, seed), sample.prior).effects
     return sample, terms, with_share(sample.rows(terms), model)
 
@@ -70,7 +57,7 @@ def test_each_class_has_its_share(forest, n_classes, seed):
 
 
 def test_the_slopes_of_the_tilt_equal_finite_differences():
-    sample, terms, model = trained((3, 4, 2, 3), ((0, 1), (1, 2)), "contexts", 3, 0)
+    sample, terms, model = trained((3, 4, 2, 3), ((0, 1), (1, 2)), 3, 0)
     forest = _Forest.of(terms, model, sample)
     tilt = np.array([0.3, -0.2, 0.5])
     log_class, tables = forest.eliminated(tilt)
@@ -90,7 +77,7 @@ def test_parents_come_first_and_roots_are_the_first_of_their_trees():
 
 
 def test_arcs_are_as_strong_as_they_move_the_scores_apart():
-    sample, terms, model = trained((2, 3), ((0, 1),), "pairs", 2, 1)
+    sample, terms, model = trained((2, 3), ((0, 1),), 2, 1)
     cpds = to_cpds(terms, model, Discrete("class", range(2)), sample)
     found = arc_strengths(terms, model, cpds)
     assert list(found) == [("class", "x0"), ("class", "x1"), ("x0", "x1")]
