@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 69_497,
-    "nodes of syntax trees": 756_766,
+    "lines of code": 69_496,
+    "nodes of syntax trees": 756_761,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,

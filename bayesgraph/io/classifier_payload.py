@@ -99,8 +99,7 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
-        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c), None]
-        for c in tried
+        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
     ]
     shares = {n: getattr(choice, n) for n, none in _SHARES.items() if getattr(choice, n) != none}
     return {"structure": choice.structure, "candidates": rows, **shares}
@@ -109,7 +108,7 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
 def _decode_choice(item: Any) -> Choice:
     weights: dict[Candidate, float] = {}
     losses: dict[Candidate, float] = {}
-    for structure, single, paired, share, loss, *_ in item["candidates"]:
+    for structure, single, paired, share, loss in item["candidates"]:
         candidate = Candidate(structure, float(single), float(paired))
         for found, number in ((weights, share), (losses, loss)):
             if number is not None:
