@@ -146,6 +146,7 @@ from .models import WeightedNetwork as WeightedNetwork
 from .models.annotations import Annotations as Annotations
 from .models.training import Training as Training
 from .models.training import TrainingRows as TrainingRows
+from .plots import plot as plot
 from .profiles import Axes as Axes
 from .profiles import Correspondence as Correspondence
 from .profiles import Crosstab as Crosstab

@@ -23,7 +23,7 @@ print("What a finding says alone, and what the arc from its parent changes about
 term = why.term("oldpeak")
 arcs = ", ".join(f"given {parent} {added:+.3f}" for parent, added in term.arcs.items())
 print(f"  {term.name}: alone {term.alone:+.3f}, {arcs}, together {term.log_odds:+.3f}\n")
-save_figure(why.plot(arcs=True), out / "why.png")
+save_figure(bg.plot(why, arcs=True), out / "why.png")
 
 print("The same for a whole table at once: an array of rows by features.")
 whole = tan.contributions_rows(X, positive="yes")

@@ -19,14 +19,14 @@ print("Categories of several columns on the same axes:")
 names = ["cp", "thal", "slope", "exang", "disease"]
 map_ = bg.multiple_correspondence(heart, names)
 print(map_, "\n")
-save_figure(map_.plot(), out / "heart_map.svg")
+save_figure(bg.plot(map_), out / "heart_map.svg")
 
 print("Axes along which the numbers vary, and one that sets the classes apart:")
 numbers = ["age", "trestbps", "chol", "thalach", "oldpeak"]
 print(bg.principal_axes(heart, numbers), "\n")
 axes = bg.discriminant_axes(heart, "disease", numbers)
 print(axes)
-save_figure(axes.plot(heart, labels=heart["disease"].to_pylist()), out / "heart_axes.svg")
+save_figure(bg.plot(axes, table=heart, labels=heart["disease"].to_pylist()), out / "heart_axes.svg")
 
 print("\nA model answers in the place of rows, and for cases that the rows do not have:")
 model = bg.TANClassifier().fit(heart.drop_columns("disease"), heart.select(["disease"]))

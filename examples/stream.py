@@ -44,7 +44,7 @@ print("Each row is predicted and then learned from; the plant changes at row 10,
 found = bg.prequential(models, rows, labels)
 print(found)
 print("The one that watches saw the change at rows", found["and watches"].alarms.tolist())
-save_figure(found.plot(changes=[10_000], title="A stream that changes"), out / "stream.png")
+save_figure(bg.plot(found, changes=[10_000], title="A stream that changes"), out / "stream.png")
 
 clf = models["and forgets"].refresh()
 print("\nThree sensors say the same; exponents of each class, learned on the way:")

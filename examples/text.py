@@ -86,7 +86,7 @@ print(textwrap.fill(text, 80))
 answer = clf.query(evidence=document)
 why = clf.contributions(evidence=document, positive=answer.argmax)
 print(why, "\n")
-save_figure(why.plot(), out / "why_this_topic.png")
+save_figure(bg.plot(why), out / "why_this_topic.png")
 
 print("Words drawn from the language model of each topic, as many as documents have:")
 for name in ("asyncio", "email", "numbers"):

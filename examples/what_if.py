@@ -40,5 +40,5 @@ for explanation in clf.most_relevant(["disease", "thal", "slope"], seen, k=2):
 print("\nWhich findings the answer hangs on:")
 tornado = clf.tornado(evidence=patient, by="findings")
 print(tornado)
-bg.plots.save_figure(tornado.plot(), OUT / "tornado.svg")
+bg.plots.save_figure(bg.plot(tornado), OUT / "tornado.svg")
 print("Drawn to out/tornado.svg")

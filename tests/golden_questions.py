@@ -98,6 +98,9 @@ def model_contributions(asked: Any, target: Any, evidence: Any, positive: Any) -
 
 
 def dot(asked: Any) -> Any:
+    # Estimators that grow a tree draw it; the recorded answer is the network.
+    if hasattr(asked, "tree_"):
+        return asked.network_.to_dot(target=asked.target_.name)
     return asked.to_dot()
 
 

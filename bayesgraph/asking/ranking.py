@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayesgraph import late_methods
 from bayesgraph.asking.answers import (
     Answers,
     by_propagation,
@@ -25,7 +24,6 @@ from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, u
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.results import Posterior
-from bayesgraph.late_binding import late_method
 from bayesgraph.models.evidence import as_mapping, impossible
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.interventions import under
@@ -140,8 +138,6 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
 
     def __len__(self) -> int:
         return len(self.names)
-
-    plot = late_method(lambda: late_methods.next_question_figure)
 
     def _display(self) -> DisplayTable:
         shown = self.questions[:_MAX_LINES]

@@ -20,6 +20,7 @@ from bayesgraph import late_methods
 from bayesgraph.causal.causal_graph import CausalGraph
 from bayesgraph.errors import GraphError, quoted, unknown_variable
 from bayesgraph.graph import build_dag, directed_graph
+from bayesgraph.late_binding import late_method
 from bayesgraph.variables import Name
 
 Pair: TypeAlias = tuple[Name, Name]
@@ -88,13 +89,9 @@ class PDAG:
         pattern.extend()
         return build_dag(self.nodes, [(self.nodes[a], self.nodes[b]) for a, b in pattern.arcs()])
 
-    def to_dot(self, **options: Any) -> str:
-        """Return the graph in the DOT language; see `bayesgraph.io.graph_dot.graph_to_dot`."""
-        return late_methods.graph_to_dot(self, **options)
+    to_dot = late_method(lambda: late_methods.to_dot)
 
-    def render(self, path: Any, **options: Any) -> None:
-        """Draw the graph to an SVG, PNG, PDF or DOT file; options are those of `to_dot`."""
-        late_methods.render_text(lambda: self.to_dot(**options), path)
+    render = late_method(lambda: late_methods.render)
 
     def __repr__(self) -> str:
         found = [f"{a} -> {b}" for a, b in self.arcs] + [f"{a} - {b}" for a, b in self.edges]

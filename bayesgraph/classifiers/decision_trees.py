@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph import late_methods
 from bayesgraph.checks import whole_number
 from bayesgraph.classifiers.criterion_trees import CriterionGrowing
 from bayesgraph.classifiers.feature_layout import Layout
@@ -179,13 +178,10 @@ class _GrownTree(Smoothed):
         """Gaussian CPD of the target given the leaf in a regression tree, else None."""
         return None
 
-    def tree_to_dot(self, **options: Any) -> str:
-        """Return the tree, not the network, in DOT; see :func:`bayesgraph.plots.tree_to_dot`."""
-        return str(late_methods.tree_to_dot(self.tree_, numbers=self._leaf_numbers, **options))
-
-    def render_tree(self, path: Any, **options: Any) -> None:
-        """Draw the tree, not the network, to an SVG, PNG or PDF file; see `tree_to_dot`."""
-        late_methods.render_tree(self.tree_, path, numbers=self._leaf_numbers, **options)
+    @property
+    def _drawn(self) -> tuple[TreeCPD, dict[str, Any]]:
+        """What `to_dot` and `render` draw: the tree; `network_` draws the network."""
+        return self.tree_, {"numbers": self._leaf_numbers}
 
     @property
     def tree_(self) -> TreeCPD:

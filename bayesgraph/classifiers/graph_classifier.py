@@ -476,8 +476,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         Returns
         -------
         Shapes
-            A mapping from the name of a feature, or a tuple of names, to a `Shape`; its method
-            `plot` returns a figure.
+            A mapping from the name of a feature, or a tuple of names, to a `Shape`;
+            `bayesgraph.plot` draws it.
 
         Raises
         ------

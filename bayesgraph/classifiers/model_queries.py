@@ -13,6 +13,7 @@ from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
 from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples, Slopes
+from bayesgraph.late_binding import late_method
 from bayesgraph.models.model import QUESTIONS, Model
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
 from bayesgraph.variables import Name
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
 _MethodT = TypeVar("_MethodT", bound=Callable[..., Any])
-_DRAWINGS = ("to_dot", "to_graphviz", "render")
 
 
 class _OfOne(Protocol[_P, _R_co]):
@@ -43,8 +43,7 @@ class _Forwarded:
     """A method of models as a method of estimators, which the fitted network answers.
 
     It has the signature and the docstring of the method of models, and is made when it is first
-    looked up, because that imports what answers. Methods that draw the graph highlight the target
-    of the estimator.
+    looked up, because that imports what answers.
 
     Parameters
     ----------
@@ -69,8 +68,6 @@ class _Forwarded:
         @wraps(getattr(Model, name))
         def forward(estimator: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
             model = estimator._answering(kind)
-            if name in _DRAWINGS:
-                kwargs.setdefault("target", estimator.target_.name)
             return getattr(model, name)(*args, **kwargs)
 
         return forward
@@ -139,6 +136,11 @@ class ModelQuestions:
         check_fitted(self, "network_")
         model: Model = self.network_
         return model
+
+    @property
+    def _drawn(self) -> tuple[object, dict[str, Any]]:
+        """What `to_dot` and `render` draw: the network, in which the target is highlighted."""
+        return self._fitted_model, {"target": self.target_.name}
 
     def _answering(self, question: type[Any] | None) -> Model:
         """Return the fitted model, after checking that the estimator answers a type of query.
@@ -288,9 +290,8 @@ class ModelQuestions:
 
     # -------------------------------------------------------------------- pictures and files
 
-    to_dot = _forwarded(lambda: Model.to_dot)
-    to_graphviz = _forwarded(lambda: Model.to_graphviz)
-    render = _forwarded(lambda: Model.render)
+    to_dot = late_method(lambda: late_methods.to_dot)
+    render = late_method(lambda: late_methods.render)
     to_pgmpy = _forwarded(lambda: Model.to_pgmpy)
 
     def save(self, path: PathLike, **options: Any) -> LossReport:

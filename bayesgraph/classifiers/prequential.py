@@ -16,7 +16,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph import late_methods
 from bayesgraph.classifiers.evaluation import rows_of
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.validation import target_column
@@ -27,7 +26,6 @@ from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.table import as_frame, length
 from bayesgraph.errors import DataError, DataTypeError, ModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.late_binding import late_method
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Name, is_missing, plain
 
@@ -95,8 +93,6 @@ class PrequentialResult(Displayed):
     def _display(self) -> DisplayTable:
         return _table({self.name: self})
 
-    plot = late_method(lambda: late_methods.prequential_figure)
-
 
 class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
     """Results of several models on the same rows of one stream, by their names.
@@ -107,8 +103,6 @@ class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
 
     def _display(self) -> DisplayTable:
         return _table(self)
-
-    plot = late_method(lambda: late_methods.prequential_figure)
 
 
 def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:

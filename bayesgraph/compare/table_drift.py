@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.cpds import CPD
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import Table, columns_of
@@ -34,7 +33,6 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.independence import independence_test
-from bayesgraph.late_binding import late_method
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.mixture import Ensemble
 from bayesgraph.models.model import Model
@@ -119,8 +117,6 @@ class TableDrift(Displayed):
         """Names of the children whose distribution given their parents moved."""
         return tuple(family.name for family in self.families if family.moved)
 
-    plot = late_method(lambda: late_methods.table_drift_figure)
-
     def _display(self) -> DisplayTable:
         shown = self.families[:_MAXIMUM_LINES]
         rows = [
@@ -193,7 +189,7 @@ def table_drift(
     Returns
     -------
     TableDrift
-        Its method `plot` returns a figure.
+        `bayesgraph.plot` draws it.
 
     Raises
     ------

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bayesgraph import late_methods
 from bayesgraph.display import Displayed, DisplayTable
 from bayesgraph.errors import unknown_variable
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.late_binding import late_method
 from bayesgraph.optional import optional_module
 from bayesgraph.variables import Discrete, Name, State
 
@@ -178,8 +176,6 @@ class Contributions(Displayed, Mapping[Name, float]):
         pandas = optional_module("pandas", extra="pandas", what="Contributions.to_frame")
         frame: pd.DataFrame = pandas.DataFrame(self.to_columns())
         return frame
-
-    plot = late_method(lambda: late_methods.contributions_figure)
 
     def _display(self) -> DisplayTable:
         terms = self.sorted_terms()

@@ -22,14 +22,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.cpds import TableCPD
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import DataError, UnsupportedModelError, quoted, unknown_variable
 from bayesgraph.explain.contrast import Contrast
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.late_binding import late_method
 from bayesgraph.models.mixture import Ensemble
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -113,8 +111,6 @@ class Shapes(Displayed, Mapping[Any, Shape]):
 
     def __len__(self) -> int:
         return len(self.terms)
-
-    plot = late_method(lambda: late_methods.shapes_figure)
 
     def _display(self) -> DisplayTable:
         shown = self.terms[:_MAX_LINES]

@@ -9,14 +9,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.errors import EvidenceError, unknown_variable
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.components import Components, JoinedComponents
 from bayesgraph.inference.leaf_mixture import LeafMixture
-from bayesgraph.late_binding import late_method
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Count, CountVector, Name
 
@@ -207,8 +205,6 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         if not found:
             return scipy.sparse.csr_array((0, len(self)))
         return scipy.sparse.vstack(found, "csr")[random.permutation(size)]
-
-    plot = late_method(lambda: late_methods.items_figure)
 
     def _display(self) -> DisplayTable:
         shown = self.top(_MAX_LINES)

@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.checks import random_generator, whole_number
 from bayesgraph.display import Displayed, DisplayTable, cut_texts, more, rounded
 from bayesgraph.errors import (
@@ -24,7 +23,6 @@ from bayesgraph.errors import (
 )
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.components import Components, GaussianComponents
-from bayesgraph.late_binding import late_method
 from bayesgraph.optional import optional_module
 from bayesgraph.typing import RandomState
 from bayesgraph.variables import Binned, Continuous, Discrete, Name, State
@@ -484,8 +482,6 @@ class NumberMixture(Displayed, ABC):
         chosen = random.choice(len(self.weights), size, p=self.weights)
         drawn = self.components.sample(chosen, random)
         return drawn[:, 0] if len(self.variables) == 1 else drawn
-
-    plot = late_method(lambda: late_methods.density_figure)
 
     @abstractmethod
     def _kinds(self) -> str:

@@ -17,7 +17,7 @@ from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import CPD, TreeAverageCPD
 from bayesgraph.cpds.description import describe_factor, number, state_texts, texts
 from bayesgraph.display import rounded
-from bayesgraph.errors import DataTypeError, GraphError, UnsupportedModelError, quoted
+from bayesgraph.errors import GraphError, UnsupportedModelError, quoted
 from bayesgraph.factors import Evidence, Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference import NumberMixture, Posterior
@@ -70,11 +70,9 @@ _DIGITS = 2
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
 
-_DRAWN = (BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage, WeightedNetwork)
 
-
-def to_dot(
-    model: Model,
+def model_to_dot(
+    model: _Drawn,
     *,
     evidence: EvidenceLike = None,
     target: Name | None = None,
@@ -135,8 +133,6 @@ def to_dot(
 
     Raises
     ------
-    DataTypeError
-        If it is not a model.
     UnknownVariableError, EvidenceError
         For a target or evidence that does not fit the model.
     ImpossibleEvidenceError
@@ -152,14 +148,9 @@ def to_dot(
     ...     bg.TableCPD(rain, [0.8, 0.2]),
     ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
     ... ])
-    >>> print(to_dot(net, states=False).splitlines()[-2])
+    >>> print(model_to_dot(net, states=False).splitlines()[-2])
       n0 -> n1 [tooltip="rain → wet"];
     """
-    if not isinstance(model, _DRAWN):
-        raise DataTypeError(
-            "to_dot draws a BayesianNetwork, a FactorGraph, a NetworkMixture, a PosteriorAverage "
-            f"or a WeightedNetwork; got {model!r}."
-        )
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
     drawn, notes = _readable(model)

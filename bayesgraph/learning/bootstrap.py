@@ -17,6 +17,7 @@ from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.late_binding import late_method
 from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.fit import opened, plain_source
 from bayesgraph.learning.general import Learner, learning
@@ -75,20 +76,14 @@ class ArcConfidence(Displayed):
         least = self.threshold if threshold is None else threshold
         return _averaged(self.arcs, self.edges, least, *self._rules)
 
-    def render(self, path: Any, **options: Any) -> None:
-        """Draw the averaged network, each arc with the share of the samples that link its ends.
+    to_dot = late_method(lambda: late_methods.to_dot)
 
-        Options are those of `BayesianNetwork.render`.
-        """
-        late_methods.render(self.network, path, arc_probabilities=self._shown, **options)
-
-    def to_dot(self, **options: Any) -> str:
-        """Return what `render` draws, as text in the DOT language."""
-        return late_methods.to_dot(self.network, arc_probabilities=self._shown, **options)
+    render = late_method(lambda: late_methods.render)
 
     @cached_property
-    def _shown(self) -> Mapping[Arc, float]:
-        return self.structure().scores
+    def _drawn(self) -> tuple[BayesianNetwork, dict[str, Any]]:
+        """What is drawn: the averaged network, each arc with the share of its edge."""
+        return self.network, {"arc_probabilities": self.structure().scores}
 
     def _display(self) -> DisplayTable:
         shown = list(self.edges.items())[:_MAXIMUM_LINES]

@@ -14,6 +14,8 @@ from bayesgraph.errors import (
     EvidenceError,
     ImpossibleEvidenceWarning,
     MemoryLimitError,
+    MissingDependencyError,
+    RenderError,
     UnsupportedModelError,
     quoted,
     warn,
@@ -820,8 +822,6 @@ class Model(Edits, Answering):
 
     to_dot = late_method(lambda: late_methods.to_dot)
 
-    to_graphviz = late_method(lambda: late_methods.to_graphviz)
-
     render = late_method(lambda: late_methods.render)
 
     to_html = late_method(lambda: late_methods.to_html)
@@ -830,7 +830,12 @@ class Model(Edits, Answering):
 
     to_pgmpy = late_method(lambda: late_methods.to_pgmpy)
 
-    _repr_svg_ = late_method(lambda: late_methods.to_svg)
+    def _repr_svg_(self) -> str | None:
+        """Return what a notebook shows; None without Graphviz, or if it fails or is too slow."""
+        try:
+            return self.render()
+        except (MissingDependencyError, RenderError):
+            return None
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")

@@ -9,7 +9,7 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_curve
 
 from bayesgraph.classifiers.evaluation import Evaluation
-from bayesgraph.errors import DataError, quoted
+from bayesgraph.errors import DataError, DataTypeError, quoted
 from bayesgraph.measures import label_codes
 from bayesgraph.palette import COLOURS, FRAME
 from bayesgraph.plots.style import (
@@ -17,7 +17,6 @@ from bayesgraph.plots.style import (
     PANEL,
     Axes,
     Figure,
-    check_drawn,
     heading,
     new_figure,
     shown_names,
@@ -122,7 +121,10 @@ def _checked(results: Any, function: str) -> list[Evaluation]:
     several = isinstance(results, Iterable) and not isinstance(results, str)
     found = list(results) if several else [results]
     for result in found:
-        check_drawn(result, Evaluation, "evaluate")
+        if not isinstance(result, Evaluation):
+            raise DataTypeError(
+                f"The figure is of Evaluation objects, which evaluate returns; got {result!r:.80}."
+            )
     if not found:
         raise DataError(f"{function} needs the results of at least one model; got none.")
     return found

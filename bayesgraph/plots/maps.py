@@ -16,7 +16,6 @@ from bayesgraph.plots.label_places import Labelled, write_labels
 from bayesgraph.plots.single_axis import single_axis_figure
 from bayesgraph.plots.style import (
     Figure,
-    check_drawn,
     heading,
     new_figure,
     styled,
@@ -61,12 +60,9 @@ def correspondence_figure(
     ------
     DataError
         For axes that the analysis does not have.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(analysis, Correspondence, "correspondence_analysis")
     at = _checked(axes, len(analysis.inertias))
     with styled() as figure_class:
         figure, panel = _panel(figure_class, at, analysis.shares, "inertia")
@@ -97,8 +93,8 @@ def correspondence_figure(
 
 def axes_figure(
     found: Axes,
-    table: TableLike | None = None,
     *,
+    table: TableLike | None = None,
     axes: tuple[int, int] = (1, 2),
     labels: Sequence[Any] | None = None,
     title: str | None = None,
@@ -128,12 +124,9 @@ def axes_figure(
     ------
     DataError
         For axes that there are not, or labels without as many rows.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(found, Axes, "principal_axes or discriminant_axes")
     at = _checked(axes, len(found.variances))
     n_axes = len(found.variances)
     if title is None:

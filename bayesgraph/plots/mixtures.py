@@ -11,7 +11,6 @@ from bayesgraph.palette import COLOURS, FRAME, INK
 from bayesgraph.plots.style import (
     Axes,
     Figure,
-    check_drawn,
     heading,
     new_figure,
     styled,
@@ -50,12 +49,9 @@ def density_figure(
     ------
     DataError
         For a posterior of several variables.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(posterior, NumberMixture, "query")
     if len(posterior.variables) != 1:
         names = quoted(v.name for v in posterior.variables)
         raise DataError(f"A density is drawn of one variable; got those of {names}.")
@@ -117,7 +113,6 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(posterior, ItemsMixture, "query")
     shown = posterior.top(n)
     with styled() as figure_class:
         figure = new_figure(figure_class, _WIDTH, _ROW * len(shown) + 1.2)

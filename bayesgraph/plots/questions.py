@@ -11,7 +11,6 @@ from bayesgraph.errors import DataError
 from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
     Figure,
-    check_drawn,
     heading,
     new_figure,
     styled,
@@ -54,12 +53,9 @@ def next_question_figure(
     ------
     DataError
         If `max_questions` is below 1, or there is nothing to ask.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(ranking, NextQuestion, "next_question")
     max_questions = whole_number("max_questions", "bars", max_questions, minimum=1)
     shown = ranking.questions[:max_questions]
     if not shown:

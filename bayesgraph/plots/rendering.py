@@ -14,52 +14,116 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import graphviz
 
+from bayesgraph.cpds import CPD
 from bayesgraph.errors import (
+    DataTypeError,
     FileFormatError,
-    MissingDependencyError,
     RenderError,
     quoted,
     suggestion,
 )
-from bayesgraph.io.dot import to_dot
 from bayesgraph.io.files import PathLike, path_text, write_bytes
-from bayesgraph.models.model import Model
 from bayesgraph.optional import optional_module
 from bayesgraph.plots import pygraphviz_process
+from bayesgraph.plots.by_type import function_for
 
+# Classes of what is drawn, and the functions that write it in DOT.
+_WRITERS = {
+    "Model": "bayesgraph.io.dot:model_to_dot",
+    "PDAG": "bayesgraph.io.graph_dot:graph_to_dot",
+    "TreeCPD": "bayesgraph.plots.trees:tree_to_dot",
+}
 _PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
 _TEXTS = (".dot", ".gv")
 
-# Maximum time for the layout of a graph in a notebook, which shows text if it takes longer.
+# Maximum time for the layout of a graph without a path: a notebook then shows text.
 _NOTEBOOK_SECONDS = 10.0
 
 _FONT_CONFIGURATION = Path("/etc/fonts/fonts.conf")
 _PDF_DATE = re.compile(rb"(?<=/CreationDate \(D:)\d{14}")
 
 
-def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) -> None:
-    """Draw a model to a file.
+def to_dot(drawn: Any, **options: Any) -> str:
+    """Return a graph as text in the DOT language of Graphviz.
 
-    The file is written atomically: it is replaced as a whole or not at all. The same model,
+    The same graph and options give the same text.
+
+    Parameters
+    ----------
+    drawn : model, estimator, TreeCPD, PDAG or ArcConfidence
+        Of an estimator, the network is drawn with the target highlighted; of one that grows a
+        tree, the tree; of an ArcConfidence, the averaged network, with the shares of the arcs.
+    **options
+        Those of models are `evidence`, `target`, `states`, `beliefs`, `tables`, `scores`, `plate`,
+        `arc_probabilities`, `rankdir`, `max_states` and `max_rows`, see
+        :func:`bayesgraph.io.dot.model_to_dot`; those of trees `numbers`, `max_depth`, `max_states`
+        and `rankdir`, see :func:`bayesgraph.plots.trees.tree_to_dot`; that of a PDAG is `rankdir`.
+
+    Raises
+    ------
+    DataTypeError
+        For anything else.
+    sklearn.exceptions.NotFittedError
+        For an estimator that has learned nothing yet.
+    UnknownVariableError, EvidenceError, ImpossibleEvidenceError, GraphError
+        For an option that does not fit the graph.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ])
+    >>> print(net.to_dot(states=False).splitlines()[-2])
+      n0 -> n1 [tooltip="rain → wet"];
+    """
+    if hasattr(type(drawn), "_drawn"):
+        drawn, preset = drawn._drawn
+        options = preset | options
+    writer = function_for(drawn, _WRITERS)
+    if writer is None:
+        text = drawn.title if isinstance(drawn, CPD) else f"{drawn!r:.80}"
+        raise DataTypeError(
+            "to_dot and render draw a model, an estimator, a TreeCPD, a PDAG or an ArcConfidence, "
+            f"and bayesgraph.plot draws results; got {text}."
+        )
+    dot: str = writer(drawn, **options)
+    return dot
+
+
+def render(
+    drawn: Any, path: PathLike | None = None, *, dpi: int = 192, **options: Any
+) -> str | None:
+    """Draw a graph to a file, or return it as an SVG element.
+
+    The file is written atomically: it is replaced as a whole or not at all. The same graph,
     options, fonts and version of Graphviz give the same bytes.
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
-    path : str or path
+    drawn : model, estimator, TreeCPD, PDAG or ArcConfidence
+        See `to_dot`.
+    path : str or path, optional
         The suffix names the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
         language.
     dpi : int
         Dots per inch of a PNG.
-    **dot_options
-        See :func:`bayesgraph.io.dot.to_dot`.
+    **options
+        See `to_dot`.
+
+    Returns
+    -------
+    str or None
+        Without a path, the SVG element, as notebooks show it.
 
     Raises
     ------
@@ -68,21 +132,21 @@ def render(model: Model, path: PathLike, *, dpi: int = 192, **dot_options: Any) 
     MissingDependencyError
         If there is neither a ``dot`` on the PATH nor pygraphviz.
     RenderError
-        If Graphviz fails; the message has its error output.
+        If Graphviz fails, the message has its error output; or if it takes more than ten seconds
+        without a path.
     """
-    render_text(lambda: to_dot(model, **dot_options), path, dpi=dpi)
-
-
-def render_text(dot: Callable[[], str], path: PathLike, *, dpi: int = 192) -> None:
-    """Draw text in the DOT language to a file; see `render`.
-
-    Parameters
-    ----------
-    dot : callable
-        Returns the text; it is not called if the file cannot be drawn.
-    path : str or path
-    dpi : int
-    """
+    if path is None:
+        command = _command("svg", "")
+        try:
+            picture = _drawn(command, to_dot(drawn, **options), timeout=_NOTEBOOK_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise RenderError(
+                f"The layout of {drawn!r:.80} takes more than {_NOTEBOOK_SECONDS:g} seconds, the "
+                "limit without a path; draw it to a file."
+            ) from error
+        # Without the XML declaration it can stand inside an HTML page.
+        svg = picture.decode()
+        return svg[svg.index("<svg") :]
     suffix = Path(path_text(path)).suffix.lower()
     known = (*_PICTURES, *_TEXTS)
     if suffix not in known:
@@ -91,53 +155,21 @@ def render_text(dot: Callable[[], str], path: PathLike, *, dpi: int = 192) -> No
             f"{suffix!r}.{suggestion(suffix, known)}"
         )
     if suffix in _TEXTS:
-        write_bytes(path, dot().encode())
-        return
+        write_bytes(path, to_dot(drawn, **options).encode())
+        return None
     if dpi <= 0:
         raise FileFormatError(f"dpi is a positive number of dots per inch; got {dpi!r}.")
     command = _command(_PICTURES[suffix], f"{dpi:g}" if suffix == ".png" else "")
-    write_bytes(path, _drawn(command, dot()))
+    write_bytes(path, _drawn(command, to_dot(drawn, **options)))
+    return None
 
 
-def to_graphviz(model: Model, **dot_options: Any) -> graphviz.Source:
-    """Return a model as a Source of the graphviz package, which can show and save it.
+def to_graphviz(drawn: Any, **options: Any) -> graphviz.Source:
+    """Return a graph as a Source of the graphviz package, which can show and save it.
 
-    Parameters
-    ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
-    **dot_options
-        See :func:`bayesgraph.io.dot.to_dot`.
+    Parameters and errors are those of `to_dot`.
     """
-    return graphviz.Source(to_dot(model, **dot_options))
-
-
-def to_svg(model: Model, **dot_options: Any) -> str | None:
-    """Return a model as an SVG element; None if no renderer is installed or it takes too long.
-
-    Notebooks show this picture.
-
-    Parameters
-    ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
-    **dot_options
-        See :func:`bayesgraph.io.dot.to_dot`.
-
-    Raises
-    ------
-    RenderError
-        If Graphviz fails; the message has its error output.
-    """
-    try:
-        command = _command("svg", "")
-    except MissingDependencyError:
-        return None
-    try:
-        picture = _drawn(command, to_dot(model, **dot_options), timeout=_NOTEBOOK_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-    # Without the XML declaration it can stand inside an HTML page.
-    text = picture.decode()
-    return text[text.index("<svg") :]
+    return graphviz.Source(to_dot(drawn, **options))
 
 
 def plain_layout(dot: str, *, timeout: float | None = None) -> dict[str, tuple[float, float]]:

@@ -22,7 +22,6 @@ from bayesgraph.palette import COLOURS, FRAME, INK, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
-    check_drawn,
     new_figure,
     shown_names,
     styled,
@@ -62,12 +61,9 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     ------
     DataError
         If `max_terms` is below 1, or there are no terms.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(shapes, Shapes, "shapes")
     max_terms = whole_number("max_terms", "terms", max_terms, minimum=1)
     if not len(shapes):
         raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")

@@ -62,14 +62,6 @@ def styled() -> Iterator[Any]:
         yield figure.Figure
 
 
-def check_drawn(value: Any, kind: type, source: str) -> None:
-    """Raise a DataTypeError unless a value is what a figure draws, and `source` returns."""
-    if not isinstance(value, kind):
-        raise DataTypeError(
-            f"The figure is of {kind.__name__} objects, which {source} returns; got {value!r:.80}."
-        )
-
-
 def check_classifier(clf: Any) -> None:
     """Raise a DataTypeError unless a value is a classifier of this library, fitted or not."""
     if not hasattr(type(clf), "predict_proba") or not hasattr(type(clf), "query"):

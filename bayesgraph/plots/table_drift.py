@@ -11,7 +11,6 @@ from bayesgraph.errors import DataError
 from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
     Figure,
-    check_drawn,
     heading,
     new_figure,
     styled,
@@ -44,12 +43,9 @@ def table_drift_figure(
     ------
     DataError
         If `max_families` is below 1, or no family was tested.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(drift, TableDrift, "table_drift")
     max_families = whole_number("max_families", "bars", max_families, minimum=1)
     tested = [family for family in drift.families if not math.isnan(family.information)]
     if not tested:

@@ -15,7 +15,6 @@ from bayesgraph.palette import COLOURS, FRAME, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
-    check_drawn,
     heading,
     new_figure,
     shown_names,
@@ -55,12 +54,9 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
     ------
     DataError
         If `max_bars` is below 1, or there are no bars.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(tornado, Tornado, "tornado")
     max_bars = whole_number("max_bars", "bars", max_bars, minimum=1)
     shown = tornado.bars[:max_bars]
     if not shown:

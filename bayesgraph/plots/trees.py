@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from bayesgraph.cpds import GaussianCPD, TreeCPD
 from bayesgraph.cpds.description import number, texts
 from bayesgraph.cpds.tree import Branch, interval_text
-from bayesgraph.errors import DataTypeError, GraphError
+from bayesgraph.errors import GraphError
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
-from bayesgraph.io.files import PathLike
 from bayesgraph.palette import BLUE, BOX, CARD, LINE, MUTED
-from bayesgraph.plots.rendering import render_text
 from bayesgraph.variables import Discrete, Variable
 
 _MAX_LISTED = 3
@@ -58,8 +55,6 @@ def tree_to_dot(
 
     Raises
     ------
-    DataTypeError
-        If `cpd` is not a TreeCPD.
     GraphError
         If `rankdir` is neither "TB" nor "LR", `max_depth` is negative, or the only parent of
         `numbers` is not the tree's child.
@@ -72,8 +67,6 @@ def tree_to_dot(
     >>> print(tree_to_dot(cpd).splitlines()[-3])
       n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
     """
-    if not isinstance(cpd, TreeCPD):
-        raise DataTypeError(f"tree_to_dot draws a TreeCPD; got {getattr(cpd, 'title', repr(cpd))}.")
     if rankdir not in ("TB", "LR", None):
         raise GraphError(f"rankdir is 'TB' or 'LR'; got {rankdir!r}.")
     if max_depth is not None and max_depth < 0:
@@ -113,22 +106,6 @@ def tree_to_dot(
     wide = len(nodes) - len({arc[: arc.index(" ")] for arc in arcs}) > _WIDE_FROM
     lines = [*defaults(rankdir or ("LR" if wide else "TB")), title, *nodes, *arcs]
     return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
-
-
-def render_tree(cpd: TreeCPD, path: PathLike, *, dpi: int = 192, **options: Any) -> None:
-    """Draw a tree to a file; see :func:`bayesgraph.plots.render` for formats and errors.
-
-    Parameters
-    ----------
-    cpd : TreeCPD
-    path : str or path
-        Ending in .svg, .png, .pdf, .dot or .gv.
-    dpi : int
-        Dots per inch of a PNG.
-    **options
-        See `tree_to_dot`.
-    """
-    render_text(lambda: tree_to_dot(cpd, **options), path, dpi=dpi)
 
 
 def _split(cpd: TreeCPD, node: int) -> str:

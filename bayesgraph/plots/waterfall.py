@@ -21,7 +21,6 @@ from bayesgraph.palette import COLOURS, FRAME, GRID, INK, MUTED
 from bayesgraph.plots.style import (
     Axes,
     Figure,
-    check_drawn,
     heading,
     new_figure,
     shown_names,
@@ -67,12 +66,9 @@ def contributions_figure(
     ------
     DataError
         If `max_findings` is below 1.
-    DataTypeError
-        For anything else than what is drawn.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_drawn(contributions, Contributions, "contributions")
     max_findings = whole_number("max_findings", "findings", max_findings, minimum=1)
     bars = _bars(contributions, max_findings, arcs=arcs)
     with styled() as figure_class:

@@ -16,13 +16,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from bayesgraph import late_methods
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import encode_column
 from bayesgraph.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.late_binding import late_method
 from bayesgraph.models.model import Model
 from bayesgraph.profiles.sources import Source, model_of, signs
 from bayesgraph.statistics.complete_rows import complete_rows
@@ -88,8 +86,6 @@ class Axes(Displayed):
                 raise unknown_variable(name, columns, where="The table")
         values = [encode_column(Continuous(n), columns[n], unseen="missing") for n in self.names]
         return np.asarray((np.column_stack(values) - self.mean) @ self.directions)
-
-    plot = late_method(lambda: late_methods.axes_figure)
 
     def _display(self) -> DisplayTable:
         k = min(_MAX_AXES, len(self.variances))

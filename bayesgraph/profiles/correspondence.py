@@ -21,13 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph import late_methods
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import encode_column
 from bayesgraph.errors import DataError, quoted, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.late_binding import late_method
 from bayesgraph.profiles.crosstab import Crosstab, crosstab
 from bayesgraph.profiles.sources import Rows, Source, signs
 from bayesgraph.typing import EvidenceLike, TableLike
@@ -153,8 +151,6 @@ class Correspondence(Displayed, Mapping[Name, Points]):
             seen = (at >= 0)[:, None]
             total = total[0] + np.where(seen, points.standard[at], 0.0), total[1] + seen
         return np.where(total[1] > 0, total[0] / np.maximum(total[1], 1), np.nan)
-
-    plot = late_method(lambda: late_methods.correspondence_figure)
 
     def _display(self) -> DisplayTable:
         k = min(_MAX_AXES, len(self.inertias))

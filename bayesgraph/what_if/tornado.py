@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.ancestors import ancestral_set
 from bayesgraph.checks import whole_number
 from bayesgraph.cpds import CPD, GaussianCPD, TableCPD
@@ -24,7 +23,6 @@ from bayesgraph.cpds.description import texts
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError
 from bayesgraph.inference import Sensitivity
-from bayesgraph.late_binding import late_method
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.evidence import as_mapping
 from bayesgraph.models.findings import with_findings
@@ -99,8 +97,6 @@ class Tornado(Displayed):
     n_varied: int
     remark: str = ""
 
-    plot = late_method(lambda: late_methods.tornado_figure)
-
     def _display(self) -> DisplayTable:
         widest = max((bar.width for bar in self.bars), default=0.0) or 1.0
         rows = [
@@ -156,7 +152,7 @@ def tornado(
     Returns
     -------
     Tornado
-        Its method `plot` returns a figure.
+        `bayesgraph.plot` draws it.
 
     Raises
     ------

@@ -25,6 +25,7 @@ SECTIONS = {
     "Causes and independence": ("causal", "independence", "graph"),
     "Learning": ("learning",),
     "Comparisons, cards and profiles": ("compare", "cards", "profiles"),
+    "Figures": ("plots",),
     "Streams and drift": ("drift",),
     "Tables and files": ("datasets", "io", "statistics"),
     "Factors": ("factors",),

@@ -139,7 +139,7 @@ def test_figures(tmp_path):
     assert "alarms of drift; grey: changes" in axes.texts[0].get_text()
     save_figure(figure, tmp_path / "a.svg")
     assert len(prequential_figure(results["$plain"]).axes[0].lines) == 1
-    assert len(results["$plain"].plot(measure="log_loss").axes[0].lines) == 1
+    assert len(bg.plot(results["$plain"], measure="log_loss").axes[0].lines) == 1
     with pytest.raises(DataError, match="'accuracy'"):
         prequential_figure(results, measure="acuracy")
     for nothing in ({}, []):
@@ -161,7 +161,7 @@ def test_names_in_figures_are_whole_and_told_apart():
     X, y = stream(300)
     name = "StandardScaler | LogisticRegression of another library"
     results = bg.prequential({name: GaussianNB(), "hinge": SGDClassifier(random_state=0)}, X, y)
-    assert legend(results.plot())[0].startswith(name)
+    assert legend(bg.plot(results))[0].startswith(name)
     hinge = results["hinge"]
     found = legend(prequential_figure([hinge, hinge], measure="log_loss"))
     assert found == ["hinge  gives no probabilities", "hinge (2)  gives no probabilities"]

@@ -12,7 +12,7 @@ import bayesgraph as bg
 from bayesgraph.cpds import CPD, description, tree
 from bayesgraph.display import cut_texts
 from bayesgraph.io.uai import format_uai
-from bayesgraph.plots import tree_to_dot
+from bayesgraph.plots import to_dot
 
 PART = bg.Discrete("part", list(range(20)))
 BIG = bg.Discrete("big", list(range(10_000)))
@@ -84,7 +84,7 @@ def test_thresholds_of_trees_are_not_rounded() -> None:
     halves = bg.Split(age, 147.25, [0.1, 0.9], [0.2, 0.8])
     cpd = bg.TreeCPD(bg.Discrete("x", [0, 1]), halves, [age])
     assert "age ≤ 147.25" in repr(cpd)
-    assert '" ≤ 147.25 "' in tree_to_dot(cpd)
+    assert '" ≤ 147.25 "' in to_dot(cpd)
 
 
 def test_a_way_to_a_leaf_is_limited_in_length() -> None:
@@ -103,7 +103,7 @@ def test_a_way_to_a_leaf_is_limited_in_length() -> None:
 def test_messages_name_a_distribution_on_one_line() -> None:
     x = bg.Discrete("x", [0, 1])
     with pytest.raises(bg.errors.DataTypeError, match=r"got TableCPD P\(x\)\.$"):
-        tree_to_dot(bg.TableCPD(x, [0.5, 0.5]))  # type: ignore[arg-type]
+        to_dot(bg.TableCPD(x, [0.5, 0.5]))
     by_number = bg.TreeCPD(x, bg.Split("y", 0.0, [0.1, 0.9], [0.6, 0.4]), [bg.Continuous("y")])
     graph = bg.FactorGraph([by_number])
     with pytest.raises(bg.errors.LossyExportError) as caught:

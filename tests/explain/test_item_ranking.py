@@ -187,7 +187,7 @@ def test_a_figure_of_words():
     pytest.importorskip("matplotlib")
     classifier = bg.NaiveBayesClassifier("bernoulli").fit(FRAME, Y)
     why = classifier.contributions(evidence=document(classifier, 0), positive="spam")
-    labels = [label.get_text() for label in why.plot(max_findings=5).axes[0].get_yticklabels()]
+    labels = [label.get_text() for label in bg.plot(why, max_findings=5).axes[0].get_yticklabels()]
     assert labels[0] == "prior"
     assert "free = True" in labels
     assert labels[-2] == f"{len(WORDS) - 5} more"

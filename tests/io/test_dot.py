@@ -17,8 +17,8 @@ from bayesgraph.errors import (
     UnknownVariableError,
 )
 from bayesgraph.io import dot_labels
-from bayesgraph.io.dot import to_dot
 from bayesgraph.palette import SHADE
+from bayesgraph.plots import to_dot
 
 SVG = "{http://www.w3.org/2000/svg}"
 TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -408,7 +408,7 @@ class TestFactorGraph:
 
 class TestBadInput:
     def test_not_a_model(self):
-        with pytest.raises(DataTypeError, match="a PosteriorAverage or a WeightedNetwork"):
+        with pytest.raises(DataTypeError, match=r"draw a model, an estimator, .*got 'rain'"):
             to_dot("rain")
 
     def test_rankdir(self):

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import bayesgraph as bg
 from bayesgraph.errors import LossyExportError, UnsupportedModelError
-from bayesgraph.io.dot import to_dot
+from bayesgraph.plots import to_dot
 
 random = np.random.default_rng(0)
 WORDS = [*(f"word{i}" for i in range(13)), "<b>&amp;", r"\N"]

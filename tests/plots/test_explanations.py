@@ -20,7 +20,6 @@ from bayesgraph.errors import (
     UnsupportedModelError,
 )
 from bayesgraph.plots import (
-    contributions_figure,
     nomogram_figure,
     plot_decision_boundary,
     save_figure,
@@ -53,7 +52,7 @@ def numbers(axes, part=slice(None)):
 class TestWaterfall:
     def test_bars_lead_from_the_prior_to_the_total(self):
         found = fitted(bg.NaiveBayesClassifier).contributions(evidence=row())
-        axes = found.plot().axes[0]
+        axes = bg.plot(found).axes[0]
         ordered = found.sorted_terms()
         values = [found.prior, *(term.log_odds for term in ordered), found.total]
         assert numbers(axes) == pytest.approx(values, abs=0.0051)
@@ -71,7 +70,7 @@ class TestWaterfall:
 
     def test_arcs_are_bars_of_their_own(self):
         found = fitted(bg.TANClassifier, "continuous").contributions(evidence=row("continuous"))
-        axes = contributions_figure(found, arcs=True, title="Arcs").axes[0]
+        axes = bg.plot(found, arcs=True, title="Arcs").axes[0]
         expected = [found.prior]
         for term in found.sorted_terms():
             expected += [term.alone, *term.arcs.values()]
@@ -83,33 +82,33 @@ class TestWaterfall:
         X = np.random.default_rng(0).normal(size=(40, 30))
         clf = bg.NaiveBayesClassifier().fit(X, np.arange(40) % 2)
         found = clf.contributions(evidence=X[0])
-        axes = contributions_figure(found, max_findings=5).axes[0]
+        axes = bg.plot(found, max_findings=5).axes[0]
         assert row_labels(axes)[-2:] == ["25 more", "total"]
         rest = sum(term.log_odds for term in found.sorted_terms()[5:])
         assert numbers(axes)[-2] == pytest.approx(rest, abs=0.0051)
         # One more than is allowed is shown rather than called one more.
         few = clf.contributions(evidence=np.where(np.arange(30) < 6, X[0], np.nan))
-        assert len(row_labels(contributions_figure(few, max_findings=5).axes[0])) == 8
+        assert len(row_labels(bg.plot(few, max_findings=5).axes[0])) == 8
         with pytest.raises(DataError, match="1 or more"):
-            contributions_figure(found, max_findings=0)
+            bg.plot(found, max_findings=0)
 
     def test_infinite_terms_are_arrows_after_the_others(self):
         X = pd.DataFrame({"u": ["p", "p", "q", "q"], "v": ["k", "l", "l", "l"]})
         clf = bg.NaiveBayesClassifier(smoothing=0.0).fit(X, ["a", "a", "b", "b"])
-        axes = clf.contributions(evidence={"u": "q", "v": "l"}).plot().axes[0]
+        axes = bg.plot(clf.contributions(evidence={"u": "q", "v": "l"})).axes[0]
         assert row_labels(axes) == ["prior", "v = l", "u = q", "total"]
         assert [t for t in texts_of(axes) if "∞" in t][:2] == [" +∞ ", " +∞ "]
         assert all(math.isfinite(edge) for edge in axes.get_xlim())
 
     def test_nothing_observed_and_equal_classes(self):
         clf = bg.NaiveBayesClassifier().fit([[1.0], [2.0], [1.5], [2.5]], [0, 0, 1, 1])
-        axes = clf.contributions(evidence={}).plot().axes[0]
+        axes = bg.plot(clf.contributions(evidence={})).axes[0]
         assert row_labels(axes) == ["prior", "total"]
 
     def test_names_are_text(self):
         X = pd.DataFrame({"$x_1$": [1.0, 2.0, 3.0, 4.0], "a long " * 9: ["$u$", "$u$", "v", "v"]})
         clf = bg.NaiveBayesClassifier().fit(X, ["$a", "$a", "b$", "b$"])
-        figure = clf.contributions(evidence={"$x_1$": 2.5, "a long " * 9: "v"}).plot()
+        figure = bg.plot(clf.contributions(evidence={"$x_1$": 2.5, "a long " * 9: "v"}))
         figure.canvas.draw()
         assert "$x_1$ = 2.5" in row_labels(figure.axes[0])
 
@@ -272,7 +271,7 @@ class TestBoundaries:
 def test_the_same_picture_is_the_same_file(tmp_path):
     clf = fitted(bg.NaiveBayesClassifier)
     for i in range(2):
-        save_figure(clf.contributions(evidence=row()).plot(arcs=True), tmp_path / f"w{i}.svg")
+        save_figure(bg.plot(clf.contributions(evidence=row()), arcs=True), tmp_path / f"w{i}.svg")
         save_figure(nomogram_figure(clf), tmp_path / f"n{i}.svg")
     for name in "wn":
         one, two = ((tmp_path / f"{name}{i}.svg").read_bytes() for i in range(2))
@@ -282,7 +281,7 @@ def test_the_same_picture_is_the_same_file(tmp_path):
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
     with pytest.raises(MissingDependencyError, match=r"bayesgraph\[plot\]"):
-        fitted(bg.NaiveBayesClassifier).contributions(evidence=row()).plot()
+        bg.plot(fitted(bg.NaiveBayesClassifier).contributions(evidence=row()))
 
 
 def test_pictures_need_no_scikit_learn():

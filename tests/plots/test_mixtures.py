@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError
-from bayesgraph.plots import density_figure, items_figure, save_figure
+from bayesgraph.plots import save_figure
 
 KIND = bg.Discrete("kind", ["calm", "busy"])
 NET = bg.BayesianNetwork(
@@ -20,10 +20,10 @@ NET = bg.BayesianNetwork(
 
 def test_counts_are_bars_and_numbers_a_curve(tmp_path):
     calls = NET.query("$calls$")
-    (axes,) = calls.plot().axes
+    (axes,) = bg.plot(calls).axes
     heights = [bar.get_height() for bar in axes.patches]
     np.testing.assert_allclose(heights, calls.density(np.arange(len(heights))))
-    figure = NET.query("wait").plot(title="Waiting", probability=0.5)
+    figure = bg.plot(NET.query("wait"), title="Waiting", probability=0.5)
     (axes,) = figure.axes
     assert axes.get_title(loc="left") == "Waiting"
     x, y = axes.lines[-1].get_data()
@@ -31,19 +31,19 @@ def test_counts_are_bars_and_numbers_a_curve(tmp_path):
     assert len(axes.lines) == 3
     save_figure(figure, tmp_path / "wait.svg")
     with pytest.raises(DataError, match="one variable"):
-        density_figure(NET.query(["wait", "$calls$"]))
+        bg.plot(NET.query(["wait", "$calls$"]))
 
 
 def test_large_counts_are_a_curve():
-    (axes,) = bg.BayesianNetwork([bg.PoissonCPD(bg.Count("n"), 1e5)]).query("n").plot().axes
+    (axes,) = bg.plot(bg.BayesianNetwork([bg.PoissonCPD(bg.Count("n"), 1e5)]).query("n")).axes
     assert not axes.patches
     assert len(axes.lines) == 1
 
 
 def test_items_are_bars(tmp_path):
     words = NET.query("words")
-    figure = items_figure(words, n=1)
+    figure = bg.plot(words, n=1)
     (bar,) = figure.axes[0].patches
     assert bar.get_width() == pytest.approx(0.8)
-    assert len(words.plot().axes[0].patches) == 2
+    assert len(bg.plot(words).axes[0].patches) == 2
     save_figure(figure, tmp_path / "words.svg")

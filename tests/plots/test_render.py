@@ -8,10 +8,14 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.display import printable
-from bayesgraph.errors import BayesGraphError, FileFormatError, MissingDependencyError
-from bayesgraph.io.dot import to_dot
+from bayesgraph.errors import (
+    BayesGraphError,
+    FileFormatError,
+    MissingDependencyError,
+    RenderError,
+)
 from bayesgraph.plots import render as render_function
-from bayesgraph.plots import rendering, to_svg
+from bayesgraph.plots import rendering, to_dot, to_graphviz
 
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-"}
 
@@ -105,8 +109,9 @@ def test_methods_of_the_model(net, tmp_path):
     net.render(tmp_path / "net.svg", target="rain")
     svg = (tmp_path / "net.svg").read_text(encoding="utf-8")
     assert ElementTree.fromstring(svg).tag.endswith("svg")
-    assert svg.endswith(to_svg(net, target="rain"))
-    assert net._repr_svg_() == to_svg(net)
+    assert svg.endswith(net.render(target="rain"))
+    assert net._repr_svg_() == render_function(net)
+    assert to_graphviz(net, target="rain").source == net.to_dot(target="rain")
 
 
 def test_unknown_suffix(net, tmp_path):
@@ -126,7 +131,8 @@ def test_without_a_renderer(net, tmp_path, no_pygraphviz):
     with pytest.raises(MissingDependencyError, match=r"bayesgraph\[render\]"):
         render_function(net, tmp_path / "net.svg")
     assert not list(tmp_path.iterdir())
-    assert to_svg(net) is None
+    with pytest.raises(MissingDependencyError, match=r"bayesgraph\[render\]"):
+        net.render()
     assert net._repr_svg_() is None
 
 
@@ -162,7 +168,9 @@ def test_a_huge_graph_does_not_hang_a_notebook(net, monkeypatch):
         raise subprocess.TimeoutExpired(command, options["timeout"])
 
     monkeypatch.setattr(rendering.subprocess, "run", too_slow)
-    assert to_svg(net) is None
+    with pytest.raises(RenderError, match="more than 10 seconds"):
+        net.render()
+    assert net._repr_svg_() is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="fontconfig is Linux' way to find fonts")

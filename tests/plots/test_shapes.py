@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError
-from bayesgraph.plots import save_figure, shapes_figure
+from bayesgraph.plots import save_figure
 
 
 def fitted(n_classes=2, **options):
@@ -27,7 +27,7 @@ def panels(figure):
 
 def test_steps_bars_and_cells_are_the_terms():
     shapes = fitted()
-    figure = shapes.plot()
+    figure = bg.plot(shapes)
     figure.canvas.draw()
     found = panels(figure)
     assert set(found) == {"size", "$colour$", "same", "$colour$ × size", "size × same"} or set(
@@ -49,7 +49,7 @@ def test_steps_bars_and_cells_are_the_terms():
 
 def test_several_classes_are_several_curves():
     shapes = fitted(4)
-    figure = shapes_figure(shapes, title="Four")
+    figure = bg.plot(shapes, title="Four")
     found = panels(figure)
     assert len(found["size"].patches) == 4
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["0", "1", "2", "3"]
@@ -59,19 +59,19 @@ def test_several_classes_are_several_curves():
 @pytest.mark.slow
 def test_the_weakest_terms_are_left_out(tmp_path):
     shapes = fitted()
-    figure = shapes_figure(shapes, max_terms=2)
+    figure = bg.plot(shapes, max_terms=2)
     assert len(panels(figure)) == 2
     assert any("other terms not drawn" in text.get_text() for text in figure.texts)
     save_figure(figure, tmp_path / "one.svg")
-    save_figure(shapes_figure(shapes, max_terms=2), tmp_path / "two.svg")
+    save_figure(bg.plot(shapes, max_terms=2), tmp_path / "two.svg")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
     with pytest.raises(DataError, match="1 or more"):
-        shapes_figure(shapes, max_terms=0)
+        bg.plot(shapes, max_terms=0)
 
 
 def test_many_categories_are_counted():
     random = np.random.default_rng(0)
     x = random.integers(30, size=400)
     shapes = bg.NaiveBayesClassifier().fit({"x": [f"s{i}" for i in x]}, x % 2).shapes()
-    figure = shapes.plot()
+    figure = bg.plot(shapes)
     assert any("18 rarer not drawn" in axes.get_xlabel() for axes in figure.axes)

@@ -6,24 +6,17 @@ import pytest
 import bayesgraph as bg
 from bayesgraph import plots
 from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.plots.figures import FIGURES as FIGURES_BY_CLASS
 
 FIGURES = {
-    "axes": plots.axes_figure,
-    "contributions": plots.contributions_figure,
-    "correspondence": plots.correspondence_figure,
     "decision boundary": lambda wrong: plots.plot_decision_boundary(wrong, [], [], ("a", "b")),
-    "density": plots.density_figure,
     "evaluation": plots.evaluation_figure,
-    "items": plots.items_figure,
-    "next question": plots.next_question_figure,
     "nomogram": plots.nomogram_figure,
+    "graph": lambda wrong: plots.render(wrong, "graph.svg"),
+    "graph text": plots.to_dot,
     "prequential": plots.prequential_figure,
+    "result": plots.plot,
     "roc": plots.roc_figure,
-    "shapes": plots.shapes_figure,
-    "table drift": plots.table_drift_figure,
-    "tornado": plots.tornado_figure,
-    "tree": lambda wrong: plots.render_tree(wrong, "tree.svg"),
-    "tree text": plots.tree_to_dot,
     "saved": lambda wrong: plots.save_figure(wrong, "figure.svg"),
 }
 
@@ -35,7 +28,7 @@ def rows():
 
 
 def test_every_figure_is_tried():
-    assert len(FIGURES) >= sum(name.endswith("figure") or "tree" in name for name in dir(plots))
+    assert len(FIGURES) >= sum("figure" in name or "plot" in name for name in plots.__all__)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "text", [1], bg.NaiveBayesClassifier])
@@ -48,7 +41,22 @@ def test_only_results_are_drawn(figure, wrong):
 def test_one_evaluation_is_drawn(rows):
     (result,) = bg.evaluate({"nb": bg.NaiveBayesClassifier()}, *rows, cv=2)
     assert len(plots.roc_figure(result).axes) == len(plots.roc_figure([result]).axes)
-    assert len(plots.evaluation_figure(result).axes) == 3
+    assert len(plots.evaluation_figure(result).axes) == len(bg.plot(result).axes) == 3
+
+
+def test_what_plot_draws_is_public():
+    exported = [getattr(bg, name) for name in bg.__all__]
+    public = {kind.__name__ for value in exported for kind in getattr(value, "__mro__", ())}
+    assert set(FIGURES_BY_CLASS) <= public
+
+
+def test_plot_names_what_it_draws(rows):
+    clf = bg.NaiveBayesClassifier().fit(*rows)
+    for wrong in (clf, clf.network_, [clf.contributions(evidence={"x0": 1.0})]):
+        with pytest.raises(DataTypeError, match=r"(?s)Contributions, .* or Tornado; got .*render"):
+            bg.plot(wrong)
+    with pytest.raises(TypeError, match="max_bar"):
+        bg.plot(clf.contributions(evidence={"x0": 1.0}), max_bar=3)
 
 
 @pytest.mark.parametrize("wrong", ["a", 1.5, 0, None])
@@ -57,9 +65,9 @@ def test_numbers_of_bars_are_whole(rows, wrong):
     question = clf.next_question(evidence={})
     reasons = clf.contributions(evidence={"x0": 1.0})
     for draw in (
-        lambda: question.plot(max_questions=wrong),
+        lambda: bg.plot(question, max_questions=wrong),
         lambda: plots.nomogram_figure(clf, max_features=wrong),
-        lambda: plots.contributions_figure(reasons, max_findings=wrong),
+        lambda: bg.plot(reasons, max_findings=wrong),
     ):
         with pytest.raises((DataTypeError, DataError), match=r"max_.*1 or more; got"):
             draw()

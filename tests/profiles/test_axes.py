@@ -8,7 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError, UnknownVariableError
-from bayesgraph.plots import axes_figure, save_figure
+from bayesgraph.plots import save_figure
 
 IRIS = load_iris()
 NAMES = ["a", "b", "c", "d"]
@@ -148,8 +148,8 @@ def test_kinds_of_models(kind):
         (lambda: bg.principal_axes({**ROWS, "t": KINDS}, ["a", "t"]), "'t' are not"),
         (lambda: bg.principal_axes(ROWS, NAMES, evidence={"a": 1}), "evidence= is for a model"),
         (lambda: bg.discriminant_axes({**ROWS, "one": ["x"] * 150}, "one", NAMES), "two classes"),
-        (lambda: bg.principal_axes(ROWS, NAMES).plot(axes=(1, 7)), "axes="),
-        (lambda: bg.principal_axes(ROWS, NAMES).plot(ROWS, labels=["x"]), "labels="),
+        (lambda: bg.plot(bg.principal_axes(ROWS, NAMES), axes=(1, 7)), "axes="),
+        (lambda: bg.plot(bg.principal_axes(ROWS, NAMES), table=ROWS, labels=["x"]), "labels="),
     ],
 )
 def test_what_does_not_fit_is_refused(ask, message):
@@ -164,22 +164,22 @@ def test_a_single_axis_is_drawn_by_distributions_and_bars():
         for name, column in rows.items()
     }
     found = bg.discriminant_axes(two, "kind", NAMES)
-    top, bottom = found.plot(two, labels=two["kind"]).axes
+    top, bottom = bg.plot(found, table=two, labels=two["kind"]).axes
     assert [sum(bar.get_height() for bar in group) for group in top.containers] == [50, 50]
     means = [line.get_xdata()[0] for line in top.lines]
     scores = found.transform(two)[:, 0]
     np.testing.assert_allclose(sorted(means), sorted([scores[:50].mean(), scores[50:].mean()]))
     widths = [bar.get_width() for bar in bottom.patches]
     assert widths == sorted(found.correlations[:, 0].tolist(), key=lambda value: -abs(value))
-    assert len(found.plot().axes) == 1
+    assert len(bg.plot(found).axes) == 1
     with pytest.raises(DataError, match="labels="):
-        found.plot(two, labels=["x"])
+        bg.plot(found, table=two, labels=["x"])
 
 
 @pytest.mark.slow
 def test_maps(tmp_path):
     found = bg.discriminant_axes({**ROWS, "kind": KINDS}, "kind", NAMES)
-    figure = axes_figure(found, ROWS, labels=KINDS, title="Iris")
+    figure = bg.plot(found, table=ROWS, labels=KINDS, title="Iris")
     np.testing.assert_allclose(
         figure.axes[0].collections[0].get_offsets(), found.transform(ROWS)[:50, :2]
     )

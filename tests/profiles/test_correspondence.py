@@ -9,7 +9,7 @@ from scipy import stats
 
 import bayesgraph as bg
 from bayesgraph.errors import DataError, UnknownVariableError
-from bayesgraph.plots import correspondence_figure, save_figure
+from bayesgraph.plots import save_figure
 
 # Smoking among the staff of a firm (Greenacre 1984, table 3.1), the example of R's package ca.
 STAFF = ("senior manager", "junior manager", "senior employee", "junior employee", "secretary")
@@ -275,7 +275,7 @@ def test_what_does_not_fit_is_refused(ask, message):
 
 def test_maps(tmp_path):
     found = bg.correspondence(ROWS, "staff", "smoking")
-    figure = found.plot(title="Smokers")
+    figure = bg.plot(found, title="Smokers")
     (panel,) = figure.axes
     np.testing.assert_allclose(
         panel.collections[0].get_offsets(), found["staff"].coordinates[:, :2]
@@ -283,7 +283,7 @@ def test_maps(tmp_path):
     assert "87.8 %" in panel.get_xlabel()
     save_figure(figure, tmp_path / "map.svg")
     multiple = bg.multiple_correspondence(random_table(3, (3, 2, 4)), ["v0", "v1", "v2"])
-    correspondence_figure(multiple, axes=(2, 1), table=random_table(3, (3, 2, 4)))
+    bg.plot(multiple, axes=(2, 1), table=random_table(3, (3, 2, 4)))
     for axes in ((0, 1), (1, 1), (1, 9), 3):
         with pytest.raises(DataError, match="axes="):
-            found.plot(axes=axes)
+            bg.plot(found, axes=axes)

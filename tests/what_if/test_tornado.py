@@ -125,16 +125,16 @@ def test_what_cannot_be_varied():
 
 def test_the_figure_has_a_bar_for_each_parameter():
     pytest.importorskip("matplotlib")
-    figure = mixed().tornado("c", "yes", {"x": 0.4}, n=6).plot(max_bars=4, title="$x$")
+    figure = bg.plot(mixed().tornado("c", "yes", {"x": 0.4}, n=6), max_bars=4, title="$x$")
     (axes,) = figure.axes
     assert len(axes.get_yticklabels()) == 4
     assert axes.get_title(loc="left") == "$x$"
     with pytest.raises(DataError, match="max_bars"):
-        mixed().tornado("c", "yes").plot(max_bars=0)
+        bg.plot(mixed().tornado("c", "yes"), max_bars=0)
     # Bars that reach far leave room for labels, and the axis has probabilities only.
     coin, side = bg.Discrete("coin", ["a", "b"]), bg.Discrete("side", ["h", "t"])
     tables = [bg.TableCPD(coin, [0.9, 0.1]), bg.TableCPD(side, [[1.0, 0.0], [0.0, 1.0]], [coin])]
-    wide = bg.BayesianNetwork(tables).tornado("coin", "a", {"side": "h"}, by="findings").plot()
+    wide = bg.plot(bg.BayesianNetwork(tables).tornado("coin", "a", {"side": "h"}, by="findings"))
     ticks = wide.axes[0].get_xticks()
     assert wide.axes[0].get_xlim()[1] > 1
     assert 0 <= min(ticks) <= max(ticks) <= 1
@@ -143,7 +143,7 @@ def test_the_figure_has_a_bar_for_each_parameter():
     drift = bg.table_drift(
         mixed(), table, {k: v[::-1] for k, v in table.items()} | {"z": ["b"] * 80}
     )
-    (axes,) = drift.plot(max_families=2).axes
+    (axes,) = bg.plot(drift, max_families=2).axes
     assert len(axes.get_yticklabels()) == 2
 
 
@@ -167,7 +167,7 @@ def test_long_names_leave_the_figure_its_width(by):
         "sick", "no", {cpd.variable.name: cpd.variable.states[0] for cpd in tables[1:]}, by=by
     )
     assert LONG in repr(found)
-    figure = found.plot()
+    figure = bg.plot(found)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     (axes,) = figure.axes

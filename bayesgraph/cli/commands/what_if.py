@@ -116,5 +116,5 @@ def tornado(
         say(repr(found))
         return
     with drawn.file() as file:
-        bg.plots.save_figure(found.plot(), file)
+        bg.plots.save_figure(bg.plot(found), file)
     drawn.done("Drawn to {}")
