@@ -9,6 +9,7 @@ from .asking import NextQuestions as NextQuestions
 from .asking import Questionnaire as Questionnaire
 from .asking import RankedQuestion as RankedQuestion
 from .cards import ModelCard as ModelCard
+from .cards import card as card
 from .causal import PDAG as PDAG
 from .causal import CausalGraph as CausalGraph
 from .causal import Effect as Effect
@@ -115,7 +116,6 @@ from .inference.weighting import WeightedSamples as WeightedSamples
 from .io import load as load
 from .io.dagitty import CausalDiagram as CausalDiagram
 from .io.dagitty import read_dagitty as read_dagitty
-from .io.loss_report import LossReport as LossReport
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
 from .learning import ArcConfidence as ArcConfidence
@@ -136,6 +136,7 @@ from .learning import superparent as superparent
 from .learning import tabu as tabu
 from .learning import tan as tan
 from .learning import unrestricted as unrestricted
+from .loss_report import LossReport as LossReport
 from .models import BayesianNetwork as BayesianNetwork
 from .models import Belief as Belief
 from .models import Between as Between

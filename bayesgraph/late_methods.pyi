@@ -1,11 +1,8 @@
 from .asking.by_rows import next_question_rows as next_question_rows
 from .asking.questionnaire import questionnaire as questionnaire
 from .asking.ranking import next_question as next_question
-from .cards import card as card
 from .causal import causal_graph as causal_graph
 from .causal import effect as effect
-from .classifiers.conformal import conformalize as conformalize
-from .classifiers.conformal import prediction_sets as prediction_sets
 from .encoding import log_likelihood as log_likelihood
 from .encoding import query_rows as query_rows
 from .encoding.frames import to_frame as to_frame
@@ -21,13 +18,8 @@ from .graph import markov_blanket as markov_blanket
 from .graph import scored_dag as scored_dag
 from .graph import topological_order as topological_order
 from .graph import union_of_arcs as union_of_arcs
-from .io import load as load
 from .io import save as save
-from .io.files import write_text as write_text
 from .io.pgmpy import to_pgmpy as to_pgmpy
-from .io.predicted import predicted_columns as predicted_columns
-from .io.predicted import with_policy as with_policy
-from .io.predictions import predict_dataset as predict_dataset
 from .learning.fit import fit_network as fit_network
 from .learning.general import learn_network as learn_network
 from .plots.rendering import render as render

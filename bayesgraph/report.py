@@ -5,15 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bayesgraph import late_methods
 from bayesgraph.display import DisplayTable, escaped_markdown, printable
 from bayesgraph.errors import FileFormatError, quoted
+from bayesgraph.io.files import PathLike, write_text
 from bayesgraph.palette import DARK, LIGHT, style_properties
-
-if TYPE_CHECKING:
-    from bayesgraph.typing import PathLike
 
 _STYLE = f"""
 :root {{ color-scheme: light dark; {style_properties(LIGHT)} }}
@@ -89,7 +85,7 @@ class Report:
             raise FileFormatError(
                 f"{str(path)!r}: a page is saved to a file that ends in {quoted(forms)}."
             )
-        late_methods.write_text(path, forms[suffix]())
+        write_text(path, forms[suffix]())
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -19,13 +19,13 @@ clf.save(OUT / "heart_tan.bayesgraph")
 
 print("What somebody who gets the file can see of it:\n")
 loaded = bg.load(OUT / "heart_tan.bayesgraph")
-card = loaded.card(title="Heart disease, TAN")
+card = bg.card(loaded, title="Heart disease, TAN")
 print(card)
-assert card.checksum == clf.card().checksum
+assert card.checksum == bg.card(clf).checksum
 
 print("\nWith its accuracy in a cross-validation, as a page and as Markdown:")
 (found,) = bg.evaluate({"TAN": bg.TANClassifier(smoothing=0.5)}, X, y, cv=5)
-card = loaded.card(evaluation=found, title="Heart disease, TAN")
+card = bg.card(loaded, evaluation=found, title="Heart disease, TAN")
 print(card.tables()[-1].text())
 for name in ("heart_card.html", "heart_card.md"):
     card.save(OUT / name)

@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 69_468,
-    "nodes of syntax trees": 756_561,
+    "lines of code": 69_460,
+    "nodes of syntax trees": 756_455,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,

@@ -94,13 +94,14 @@ def card(source: Any, *, evaluation: Any = None, title: str | None = None) -> Mo
     Raises
     ------
     DataTypeError
-        For an evaluation that is none.
+        For anything else, such as an estimator that is not fitted, and an evaluation that is none.
 
     Examples
     --------
     >>> import bayesgraph as bg
     >>> rows = {"rain": list("nnynyn"), "wet": ["n", "n", "y", None, "y", "n"]}
-    >>> print(bg.BayesianNetwork.fit([("rain", "wet")], rows).card().sections[0].text())
+    >>> net = bg.BayesianNetwork.fit([("rain", "wet")], rows)
+    >>> print(card(net).sections[0].text())
     Fitted on
       by              BayesianNetwork.fit of bayesgraph 0.1.0
       rows            6, without weights
@@ -110,6 +111,11 @@ def card(source: Any, *, evaluation: Any = None, title: str | None = None) -> Mo
     """
     model = getattr(source, "network_", source)
     if not isinstance(model, Model):
+        if not hasattr(source, "layout"):
+            raise DataTypeError(
+                "A card is of a model, a fitted estimator or collected statistics; got "
+                f"{source!r:.80}. Fit an estimator first."
+            )
         return _of_statistics(source, title)
     training = model.training
     checksum = parameter_checksum(model)

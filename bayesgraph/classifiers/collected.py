@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -65,18 +65,22 @@ class CollectedStatistics:
     rows: TrainingRows | None = None
 
     @classmethod
-    def total(cls, parts: Any) -> CollectedStatistics:
-        """Return the sum of parts: collected statistics, fitted classifiers, paths of saved ones.
+    def total(cls, parts: Any, names: Iterable[str] | None = None) -> CollectedStatistics:
+        """Return the sum of parts: collected statistics, or fitted classifiers.
 
-        Parameters and errors are those of `from_statistics`.
+        Parameters
+        ----------
+        parts : iterable of parts, or one
+            Their errors are those of `from_statistics`.
+        names : iterable of str, optional
+            What messages call the parts, such as the paths of their files.
         """
-        single = isinstance(parts, (CollectedStatistics, str, os.PathLike))
-        given: Iterable[Any] = [parts] if single or hasattr(parts, "collected_") else parts
+        single = isinstance(parts, str) or not isinstance(parts, Iterable)
+        if names is None:
+            names = (f"part {number}" for number in itertools.count(1))
         total, first = None, ""
-        for number, item in enumerate(given, start=1):
-            is_path = isinstance(item, (str, os.PathLike))
-            name = f"part {number}" + (f" ({os.fspath(item)})" if is_path else "")
-            part = _part(late_methods.load(item) if is_path else item, name)
+        for name, item in zip(names, [parts] if single else parts, strict=False):
+            part = _part(item, name)
             if total is None:
                 total, first = part, name
             else:
@@ -149,8 +153,8 @@ def _part(item: Any, name: str) -> CollectedStatistics:
     # A property of classifiers that add rows, which raises what is the matter with this one.
     if not hasattr(type(item), "collected_"):
         raise DataTypeError(
-            f"The parts are what collect returned, fitted classifiers whose rows can be added, or "
-            f"paths of saved ones; {name} is {type(item).__name__}."
+            "The parts are what collect returned, or fitted classifiers whose rows can be added; "
+            f"{name} is {type(item).__name__}. Load files by bayesgraph.load."
         )
     found: CollectedStatistics = item.collected_
     return found

@@ -11,10 +11,9 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import sklearn  # imports `metrics` and `model_selection` when they are first used
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import confusion_matrix, log_loss
-from sklearn.model_selection import StratifiedKFold, check_cv
 
 from bayesgraph.checks import whole_number
 from bayesgraph.classifiers.validation import is_frame, target_column
@@ -141,7 +140,7 @@ class Evaluation:
     @property
     def log_loss(self) -> float:
         """Mean of -log P(true class) in nats, as scikit-learn's `log_loss`."""
-        return float(log_loss(self.y_true, self.proba, labels=self.classes))
+        return float(sklearn.metrics.log_loss(self.y_true, self.proba, labels=self.classes))
 
     @property
     def brier(self) -> float:
@@ -163,7 +162,9 @@ class Evaluation:
     @property
     def confusion(self) -> NDArray[np.int64]:
         """Confusion matrix: counts [true class, predicted class], shape (n_classes, n_classes)."""
-        return np.asarray(confusion_matrix(self.y_true, self.y_pred, labels=self.classes))
+        return np.asarray(
+            sklearn.metrics.confusion_matrix(self.y_true, self.y_pred, labels=self.classes)
+        )
 
     def threshold(self, score: Callable[[Any, Any], float], *, positive: Any = None) -> float:
         """Return the probability from which on to decide for a class: the best on held-out rows.
@@ -319,9 +320,9 @@ def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
                 "An evaluation takes from 2 folds to as many as the largest class has rows "
                 f"({counts.max()}); got {cv}."
             )
-        cv = StratifiedKFold(cv, shuffle=True, random_state=random_state)
+        cv = sklearn.model_selection.StratifiedKFold(cv, shuffle=True, random_state=random_state)
     try:
-        cv = check_cv(cv, labels, classifier=True)
+        cv = sklearn.model_selection.check_cv(cv, labels, classifier=True)
     except ValueError as error:
         raise DataError(
             "cv= takes a number of folds, a splitter of scikit-learn, an iterable of (train, "

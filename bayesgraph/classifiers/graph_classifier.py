@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesgraph import late_methods
 from bayesgraph.checks import check_coverage
+from bayesgraph.classifiers.conformal import conformalize, prediction_sets
 from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
@@ -40,7 +40,7 @@ from bayesgraph.models.evidence import has_intervals
 from bayesgraph.models.model import warn_of_impossible
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.parallel import in_order, one_blas_thread
-from bayesgraph.typing import Intervention, PathLike
+from bayesgraph.typing import Intervention
 from bayesgraph.variables import (
     CountVector,
     Discrete,
@@ -157,71 +157,6 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         codes = self._by_rows(X, largest)
         return np.asarray(self.classes_[codes])
 
-    def predict_dataset(
-        self,
-        data: Any,
-        target: PathLike | None = None,
-        *,
-        what: str = "both",
-        keep: Sequence[str] = (),
-    ) -> Any:
-        """Predict the rows of a table larger than memory, and write them to one or several files.
-
-        Rows are read, predicted and written in runs of 32,768, so that memory is bounded. The
-        numbers are those of `predict` and `predict_proba`, and rows keep their order. Without a
-        target, the predictions of a Dask or Spark frame are such a frame, which its engine computes
-        when it is asked for.
-
-        Parameters
-        ----------
-        data : path, glob, folder, Dataset, ...
-            What :func:`bayesgraph.open_dataset` takes or returns. Columns that the model does not
-            know are left out.
-        target : str or path, optional for frames of Dask and Spark
-            A ``.parquet``, ``.csv`` or ``.tsv`` file, which is replaced as a whole or not at all;
-            or a folder, which is empty or, without a suffix, new, for the files
-            ``part-00000.parquet`` and so on, which appear together.
-        what : {"both", "predict", "predict_proba"}, default "both"
-            The predicted class, in a column with the name of the class; the probability of each
-            class c, in a column ``P(class=c)``; or both.
-        keep : sequence of str
-            Columns of `data` to write too, such as an identifier; they are the first ones.
-
-        Returns
-        -------
-        int, or dask.dataframe.DataFrame, or pyspark.sql.DataFrame
-            Number of rows, or the lazy frame of predictions; that of Dask has the index and the
-            partitions of `data`.
-
-        Raises
-        ------
-        DataError
-            If columns of the model are missing, there are no rows, or two columns would have one
-            name.
-        DataTypeError
-            If the target is missing, or the dataset was opened with ``executor=``.
-        FileExistsError
-            If the folder is not empty.
-        FileFormatError
-            If the target has another suffix.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import bayesgraph as bg
-        >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b"] * 3}, ["no", "yes"] * 3)
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> rows, found = Path(folder.name, "rows.csv"), Path(folder.name, "found.csv")
-        >>> _ = rows.write_text("id,x\\n1,b\\n2,a\\n")
-        >>> clf.predict_dataset(rows, found, what="predict", keep=["id"])
-        2
-        >>> found.read_text().split()
-        ['"id","class"', '1,"yes"', '2,"no"']
-        >>> folder.cleanup()
-        """
-        return late_methods.predict_dataset(self, data, target, what=what, keep=keep)
-
     def decide(
         self,
         X: Any,
@@ -324,7 +259,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
                [0, 1, 1]])
         """
         check_fitted(self, "network_")
-        self.calibration_ = late_methods.conformalize(self, X, y, cv=cv, by_class=by_class)
+        self.calibration_ = conformalize(self, X, y, cv=cv, by_class=by_class)
         return self
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
@@ -355,7 +290,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         check_fitted(self, "network_")
         check_coverage(coverage)
         known = vars(self).get("calibration_")
-        return late_methods.prediction_sets(self, known, X, coverage)
+        return prediction_sets(self, known, X, coverage)
 
     def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
         """Return the log odds of a class against another class, in nats, for each row.

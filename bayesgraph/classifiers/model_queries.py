@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection
 from functools import cached_property, wraps
 from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
@@ -14,13 +14,10 @@ from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
 from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples, Slopes
 from bayesgraph.late_binding import late_method
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.model import QUESTIONS, Model
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
 from bayesgraph.variables import Name
-
-if TYPE_CHECKING:
-    from bayesgraph.cards import ModelCard
-    from bayesgraph.io.loss_report import LossReport
 
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -335,21 +332,6 @@ class ModelQuestions:
         """
         check_fitted(self, "network_")
         return late_methods.to_html(self, path, **options)
-
-    def card(self, *, evaluation: Any = None, title: str | None = None) -> ModelCard:
-        """Return what the estimator was fitted on, its structure, settings and accuracy.
-
-        See :func:`bayesgraph.cards.card`; `evaluation` is one that `bayesgraph.evaluate` returned.
-
-        Examples
-        --------
-        >>> import bayesgraph as bg
-        >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b", None] * 2}, ["no", "yes"] * 3)
-        >>> clf.card().training.missing["x"]
-        2
-        """
-        check_fitted(self, "network_")
-        return late_methods.card(self, evaluation=evaluation, title=title)
 
 
 # Queries that are not listed in the class (the list serves type checkers) are forwarded too.

@@ -629,9 +629,9 @@ class NetworkClassifier(GraphClassifier):
 
         Parameters
         ----------
-        parts : iterable of CollectedStatistics, fitted classifiers or paths
-            What `collect` or `collect_counts` returned, classifiers whose rows can be added (by
-            `partial_fit`), and saved files of either. A single one will do.
+        parts : iterable of CollectedStatistics or fitted classifiers
+            What `collect` or `collect_counts` returned, and classifiers whose rows can be added (by
+            `partial_fit`); `bayesgraph.load` reads files of both. A single one will do.
         **parameters
             Of the classifier. By default those of the first part, if it was collected by a
             classifier of this class, otherwise the defaults of the class. Parameters by which rows

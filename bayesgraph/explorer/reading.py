@@ -20,8 +20,8 @@ from bayesgraph.errors import FileFormatError
 from bayesgraph.io import FileFormat, check_options
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.native import HELD, SAVED, decoded
+from bayesgraph.loss_report import LossReport
 
 # Version of pages; `snapshot` says what is in one.
 VERSION = 1

@@ -14,12 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lazy_loader
+
 from bayesgraph.errors import DataTypeError, FileFormatError, quoted, suggestion
 from bayesgraph.io.files import PathLike, no_such_file, path_text
-from bayesgraph.io.loss_report import LossReport
+from bayesgraph.loss_report import LossReport
 
 if TYPE_CHECKING:
     from bayesgraph.io.capabilities import Capabilities
+    from bayesgraph.io.predictions import predict_dataset
+
+# Predicting imports what reads datasets, which loading a model does not need.
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__, submod_attrs={"predictions": ["predict_dataset"]}
+)
 
 
 @dataclass(frozen=True)
@@ -247,4 +255,12 @@ def _card(suffix: str) -> FileFormat:
     return card
 
 
-__all__ = ["FORMATS", "FileFormat", "format_of", "load", "register_format", "save"]
+__all__ = [
+    "FORMATS",
+    "FileFormat",
+    "format_of",
+    "load",
+    "predict_dataset",
+    "register_format",
+    "save",
+]

@@ -19,8 +19,8 @@ from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import Normalize
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Variable
 

@@ -21,8 +21,8 @@ from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.dsc_parser import parse
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, write_text
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import Normalize
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Variable
 

@@ -14,8 +14,8 @@ from bayesgraph.cpds.canonical import MAX_TABLE
 from bayesgraph.errors import LossyExportError, LossyExportWarning, quoted, warn
 from bayesgraph.inference.memory import format_count
 from bayesgraph.io.capabilities import Capabilities, Spelling
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.sidecar import annotations_line, scores_line, variable_line
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Continuous, Count, CountVector, Discrete, Name, Variable

@@ -26,8 +26,8 @@ from bayesgraph.io.archive import ArrayReader, ArrayWriter, read_archive, write_
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.capabilities import AnySpelling, Capabilities
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.payloads import STORED, Kind, RemovedKind
+from bayesgraph.loss_report import LossReport
 
 # From kind to "module:name" of its payloads.Kind.
 KINDS: dict[str, str] = {

@@ -18,10 +18,10 @@ from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, write_text
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.nested_numbers import nested_text
 from bayesgraph.io.net_parser import POSITION, parse
 from bayesgraph.io.row_sums import Normalize
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Variable

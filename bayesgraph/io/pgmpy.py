@@ -36,9 +36,9 @@ from bayesgraph.factors import Factor
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.capabilities import AnySpelling, Capabilities
 from bayesgraph.io.exporting import Export, Losses, Words, no_table
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import RoundedRows
 from bayesgraph.io.sidecar import Sidecar, content_of
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork

@@ -37,10 +37,59 @@ def predict_dataset(
     what: str = "both",
     keep: Sequence[str] = (),
 ) -> Any:
-    """Predict the rows of a dataset, write the predictions, and return the number of rows.
+    r"""Predict the rows of a table larger than memory, and write them to one or several files.
 
-    Without a target, return the lazy frame of predictions. See `GraphClassifier.predict_dataset`; a
-    regressor gives means and standard deviations.
+    Rows are read, predicted and written in runs of 32,768, so that memory is bounded. The numbers
+    are those of `predict` and `predict_proba`, and rows keep their order. Without a target, the
+    predictions of a Dask or Spark frame are such a frame, which its engine computes when it is
+    asked for.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or regressor
+    data : path, glob, folder, Dataset, ...
+        What :func:`bayesgraph.open_dataset` takes or returns. Columns that the model does not know
+        are left out.
+    target : str or path, optional for frames of Dask and Spark
+        A ``.parquet``, ``.csv`` or ``.tsv`` file, which is replaced as a whole or not at all; or a
+        folder, which is empty or, without a suffix, new, for the files ``part-00000.parquet`` and
+        so on, which appear together.
+    what : {"both", "predict", "predict_proba"}, default "both"
+        The predicted class, in a column with the name of the class; the probability of each class
+        c, in a column ``P(class=c)``; or both. A regressor always gives means and standard
+        deviations.
+    keep : sequence of str
+        Columns of `data` to write too, such as an identifier; they are the first ones.
+
+    Returns
+    -------
+    int, or dask.dataframe.DataFrame, or pyspark.sql.DataFrame
+        Number of rows, or the lazy frame of predictions; that of Dask has the index and the
+        partitions of `data`.
+
+    Raises
+    ------
+    DataError
+        If columns of the model are missing, there are no rows, or two columns would have one name.
+    DataTypeError
+        If the target is missing, or the dataset was opened with ``executor=``.
+    FileExistsError
+        If the folder is not empty.
+    FileFormatError
+        If the target has another suffix.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b"] * 3}, ["no", "yes"] * 3)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> rows, found = Path(folder.name, "rows.csv"), Path(folder.name, "found.csv")
+    >>> _ = rows.write_text("id,x\n1,b\n2,a\n")
+    >>> bg.io.predict_dataset(clf, rows, found, what="predict", keep=["id"])
+    2
+    >>> found.read_text().split()
+    ['"id","class"', '1,"yes"', '2,"no"']
+    >>> folder.cleanup()
     """
     check_fitted(estimator, "network_")
     if what not in _WHAT:

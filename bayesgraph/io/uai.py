@@ -34,7 +34,6 @@ from bayesgraph.io.budget import BYTES_OF_STATE, MAX_AXES, Budget, reading
 from bayesgraph.io.capabilities import Capabilities, NumberSpelling
 from bayesgraph.io.exporting import Export, Losses, Words, no_table
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import (
     Normalize,
     RoundedRows,
@@ -51,6 +50,7 @@ from bayesgraph.io.uai_answers import (
     write_uai_result,
 )
 from bayesgraph.io.uai_numbers import Numbers, open_numbers, sidecar_lines
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Variable

@@ -23,9 +23,9 @@ from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.guarded_xml import comment, escaped, is_xml_text, quoted_attribute
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import Normalize
 from bayesgraph.io.xdsl_parser import CLASS_PROPERTY, DETERMINISTIC, NOISY, TABLE, parse
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Variable
 

@@ -29,10 +29,10 @@ from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.guarded_xml import Element, comment, escaped, read_xml
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.row_sums import Normalize, RoundedRows, network_of, sum_to_one, table_of
 from bayesgraph.io.skipped import skip, skip_name
 from bayesgraph.io.table_texts import Numbered, numbered
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Name, Variable

@@ -826,8 +826,6 @@ class Model(Edits, Answering):
 
     to_html = late_method(lambda: late_methods.to_html)
 
-    card = late_method(lambda: late_methods.card)
-
     to_pgmpy = late_method(lambda: late_methods.to_pgmpy)
 
     def _repr_svg_(self) -> str | None:

@@ -27,7 +27,7 @@ SECTIONS = {
     "Comparisons, cards and profiles": ("compare", "cards", "profiles"),
     "Figures": ("plots",),
     "Streams and drift": ("drift",),
-    "Tables and files": ("datasets", "io", "statistics"),
+    "Tables and files": ("datasets", "io", "loss_report", "statistics"),
     "Factors": ("factors",),
 }
 MODULES = {

@@ -115,14 +115,17 @@ def test_fitted_classifiers_and_files_are_parts(tmp_path):
     fitted.save(tmp_path / "a.bayesgraph")
     TAN().collect(data.take(b).pandas(), data.y[b]).save(tmp_path / "b.bayesgraph")
     third = TAN().collect(data.take(c).pandas(), data.y[c])
-    parts = [str(tmp_path / "a.bayesgraph"), tmp_path / "b.bayesgraph", third]
+    parts = [*map(bg.load, sorted(tmp_path.iterdir())), third]
     found = TAN.from_statistics(parts)
     assert_same(found, TAN(smoothing=0.5).fit(data.pandas(), data.y))
     other = TAN.from_statistics([fitted, *parts[1:]], smoothing="m", priors="uniform")
     assert_same(other, TAN(smoothing="m", priors="uniform").fit(data.pandas(), data.y))
     alone = TAN.from_statistics(fitted)
     assert_same(alone, fitted)
-    assert_same(TAN.from_statistics(tmp_path / "a.bayesgraph"), fitted)
+    assert_same(TAN.from_statistics(bg.load(tmp_path / "a.bayesgraph")), fitted)
+    for path in (tmp_path / "a.bayesgraph", [str(tmp_path / "a.bayesgraph")], "a.bayesgraph"):
+        with pytest.raises(DataTypeError, match=r"part 1 is .*Load files by bayesgraph\.load"):
+            TAN.from_statistics(path)
 
 
 def test_the_classifier_of_parts_is_saved_updated_and_forgets(tmp_path):
@@ -288,12 +291,10 @@ def test_parts_that_do_not_agree(parts, error, said):
         NB.from_statistics(parts)
 
 
-def test_messages_name_files(tmp_path):
-    base().save(tmp_path / "north.bayesgraph")
-    NB().collect({"n": X["n"]}, Y).save(tmp_path / "south.bayesgraph")
-    files = sorted(tmp_path.iterdir())
-    with pytest.raises(DataError, match=r"part 2 \(.*south\.bayesgraph\) lacks 's'"):
-        NB.from_statistics(files)
+def test_messages_call_parts_by_their_names():
+    parts = iter([base(), NB().collect({"n": X["n"]}, Y)])
+    with pytest.raises(DataError, match=r"south\.bayesgraph lacks 's'"):
+        bg.CollectedStatistics.total(parts, ["north.bayesgraph", "south.bayesgraph"])
 
 
 def test_classifiers_that_need_more_than_the_parts_hold():

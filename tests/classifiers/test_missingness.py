@@ -192,7 +192,9 @@ def test_a_dataset_gives_the_same_model(rows, tmp_path):
     files = copy.copy(model).fit(dataset, "class")
     assert [v.name for v in files.features_] == ["test", "cough", "age", TOLD]
     assert files.predict_proba(X).tolist() == memory.predict_proba(X).tolist()
-    n_rows = files.predict_dataset(dataset, tmp_path.parent / "p.parquet", what="predict_proba")
+    n_rows = bg.io.predict_dataset(
+        files, dataset, tmp_path.parent / "p.parquet", what="predict_proba"
+    )
     assert n_rows == N
 
 

@@ -300,7 +300,9 @@ def fitted(rows):
 
 @pytest.mark.parametrize("kind", ["empty", "one row", "many"])
 def test_predictions_are_a_dask_frame(fitted, rows, kind):
-    found = fitted.predict_dataset(frame(rows, PARTITIONS[kind])[[*NAMES, "half"]], keep=["half"])
+    found = bg.io.predict_dataset(
+        fitted, frame(rows, PARTITIONS[kind])[[*NAMES, "half"]], keep=["half"]
+    )
     assert isinstance(found, dd.DataFrame)
     assert found.npartitions == len(PARTITIONS[kind]) - 1
     computed = found.compute(scheduler="threads")
@@ -314,7 +316,7 @@ def test_predictions_are_a_dask_frame(fitted, rows, kind):
 
 
 def test_each_worker_gets_the_model_once(client, rows, fitted):
-    found = fitted.predict_dataset(frame(rows, PARTITIONS["many"])[NAMES], what="predict")
+    found = bg.io.predict_dataset(fitted, frame(rows, PARTITIONS["many"])[NAMES], what="predict")
     models = [key for key in found.dask if "_Predicting" in str(key)]
     assert len(models) == 1
     assert found.compute()["class"].tolist() == fitted.predict(rows[NAMES]).tolist()
@@ -325,7 +327,7 @@ def test_each_worker_gets_the_model_once(client, rows, fitted):
 def test_predictions_of_a_dask_frame_in_a_file(fitted, rows, tmp_path):
     path = tmp_path / "found.parquet"
     used = frame(rows, PARTITIONS["many"])[[*NAMES, "half"]]
-    assert fitted.predict_dataset(used, path, what="predict", keep=["half"]) == N_ROWS
+    assert bg.io.predict_dataset(fitted, used, path, what="predict", keep=["half"]) == N_ROWS
     found = pq.read_table(path)
     assert found["class"].to_pylist() == fitted.predict(rows[NAMES]).tolist()
     assert found["half"].to_pylist() == rows["half"].tolist()
@@ -333,17 +335,15 @@ def test_predictions_of_a_dask_frame_in_a_file(fitted, rows, tmp_path):
 
 def test_a_regressor_predicts_a_dask_frame(rows):
     regressor = bg.DecisionTreeNetworkRegressor(max_depth=2).fit(rows[["colour"]], rows["cost"])
-    from bayesgraph.io.predictions import predict_dataset
-
-    found = predict_dataset(regressor, frame(rows)[["colour"]]).compute(scheduler="sync")
+    found = bg.io.predict_dataset(regressor, frame(rows)[["colour"]]).compute(scheduler="sync")
     assert found.iloc[:, 0].tolist() == regressor.predict(rows[["colour"]]).tolist()
 
 
 def test_predictions_that_need_a_target_or_another_name(client, fitted, rows, folder, tmp_path):
     with pytest.raises(DataTypeError, match="target= is needed"):
-        fitted.predict_dataset(folder)
+        bg.io.predict_dataset(fitted, folder)
     opened = bg.open_dataset(folder, executor=client)
     with pytest.raises(DataTypeError, match="leave out executor="):
-        fitted.predict_dataset(opened, tmp_path / "found.parquet")
+        bg.io.predict_dataset(fitted, opened, tmp_path / "found.parquet")
     with pytest.raises(DataError, match="keep= names 'class'"):
-        fitted.predict_dataset(frame(rows), keep=["class"])
+        bg.io.predict_dataset(fitted, frame(rows), keep=["class"])

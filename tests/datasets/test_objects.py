@@ -109,7 +109,9 @@ def test_rows_and_columns_are_chosen_and_predicted(options, table, tmp_path):
     expected = bits(fitted, tmp_path)
     assert bits(TAN.fit(few, "class"), tmp_path) == expected
     target = tmp_path / "found.parquet"
-    assert fitted.predict_dataset(f"s3://rows/data{options}", target, what="predict") == N_ROWS
+    assert (
+        bg.io.predict_dataset(fitted, f"s3://rows/data{options}", target, what="predict") == N_ROWS
+    )
     found = pq.read_table(target)["class"].to_pylist()
     assert found == fitted.predict(table.select(["letter"])).tolist()
 

@@ -124,7 +124,7 @@ def fitted(rows):
 
 
 def test_predictions_are_a_spark_frame(fitted, lazy, rows):
-    found = fitted.predict_dataset(lazy.drop("class"), keep=["half", "size.of"])
+    found = bg.io.predict_dataset(fitted, lazy.drop("class"), keep=["half", "size.of"])
     assert isinstance(found, sql.DataFrame)
     names = ["half", "size.of", "class", *(f"P(class={c})" for c in fitted.classes_)]
     assert found.columns == names
@@ -139,7 +139,7 @@ def test_predictions_are_a_spark_frame(fitted, lazy, rows):
 
 def test_predictions_of_a_spark_frame_in_a_file(fitted, lazy, rows, tmp_path):
     path = tmp_path / "found.parquet"
-    assert fitted.predict_dataset(lazy, path, what="predict", keep=["half"]) == N_ROWS
+    assert bg.io.predict_dataset(fitted, lazy, path, what="predict", keep=["half"]) == N_ROWS
     found = pq.read_table(path)
     assert found["class"].to_pylist() == fitted.predict(rows.select(NAMES)).tolist()
 
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused_in_words(spark, lazy, fitted):
     with pytest.raises(DataTypeError, match="A frame of Spark is not read into memory"):
         fitted.predict_proba(lazy)
     with pytest.raises(DataError, match="keep= names 'class'"):
-        fitted.predict_dataset(lazy, keep=["class"])
+        bg.io.predict_dataset(fitted, lazy, keep=["class"])
     day = datetime.datetime(2020, 1, 1)
     for value, kind in ((day, "timestamp"), (day.date(), "date"), ([1], "array<int>")):
         wrong = spark.createDataFrame([("a", value)], f"y string, `the.value` {kind}")

@@ -102,8 +102,7 @@ def test_datasets_are_told_of_once(tmp_path):
     cells = {"a": ["x", "oops"], "b": ["p", "q"], "k": [1, 9]}
     rows = pa.table({name: values * (n // 2) for name, values in cells.items()})
     csv.write_csv(rows, tmp_path / "rows.csv")
-    ask = fitted().predict_dataset
-    (text,) = told(ask, tmp_path / "rows.csv", tmp_path / "found.csv")
+    (text,) = told(bg.io.predict_dataset, fitted(), tmp_path / "rows.csv", tmp_path / "found.csv")
     assert "'a' in 35,000 of 70,000 rows, such as 'oops'" in text
 
 

@@ -22,7 +22,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.errors import BayesGraphError, LossyExportError, LossyExportWarning
 from bayesgraph.io import FileFormat
-from bayesgraph.io.loss_report import LossReport
+from bayesgraph.loss_report import LossReport
 
 
 class Colour(enum.Enum):

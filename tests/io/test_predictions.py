@@ -63,7 +63,7 @@ def folder(tmp_path, table):
 
 def test_the_numbers_are_those_in_memory(classifier, features, folder, tmp_path):
     path = tmp_path / "found.parquet"
-    assert classifier.predict_dataset(folder, path) == N_ROWS
+    assert bg.io.predict_dataset(classifier, folder, path) == N_ROWS
     found = pq.read_table(path)
     expected = classifier.predict_proba(features)
     assert found.column_names == ["class", "P(class=no)", "P(class=yes)"]
@@ -80,7 +80,7 @@ def test_the_numbers_are_those_in_memory(classifier, features, folder, tmp_path)
 def test_what_is_written_and_kept(classifier, table, folder, tmp_path, what, names):
     for suffix, delimiter in ((".csv", ","), (".tsv", "\t")):
         path = tmp_path / f"found{suffix}"
-        classifier.predict_dataset(folder, path, what=what, keep=["note", "id"])
+        bg.io.predict_dataset(classifier, folder, path, what=what, keep=["note", "id"])
         found = pc.read_csv(path, parse_options=pc.ParseOptions(delimiter=delimiter))
         assert found.column_names == ["note", "id", *names]
         assert found.select(["note", "id"]).equals(table.select(["note", "id"]))
@@ -89,15 +89,15 @@ def test_what_is_written_and_kept(classifier, table, folder, tmp_path, what, nam
 @pytest.mark.one_in(3)
 def test_a_folder_of_parts_in_order(classifier, table, folder, tmp_path):
     for target in (f"{tmp_path}/new/", tmp_path / "other"):
-        classifier.predict_dataset(folder, target, keep=["id"])
+        bg.io.predict_dataset(classifier, folder, target, keep=["id"])
     (tmp_path / "empty").mkdir()
-    classifier.predict_dataset(folder, tmp_path / "empty", keep=["id"])
+    bg.io.predict_dataset(classifier, folder, tmp_path / "empty", keep=["id"])
     for name in ("new", "other", "empty"):
         parts = sorted(path.name for path in (tmp_path / name).iterdir())
         assert parts == [f"part-{i:05}.parquet" for i in range(5)]
         assert pq.read_table(tmp_path / name)["id"].to_pylist() == table["id"].to_pylist()
     with pytest.raises(FileExistsError, match="not an empty folder"):
-        classifier.predict_dataset(folder, tmp_path / "new")
+        bg.io.predict_dataset(classifier, folder, tmp_path / "new")
 
 
 def test_codes_in_csv_files_stay_text_and_lazy_frames_are_read(table, features, tmp_path):
@@ -106,7 +106,7 @@ def test_codes_in_csv_files_stay_text_and_lazy_frames_are_read(table, features, 
     pc.write_csv(rows.slice(0, 20), tmp_path / "rows.csv", pc.WriteOptions(quoting_style="none"))
     expected = classifier.predict_proba(rows.select(["code", "size"]).slice(0, 20))[:, 1]
     for data in (tmp_path / "rows.csv", pl.from_arrow(rows.slice(0, 20)).lazy()):
-        classifier.predict_dataset(data, tmp_path / "found.parquet")
+        bg.io.predict_dataset(classifier, data, tmp_path / "found.parquet")
         assert pq.read_table(tmp_path / "found.parquet")["P(class=yes)"].to_pylist() == (
             expected.tolist()
         )
@@ -124,7 +124,7 @@ def test_nothing_is_left_of_what_failed(classifier, table, tmp_path, target):
     if "." in target:
         (tmp_path / "out" / target).write_text("before")
     with pytest.raises(DataError, match="size"):
-        classifier.predict_dataset(data, tmp_path / "out" / target)
+        bg.io.predict_dataset(classifier, data, tmp_path / "out" / target)
     left = [path.name for path in (tmp_path / "out").iterdir()]
     assert left == ([target] if "." in target else [])
     if left:
@@ -133,21 +133,23 @@ def test_nothing_is_left_of_what_failed(classifier, table, tmp_path, target):
 
 def test_what_cannot_be_done_is_said(classifier, table, folder, tmp_path):
     with pytest.raises(FileFormatError, match="suffix of predictions"):
-        classifier.predict_dataset(folder, tmp_path / "found.xlsx")
+        bg.io.predict_dataset(classifier, folder, tmp_path / "found.xlsx")
     with pytest.raises(DataError, match="what="):
-        classifier.predict_dataset(folder, tmp_path / "found.csv", what="classes")
+        bg.io.predict_dataset(classifier, folder, tmp_path / "found.csv", what="classes")
     with pytest.raises(bg.errors.UnknownVariableError, match=r"keep=.*Did you mean 'note'"):
-        classifier.predict_dataset(folder, tmp_path / "found.csv", keep=["notes"])
+        bg.io.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=["notes"])
     with pytest.raises(DataError, match="keep= names 'class'"):
-        classifier.predict_dataset(folder, tmp_path / "found.csv", keep=["class"])
+        bg.io.predict_dataset(classifier, folder, tmp_path / "found.csv", keep=["class"])
     pq.write_table(table.select(["id", "size"]), tmp_path / "few.parquet")
     with pytest.raises(DataError, match="lacks the columns 'code'"):
-        bg.TANClassifier().fit(table.select(["code", "size"]), table["class"]).predict_dataset(
-            tmp_path / "few.parquet", tmp_path / "found.csv"
+        bg.io.predict_dataset(
+            bg.TANClassifier().fit(table.select(["code", "size"]), table["class"]),
+            tmp_path / "few.parquet",
+            tmp_path / "found.csv",
         )
     pq.write_table(table.slice(0, 0), tmp_path / "none.parquet")
     with pytest.raises(DataError, match="no rows"):
-        classifier.predict_dataset(tmp_path / "none.parquet", tmp_path / "found.csv")
+        bg.io.predict_dataset(classifier, tmp_path / "none.parquet", tmp_path / "found.csv")
     with pytest.raises(TypeError, match="predict_dataset"):
         classifier.predict_proba(str(folder))
     assert not list(tmp_path.glob("found*"))
@@ -160,7 +162,7 @@ def test_impossible_rows_are_counted_in_one_warning(tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        classifier.predict_dataset(tmp_path / "rows.parquet", tmp_path / "found.parquet")
+        bg.io.predict_dataset(classifier, tmp_path / "rows.parquet", tmp_path / "found.parquet")
     (warning,) = seen
     assert warning.category is ImpossibleEvidenceWarning
     assert "20 of 40 rows" in str(warning.message)
@@ -170,7 +172,7 @@ def test_numbers_are_predicted_with_their_deviation(table, tmp_path):
     rows = table.filter(pa.compute.is_valid(table["size"]))
     regressor = bg.DecisionTreeNetworkRegressor().fit(rows.select(["code"]), rows.select(["size"]))
     pq.write_table(rows, tmp_path / "rows.parquet")
-    n = predictions.predict_dataset(regressor, tmp_path / "rows.parquet", tmp_path / "f.parquet")
+    n = bg.io.predict_dataset(regressor, tmp_path / "rows.parquet", tmp_path / "f.parquet")
     found = pq.read_table(tmp_path / "f.parquet")
     assert n == len(rows)
     assert found.column_names == ["size", "std(size)"]
@@ -181,5 +183,7 @@ def test_columns_that_csv_files_do_not_hold_are_told(classifier, table, tmp_path
     nested = table.append_column("tags", pa.array([["a"]] * N_ROWS))
     pq.write_table(nested, tmp_path / "rows.parquet")
     with pytest.raises(DataTypeError, match=r"\.parquet file, or leave"):
-        classifier.predict_dataset(tmp_path / "rows.parquet", tmp_path / "found.csv", keep=["tags"])
+        bg.io.predict_dataset(
+            classifier, tmp_path / "rows.parquet", tmp_path / "found.csv", keep=["tags"]
+        )
     assert not (tmp_path / "found.csv").exists()

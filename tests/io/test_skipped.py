@@ -10,11 +10,11 @@ from bayesgraph import io
 from bayesgraph.io.bif import parse_bif
 from bayesgraph.io.dne import parse_dne
 from bayesgraph.io.dsc import parse_dsc
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.net import parse_net
 from bayesgraph.io.skipped import skipped_in_reading
 from bayesgraph.io.xdsl import parse_xdsl
 from bayesgraph.io.xmlbif import parse_xmlbif
+from bayesgraph.loss_report import LossReport
 
 BIF = """// a remark
 network "asia" { property version 2; property author nobody; }

@@ -86,7 +86,7 @@ def test_sites_add_their_rows(mixed, tmp_path):
     counts = bg.NaiveBayesClassifier().collect_counts([rows], "class")
     made = bg.NaiveBayesClassifier.from_statistics([counts])
     assert made.network_.training.rows is None
-    assert "on rows that it was not told of" in made.card().summary
+    assert "on rows that it was not told of" in bg.card(made).summary
 
 
 def test_weights_are_summed_and_rows_without_weight_left_out(mixed):
@@ -187,7 +187,7 @@ def test_what_is_made_or_changed_by_hand_was_not_fitted(network):
     assert network.annotated(bg.Annotations("a note")).training == network.training
     assert copy.deepcopy(network).training == network.training
     assert pickle.loads(pickle.dumps(network)).training == network.training
-    assert "Not fitted" in bg.BayesianNetwork(network.cpds).card().summary
+    assert "Not fitted" in bg.card(bg.BayesianNetwork(network.cpds)).summary
 
 
 def test_native_files_and_pages_keep_the_note(network, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from bayesgraph import late_methods
+import bayesgraph as bg
 from bayesgraph.cli.loaded import load_answering
 from bayesgraph.cli.options import ModelFile, output_option
 from bayesgraph.cli.output import PAGE, output_to, say
@@ -25,7 +25,7 @@ def info(
 ) -> None:
     """Print what a model was fitted on, its structure, its settings and a checksum."""
     written = None if output is None else output_to(output, _FORMS)
-    card = late_methods.card(load_answering(model), title=f"Model card: {model.name}")
+    card = bg.card(load_answering(model), title=f"Model card: {model.name}")
     if written is None:
         say(card.to_text())
         return

@@ -333,9 +333,7 @@ def merge(
     """Make one classifier of the statistics of several, as if it were fitted on all their rows."""
     saved = output_to(output, NATIVE)
     check_once(*parts)
-    total = bg.CollectedStatistics.total(
-        [load_whole(part) if is_stream(part) else part for part in parts]
-    )
+    total = bg.CollectedStatistics.total(map(load_whole, parts), map(str, parts))
     classifier = type(total.estimator).from_statistics(total)
     saved.save(classifier)
     saved.done(f"Merged {total!r}; saved {classifier.network_} to {{}}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import bayesgraph as bg
-from bayesgraph import cli, late_methods
+from bayesgraph import cli
 from bayesgraph.cli import models, progress
 from bayesgraph.cli.columns import (
     all_or_kept,
@@ -50,6 +50,7 @@ from bayesgraph.cli.streams import check_once, is_stream
 from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import BayesGraphError, DataError
 from bayesgraph.io import tables
+from bayesgraph.io.predicted import predicted_columns, with_policy
 from bayesgraph.variables import has_text_states
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def predict(
         estimator = _treating(checked_classifier(loaded, model), unseen)
         table = read_known(estimator, data, reading)
         kept = all_or_kept(keep or (), table, data)
-        columns = late_methods.predicted_columns(estimator, known_columns(estimator, table, data))
+        columns = predicted_columns(estimator, known_columns(estimator, table, data))
     else:
         network = network_of(loaded)
         table = table_for(network.variables, data, reading)
@@ -124,7 +125,7 @@ def predict(
 
 def _treating(estimator: Any, unseen: str | None) -> Any:
     """Return a classifier with the given policy for unseen values, if one is given."""
-    return estimator if unseen is None else late_methods.with_policy(estimator, unseen)
+    return estimator if unseen is None else with_policy(estimator, unseen)
 
 
 def _posterior_columns(network: Any, target: Any, table: Any, unseen: str) -> dict[str, Any]:
@@ -157,7 +158,7 @@ def _predict_dataset(
         dataset = reading.dataset(data, read, texts)
         names = dataset.names if list(keep) == ["all"] else keep
         with written.file() as file:
-            n_rows = late_methods.predict_dataset(estimator, dataset, file, keep=names)
+            n_rows = bg.io.predict_dataset(estimator, dataset, file, keep=names)
     written.done(f"Predicted {n_rows:,} rows; written to {{}}")
 
 
