@@ -119,7 +119,6 @@ from .io.dagitty import read_dagitty as read_dagitty
 from .io.pgmpy import from_pgmpy as from_pgmpy
 from .io.tables import read_table as read_table
 from .learning import ArcConfidence as ArcConfidence
-from .learning import EMHistory as EMHistory
 from .learning import Smoothing as Smoothing
 from .learning import Structure as Structure
 from .learning import arc_confidence as arc_confidence
@@ -145,6 +144,7 @@ from .models import NetworkMixture as NetworkMixture
 from .models import PosteriorAverage as PosteriorAverage
 from .models import WeightedNetwork as WeightedNetwork
 from .models.annotations import Annotations as Annotations
+from .models.training import EMHistory as EMHistory
 from .models.training import Training as Training
 from .models.training import TrainingRows as TrainingRows
 from .plots import plot as plot

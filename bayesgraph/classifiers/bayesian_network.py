@@ -25,7 +25,7 @@ from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.updates import one_at_a_time
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.classifiers.weights import prior_of, shifted, with_class_weights
-from bayesgraph.datasets import DatasetSource
+from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.errors import (
     DataError,
     DataTypeError,

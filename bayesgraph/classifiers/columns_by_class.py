@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.datasets import DatasetSource
+from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.discretize.boulle_groups import value_counts
 from bayesgraph.discretize.cutting import SortedColumn, histogram_edges, observed
 from bayesgraph.encoding import Table

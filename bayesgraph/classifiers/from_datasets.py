@@ -17,13 +17,13 @@ from bayesgraph.classifiers.discretizers import Discretizer
 from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.labels import check_weighed, class_weights, joined_classes
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
-from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
+from bayesgraph.datasets import Dataset, as_dataset
 from bayesgraph.datasets.ahead import Ahead, first_rows
 from bayesgraph.datasets.counting import RowsEncoding, variables_of
 from bayesgraph.datasets.domains import Domain, Domains, find_domains
 from bayesgraph.datasets.rows import Rows
 from bayesgraph.datasets.schemas import decoded
-from bayesgraph.datasets.source import sample_of
+from bayesgraph.datasets.source import DatasetSource, sample_of
 from bayesgraph.encoding import columns_of
 from bayesgraph.encoding.columns import Column, is_discrete
 from bayesgraph.encoding.lazy import engine_of

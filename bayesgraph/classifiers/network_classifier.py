@@ -41,7 +41,8 @@ from bayesgraph.classifiers.validation import (
     weighted,
 )
 from bayesgraph.classifiers.weights import parted, weights_by_class
-from bayesgraph.datasets import Dataset, DatasetSource
+from bayesgraph.datasets import Dataset
+from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.discretize import discretized
 from bayesgraph.encoding.suspicious import Examined, Labels
 from bayesgraph.encoding.unseen import check_unseen

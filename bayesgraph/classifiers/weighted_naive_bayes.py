@@ -10,7 +10,7 @@ from bayesgraph.classifiers.network_classifier import ColumnClassifier, Source
 from bayesgraph.classifiers.parameters import OF_TABLES, estimator
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.classifiers.weights import with_class_weights
-from bayesgraph.datasets import DatasetSource
+from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.learning import Smoothing
 from bayesgraph.learning.exponents import ALL_SCHEMES, weighted_network
 from bayesgraph.learning.smoothing import one_of

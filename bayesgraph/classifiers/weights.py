@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.classifiers.labels import class_codes, class_weights
 from bayesgraph.cpds import TableCPD
-from bayesgraph.datasets import DatasetSource
+from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.average import PosteriorAverage
 from bayesgraph.models.model import Model

@@ -2,6 +2,5 @@
 
 from bayesgraph.datasets.dataset import Dataset
 from bayesgraph.datasets.opening import as_dataset, open_dataset
-from bayesgraph.datasets.source import DatasetSource
 
-__all__ = ["Dataset", "DatasetSource", "as_dataset", "open_dataset"]
+__all__ = ["Dataset", "as_dataset", "open_dataset"]

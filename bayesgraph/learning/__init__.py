@@ -1,7 +1,6 @@
 """Learning of network structures and parameters from sufficient statistics."""
 
 from bayesgraph.learning.bootstrap import ArcConfidence, arc_confidence
-from bayesgraph.learning.em import EMHistory
 from bayesgraph.learning.feature_selection import forward_selection, selective_kdb
 from bayesgraph.learning.fit import count_source
 from bayesgraph.learning.hill_climbing import hill_climb, tabu, unrestricted
@@ -14,7 +13,6 @@ from bayesgraph.learning.structure import Structure, star
 
 __all__ = [
     "ArcConfidence",
-    "EMHistory",
     "Smoothing",
     "Structure",
     "arc_confidence",

@@ -19,6 +19,7 @@ from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.training import EMHistory
 from bayesgraph.statistics import (
     Families,
     Family,
@@ -32,42 +33,6 @@ from bayesgraph.variables import Continuous, Discrete
 
 # Minimum of the unnormalised random weight of a configuration in the initial statistics of EM.
 _MIN_SHARE = 0.1
-
-
-@dataclass(frozen=True)
-class EMHistory:
-    """Objective and log likelihood in the course of EM.
-
-    Attributes
-    ----------
-    objective : tuple of float
-        Log posterior of the parameters up to a constant, in nats: the initial value, and the value
-        after each iteration, of the restart with the highest final objective. The values never
-        fall, except in the case that `expectation_maximization` describes.
-    log_likelihood : float
-        Log likelihood of the rows under the network returned.
-    converged : bool
-        Whether the last iteration gained less than the tolerance.
-    restarts : tuple of float
-        Final objective of each restart; the first one with the highest objective was kept.
-    """
-
-    objective: tuple[float, ...]
-    log_likelihood: float
-    converged: bool
-    restarts: tuple[float, ...]
-
-    @property
-    def n_iter(self) -> int:
-        """Number of iterations of the restart with the highest final objective."""
-        return len(self.objective) - 1
-
-    def __repr__(self) -> str:
-        end = "converged" if self.converged else "not converged"
-        return (
-            f"EMHistory: {self.n_iter} iterations, {end}, log likelihood "
-            f"{rounded(self.log_likelihood, 6)}, best of {len(self.restarts)}"
-        )
 
 
 @dataclass(frozen=True)

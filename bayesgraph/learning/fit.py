@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeAlias
 import networkx as nx
 from numpy.typing import ArrayLike
 
-from bayesgraph.datasets import Dataset, DatasetSource, as_dataset
+from bayesgraph.datasets import Dataset, as_dataset
 from bayesgraph.datasets.counting import source_of_columns
+from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.encoding.suspicious import Examined, warn_of_columns
 from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable

@@ -45,13 +45,12 @@ from bayesgraph.models.interventions import (
     without_distributions,
 )
 from bayesgraph.models.model import Model
+from bayesgraph.models.training import EMHistory
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from bayesgraph.learning import EMHistory
 
 
 class BayesianNetwork(Model):

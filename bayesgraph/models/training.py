@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
+from bayesgraph.display import rounded
 from bayesgraph.errors import ModelError
 from bayesgraph.variables import Name
 from bayesgraph.version import __version__
@@ -128,3 +129,39 @@ class Training:
     def missing(self) -> Mapping[Name, int]:
         """Number of missing values in each column that has any."""
         return _EMPTY if self.rows is None else self.rows.missing
+
+
+@dataclass(frozen=True)
+class EMHistory:
+    """Objective and log likelihood in the course of EM.
+
+    Attributes
+    ----------
+    objective : tuple of float
+        Log posterior of the parameters up to a constant, in nats: the initial value, and the value
+        after each iteration, of the restart with the highest final objective. The values never
+        fall, except in the case that `bayesgraph.learning.em.expectation_maximization` describes.
+    log_likelihood : float
+        Log likelihood of the rows under the network returned.
+    converged : bool
+        Whether the last iteration gained less than the tolerance.
+    restarts : tuple of float
+        Final objective of each restart; the first one with the highest objective was kept.
+    """
+
+    objective: tuple[float, ...]
+    log_likelihood: float
+    converged: bool
+    restarts: tuple[float, ...]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations of the restart with the highest final objective."""
+        return len(self.objective) - 1
+
+    def __repr__(self) -> str:
+        end = "converged" if self.converged else "not converged"
+        return (
+            f"EMHistory: {self.n_iter} iterations, {end}, log likelihood "
+            f"{rounded(self.log_likelihood, 6)}, best of {len(self.restarts)}"
+        )
