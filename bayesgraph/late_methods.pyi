@@ -12,12 +12,8 @@ from .explain import contributions_rows as contributions_rows
 from .explain import top_items as top_items
 from .explain.spoken import explanation as explanation
 from .explorer.page import to_html as to_html
-from .graph import bipartite_graph as bipartite_graph
-from .graph import d_separated as d_separated
-from .graph import markov_blanket as markov_blanket
-from .graph import scored_dag as scored_dag
-from .graph import topological_order as topological_order
-from .graph import union_of_arcs as union_of_arcs
+from .graphs import d_separated as d_separated
+from .graphs import markov_blanket as markov_blanket
 from .io import save as save
 from .io.pgmpy import to_pgmpy as to_pgmpy
 from .learning.fit import fit_network as fit_network

@@ -36,7 +36,7 @@ LAYERS = [
     },
     {"variables"},
     {"typing"},
-    {"graph", "ancestors", "factors"},
+    {"graphs", "ancestors", "factors"},
     {"measures", "decisions", "drift"},
     {"inference"},
     {"cpds"},

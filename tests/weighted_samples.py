@@ -1,6 +1,6 @@
 """Likelihood weighting of a network whose variables are given by name."""
 
-from bayesgraph.graph import build_dag, topological_order
+from bayesgraph.graphs import build_dag, topological_order
 from bayesgraph.inference.weighting import likelihood_weighting
 
 

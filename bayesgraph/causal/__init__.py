@@ -3,12 +3,10 @@
 from bayesgraph.causal.adjustment import Instrument
 from bayesgraph.causal.causal_graph import CausalGraph, causal_graph
 from bayesgraph.causal.effects import Effect, adjusted_effect, effect
-from bayesgraph.causal.equivalence import PDAG, cpdag, structural_hamming_distance
 from bayesgraph.causal.estimands import Estimand
 from bayesgraph.causal.separation import Independence
 
 __all__ = [
-    "PDAG",
     "CausalGraph",
     "Effect",
     "Estimand",
@@ -16,7 +14,5 @@ __all__ = [
     "Instrument",
     "adjusted_effect",
     "causal_graph",
-    "cpdag",
     "effect",
-    "structural_hamming_distance",
 ]

@@ -15,7 +15,7 @@ from bayesgraph.causal.adjustment import Instrument
 from bayesgraph.causal.estimands import Estimand
 from bayesgraph.causal.separation import Independence
 from bayesgraph.errors import GraphError, quoted, unknown_variable
-from bayesgraph.graph import build_dag, d_separated, directed_graph, is_graph_or_model
+from bayesgraph.graphs import build_dag, d_separated, directed_graph, is_graph_or_model
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.encoding import Table, columns_of
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import is_graph_or_model
+from bayesgraph.graphs import is_graph_or_model
 from bayesgraph.models.model import Model
 from bayesgraph.statistics.complete_rows import complete_rows
 from bayesgraph.typing import EvidenceLike, TableLike

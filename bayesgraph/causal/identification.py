@@ -15,7 +15,7 @@ import networkx as nx
 from bayesgraph.causal.adjustment import without_arcs
 from bayesgraph.causal.estimands import Conditional, Estimand, Expression, product, ratio, summed
 from bayesgraph.errors import NotIdentifiableError, quoted
-from bayesgraph.graph import topological_order
+from bayesgraph.graphs import topological_order
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:

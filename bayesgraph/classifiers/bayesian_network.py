@@ -34,7 +34,7 @@ from bayesgraph.errors import (
     suggestion,
     unknown_variable,
 )
-from bayesgraph.graph import build_dag
+from bayesgraph.graphs import build_dag
 from bayesgraph.learning import Smoothing, Structure, estimate_network
 from bayesgraph.learning.exponents import (
     SCHEMES,

@@ -9,7 +9,7 @@ from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
 
 if TYPE_CHECKING:
-    from bayesgraph.causal import PDAG
+    from bayesgraph.graphs import PDAG
 
 
 def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.ancestors import Arc
 from bayesgraph.errors import DataError, GraphError, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.graph import check_acyclic
+from bayesgraph.graphs import check_acyclic
 from bayesgraph.learning.information import (
     conditional_mutual_information,
     discrete_scores,

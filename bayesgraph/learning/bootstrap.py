@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph import late_methods
 from bayesgraph.ancestors import Arc
-from bayesgraph.causal.equivalence import Pattern
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.graphs import Pattern
 from bayesgraph.late_binding import late_method
 from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.fit import opened, plain_source

@@ -14,7 +14,7 @@ from bayesgraph.datasets.source import DatasetSource
 from bayesgraph.encoding import columns_of, infer_variables
 from bayesgraph.encoding.suspicious import Examined, warn_of_columns
 from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
-from bayesgraph.graph import build_dag
+from bayesgraph.graphs import build_dag
 from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.settings import changed_settings

@@ -15,9 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bayesgraph.causal.equivalence import Pattern
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.graphs import Pattern
 from bayesgraph.independence.statistics_tests import (
     Found,
     conditional_gaussian,

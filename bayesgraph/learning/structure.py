@@ -12,7 +12,7 @@ import networkx as nx
 
 from bayesgraph.ancestors import Arc
 from bayesgraph.errors import DataError, DataTypeError
-from bayesgraph.graph import build_dag
+from bayesgraph.graphs import build_dag
 from bayesgraph.learning.smoothing import Smoothing, SmoothingLike
 from bayesgraph.statistics import CountSource
 from bayesgraph.variables import Discrete, Variable

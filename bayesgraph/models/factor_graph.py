@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph import late_methods
+from bayesgraph import graphs
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.item_counts import ItemTerms
 from bayesgraph.errors import ImpossibleEvidenceError, ModelError, quoted
@@ -320,7 +320,7 @@ class FactorGraph(Model):
         Nodes are ``("variable", name)`` and ``("factor", index)``.
         """
         scopes = [[v.name for v in term.scope] for term in self.terms]
-        return late_methods.bipartite_graph(self.names, scopes)
+        return graphs.bipartite_graph(self.names, scopes)
 
     def renamed(self, names: Mapping[Name, Name]) -> FactorGraph:
         """Return the graph with other names of some variables; see `Model.renamed`."""

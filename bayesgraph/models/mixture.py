@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph import late_methods
+from bayesgraph import graphs
 from bayesgraph.ancestors import Arc
 from bayesgraph.cpds import CPD
 from bayesgraph.errors import DataTypeError, ModelError, quoted
@@ -53,7 +53,7 @@ class Ensemble(Model):
         """
         members = zip(map(arcs_of, self.networks), self.weights.tolist(), strict=True)
         given = self._given_probabilities
-        return late_methods.union_of_arcs(self.names, members, given)
+        return graphs.union_of_arcs(self.names, members, given)
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:

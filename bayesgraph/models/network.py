@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph import late_methods
+from bayesgraph import graphs, late_methods
 from bayesgraph.ancestors import ancestral_set, parents_first
 from bayesgraph.cpds import CPD, CanonicalCPD, Combination, NoisyMaxCPD, Plate, TableCPD
 from bayesgraph.cpds.cells import LeafCPD
@@ -157,7 +157,7 @@ class BayesianNetwork(Model):
         order = parents_first(dict(enumerate(self._above)))
         if order is None:
             # There is a cycle: building the graph raises the error that names it.
-            return list(late_methods.topological_order(self.graph))
+            return list(graphs.topological_order(self.graph))
         names = self.names
         return [names[v] for v in order]
 
@@ -166,7 +166,7 @@ class BayesianNetwork(Model):
         """The directed acyclic graph, whose nodes are names; arcs have a `score` if known."""
         arcs = [arc for cpd in self.blocks for arc in cpd.arcs()]
         scores = self.__dict__.get("arc_scores", {})
-        return late_methods.scored_dag(self._by_name, arcs, scores)
+        return graphs.scored_dag(self._by_name, arcs, scores)
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
         if len(order) != len(self.variables) or set(order) != set(self.variables):

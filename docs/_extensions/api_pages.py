@@ -22,7 +22,7 @@ SECTIONS = {
     "Distributions": ("cpds", "families"),
     "Answers": ("inference",),
     "Explanations and uncertainty": ("explain", "uncertainty", "what_if", "asking"),
-    "Causes and independence": ("causal", "independence", "graph"),
+    "Causes and independence": ("causal", "independence", "graphs"),
     "Learning": ("learning",),
     "Comparisons, cards and profiles": ("compare", "cards", "profiles"),
     "Figures": ("plots",),

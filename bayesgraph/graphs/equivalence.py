@@ -17,9 +17,8 @@ from typing import Any, TypeAlias
 import networkx as nx
 
 from bayesgraph import late_methods
-from bayesgraph.causal.causal_graph import CausalGraph
 from bayesgraph.errors import GraphError, quoted, unknown_variable
-from bayesgraph.graph import build_dag, directed_graph
+from bayesgraph.graphs.dag import build_dag, directed_graph
 from bayesgraph.late_binding import late_method
 from bayesgraph.variables import Name
 
@@ -118,7 +117,7 @@ def cpdag(graph: Any) -> PDAG:
     >>> cpdag(nx.DiGraph([("rain", "wet"), ("wet", "slip")]))
     PDAG with 3 nodes: rain - wet, wet - slip
     """
-    dag = graph.to_dag() if isinstance(graph, PDAG) else dag_of(graph)
+    dag = graph.to_dag() if isinstance(graph, PDAG) else _dag_of(graph)
     nodes = tuple(dag)
     place = {name: i for i, name in enumerate(nodes)}
     parents = [sorted(place[p] for p in dag.predecessors(name)) for name in nodes]
@@ -170,11 +169,11 @@ def _partial(graph: Any, equivalent: bool) -> PDAG:
         return graph
     if equivalent:
         return cpdag(graph)
-    dag = dag_of(graph)
+    dag = _dag_of(graph)
     return PDAG(tuple(dag), tuple(dag.edges))
 
 
-def dag_of(graph: Any) -> nx.DiGraph:
+def _dag_of(graph: Any) -> nx.DiGraph:
     """Return the directed graph of a graph, a structure, a model or an estimator.
 
     Raises
@@ -183,13 +182,13 @@ def dag_of(graph: Any) -> nx.DiGraph:
         If it has none.
     """
     value = getattr(graph, "network_", graph)
-    if isinstance(value, CausalGraph):
+    if hasattr(value, "confounded"):  # a CausalGraph
         if value.confounded:
             raise GraphError(
                 "A graph with unobserved common causes has no CPDAG; "
                 f"{value.confounded[0][0]!r} and {value.confounded[0][1]!r} have one."
             )
-        return value.dag
+        value = value.dag
     if hasattr(value, "scores") and hasattr(value, "arcs"):  # a Structure
         value = value.graph
     dag = directed_graph(value)

@@ -9,7 +9,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph import ancestors
-from bayesgraph import graph as dags
+from bayesgraph import graphs as dags
 from bayesgraph.errors import BayesGraphError, GraphError, UnknownVariableError
 
 ASIA = [

@@ -1,0 +1,5 @@
+"""Directed and partially directed graphs without numbers, on networkx, which is imported late."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,14 @@
+from .dag import bipartite_graph as bipartite_graph
+from .dag import build_dag as build_dag
+from .dag import check_acyclic as check_acyclic
+from .dag import d_separated as d_separated
+from .dag import directed_graph as directed_graph
+from .dag import is_graph_or_model as is_graph_or_model
+from .dag import markov_blanket as markov_blanket
+from .dag import scored_dag as scored_dag
+from .dag import topological_order as topological_order
+from .dag import union_of_arcs as union_of_arcs
+from .equivalence import PDAG as PDAG
+from .equivalence import Pattern as Pattern
+from .equivalence import cpdag as cpdag
+from .equivalence import structural_hamming_distance as structural_hamming_distance
