@@ -3,6 +3,7 @@ from . import families as families
 from . import io as io
 from . import measures as measures
 from . import plots as plots
+from . import questions as questions
 from . import typing as typing
 from .asking import NextQuestion as NextQuestion
 from .asking import NextQuestions as NextQuestions

@@ -87,7 +87,7 @@ def readable(case: str, model: bg.BayesianNetworkClassifier, X: pd.DataFrame) ->
     if isinstance(network, bg.PosteriorAverage):
         network = network.members[0].network
     intervals = [len(v.states) for v in network.variables if isinstance(v, Binned)]
-    sums = model.contributions_rows(X, positive="yes").total
+    sums = model.ask.contributions_rows(X, positive="yes").total
     off = np.abs(sums - model.log_odds(X, positive="yes")).max()
     found = {
         "intervals of a number, median": (float(np.median(intervals)), 6.0),

@@ -124,7 +124,7 @@ def asked(network: str, target: str, evidence: str, rounds: int, n: int) -> Row:
     """Return the row of the information of all variables about a target, beside one propagation."""
     net = load(network)
     given = [({evidence: state}, {}) for state in net.variable(evidence).states]
-    sides = (lambda e, _: net.next_question(target, e), lambda e, _: net.marginals(e))
+    sides = (lambda e, _: net.ask.next_question(target, e), lambda e, _: net.marginals(e))
     times: tuple[list[float], list[float]] = [], []
     for side in sides:
         seconds(side, given, 3)
@@ -227,12 +227,12 @@ def flips(rounds: int) -> Row:
     net, evidence, costs = naive_bayes(12)
     sides = (net, bg.NetworkMixture([net]))
     options = {"to": 1, "at_least": 0.8, "costs": costs, "effort": 200_000}
-    found = [side.flip("c", evidence, **options) for side in sides]
+    found = [side.ask.flip("c", evidence, **options) for side in sides]
     assert all(one.proved for one in found)
     assert abs(found[0].cost - found[1].cost) < 1e-9
     return in_turn(
         ("naive Bayes", "flip, 12 findings", "all changes in the order of cost"),
-        [lambda side=side: side.flip("c", evidence, **options) for side in sides],
+        [lambda side=side: side.ask.flip("c", evidence, **options) for side in sides],
         rounds,
     )
 
@@ -246,7 +246,7 @@ def terms_of_rows(missing: float, rounds: int) -> Row:
     singles = [asked.iloc[[i]] for i in range(len(asked))]
 
     def together() -> bg.RowContributions:
-        return clf.contributions_rows(asked)
+        return clf.ask.contributions_rows(asked)
 
     def one_by_one() -> list[bg.Contributions]:
         return [clf.contributions(evidence=row) for row in singles]
@@ -293,8 +293,8 @@ def intervals(network: str, rounds: int) -> list[Row]:
     n = 1000
     sides: dict[str, Callable[[], object]] = {
         "warm": lambda: [net.marginals() for _ in range(2 * n)],
-        "draws": lambda: net.credible_intervals(draws=n),
-        "delta": lambda: net.credible_intervals(method="delta"),
+        "draws": lambda: net.ask.credible_intervals(draws=n),
+        "delta": lambda: net.ask.credible_intervals(method="delta"),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
     for side in sides.values():

@@ -78,7 +78,7 @@ def held(
     states = {name: random.choice(truth.variable(name).states).item() for name in exact}
     found: dict[str, list[bool]] = {}
     for method in ("draws", "delta"):
-        intervals = fitted.credible_intervals(
+        intervals = fitted.ask.credible_intervals(
             None, evidence, method=method, coverage=COVERAGE, draws=n_draws, random_state=random
         )
         cells = ((intervals[name][state], exact[name][state]) for name, state in states.items())

@@ -29,13 +29,13 @@ clf = bg.TANClassifier().fit(X, y)
 patient = X.slice(7, 1).to_pylist()[0]
 
 print("What says most, whatever it costs, and what says most per dollar:")
-print(clf.next_question(evidence={"sex": "female"}), "\n")
-ranking = clf.next_question(evidence={"sex": "female"}, costs=PRICES)
+print(clf.ask.next_question(evidence={"sex": "female"}), "\n")
+ranking = clf.ask.next_question(evidence={"sex": "female"}, costs=PRICES)
 print(ranking, "\n")
 bg.plots.save_figure(bg.plot(ranking), OUT / "ask_next.svg")
 
 print("A session that ends at a probability of 0.8, question after question:")
-session = clf.questionnaire(evidence={"sex": "female"}, costs=PRICES, threshold=0.8)
+session = clf.ask.questionnaire(evidence={"sex": "female"}, costs=PRICES, threshold=0.8)
 while session.question is not None:
     name = session.question
     answer = patient[name]
@@ -46,7 +46,7 @@ print(session, "\n")
 
 print("Losses in dollars: a disease overlooked costs 2,000, a false alarm 1,500.")
 losses = {("yes", "no"): 2000.0, ("no", "yes"): 1500.0}
-session = clf.questionnaire(costs=PRICES, losses=losses)
+session = clf.ask.questionnaire(costs=PRICES, losses=losses)
 print(session.run(patient.get), "\n")
 
 print("The next question of many patients, the first 100 without an exercise test:")
@@ -54,4 +54,4 @@ rows = X.to_pydict()
 for column in ("thalach", "exang", "oldpeak", "slope"):
     rows[column] = [None] * 100 + rows[column][100:]
 rows["cp"] = [None if i % 2 else value for i, value in enumerate(rows["cp"])]
-print(clf.next_question_rows("disease", rows, costs=PRICES))
+print(clf.ask.next_question_rows(rows, costs=PRICES))

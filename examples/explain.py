@@ -26,7 +26,7 @@ print(f"  {term.name}: alone {term.alone:+.3f}, {arcs}, together {term.log_odds:
 save_figure(bg.plot(why, arcs=True), out / "why.png")
 
 print("The same for a whole table at once: an array of rows by features.")
-whole = tan.contributions_rows(X, positive="yes")
+whole = tan.ask.contributions_rows(X, positive="yes")
 print(whole)
 print("The first patients' log odds:", whole.total[:4].round(3), "\n")
 

@@ -25,27 +25,27 @@ evidence = {"fever": False, "positive": True}
 print("The same question after 50 and after 5,000 rows:")
 for n in (50, 5000):
     net = bg.BayesianNetwork.fit(arcs, patients(n))
-    estimate, low, high, _ = net.credible_intervals("ill", evidence)[True]
+    estimate, low, high, _ = net.ask.credible_intervals("ill", evidence)[True]
     print(f"{n:>6} rows: P(ill) = {estimate:.2f}, between {low:.2f} and {high:.2f}")
 
 print("\nWhere the uncertainty comes from:")
 net = bg.BayesianNetwork.fit(arcs, patients(50))
-print(net.credible_intervals("ill", evidence, method="delta"))
+print(net.ask.credible_intervals("ill", evidence, method="delta"))
 
 print("\nA warning below a number of rows:")
 with warnings.catch_warnings(record=True) as caught:
-    net.credible_intervals("ill", evidence, min_rows=30)
+    net.ask.credible_intervals("ill", evidence, min_rows=30)
 print(caught[0].message)
 
 print("\nAll posteriors at once:")
-print(net.credible_intervals())
+print(net.ask.credible_intervals())
 
 print("\nClassifiers: sets that hold the class of nine in ten wines.")
 X, y = load_wine(return_X_y=True, as_frame=True)
 X = X.iloc[:, [0, 3]]
 learn, test, classes, truth = train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
 clf = bg.NaiveBayesClassifier().fit(learn, classes)
-print(clf.credible_intervals(evidence={"alcohol": 12.9, "alcalinity_of_ash": 18.0}))
+print(clf.ask.credible_intervals(evidence={"alcohol": 12.9, "alcalinity_of_ash": 18.0}))
 sets = clf.conformalize(learn, classes, cv=10).predict_set(test, coverage=0.9)
 inside = sets[np.arange(len(truth)), truth]
 sizes = np.bincount(sets.sum(axis=1), minlength=4)[1:]

@@ -76,7 +76,7 @@ counts = vectorizer.fit_transform(documents)
 table = pd.DataFrame(counts.toarray(), columns=vectorizer.get_feature_names_out())
 clf = bg.NaiveBayesClassifier("multinomial", smoothing=0.1).fit(table, topic)
 print(f"  {clf.network_}")
-print(clf.top_items(n=3), "\n")
+print(clf.ask.top_items(n=3), "\n")
 
 text = "Close the transport when the task is cancelled, and log a message if the server raises."
 vector = clf.features_[0].name

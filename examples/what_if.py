@@ -19,26 +19,28 @@ print(textwrap.fill(", ".join(f"{name} {value}" for name, value in patient.items
 print(clf.query(evidence=patient), "\n")
 
 print("The smallest change of findings with another answer; age and sex stay:")
-found = clf.flip(evidence=patient, fixed=["age", "sex"])
+found = clf.ask.flip(evidence=patient, fixed=["age", "sex"])
 print(found, "\n")
 
 print("What is easier to change costs less, and the answer shall be clear:")
 costs = {"chol": 0.5, "trestbps": 0.5, "thalach": 0.8, "ca": 3, "thal": 3}
-print(clf.flip(evidence=patient, to="no", at_least=0.8, fixed=["age", "sex"], costs=costs), "\n")
+print(
+    clf.ask.flip(evidence=patient, to="no", at_least=0.8, fixed=["age", "sex"], costs=costs), "\n"
+)
 
 print("Patients who were there:")
-for near in clf.nearest_rows(evidence=patient, table=X, n=3, fixed=["sex"]).rows:
+for near in clf.ask.nearest_rows(evidence=patient, table=X, n=3, fixed=["sex"]).rows:
     changes = ", ".join(near.differences)
     print(f"  row {near.row}, {near.answer}: differs in {changes}")
 print()
 
 print("What explains two findings best, of three others:")
 seen = {"exang": "yes", "oldpeak": 2.6}
-for explanation in clf.most_relevant(["disease", "thal", "slope"], seen, k=2):
+for explanation in clf.ask.most_relevant(["disease", "thal", "slope"], seen, k=2):
     print(explanation)
 
 print("\nWhich findings the answer hangs on:")
-tornado = clf.tornado(evidence=patient, by="findings")
+tornado = clf.ask.tornado(evidence=patient, by="findings")
 print(tornado)
 bg.plots.save_figure(bg.plot(tornado), OUT / "tornado.svg")
 print("Drawn to out/tornado.svg")

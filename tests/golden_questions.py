@@ -178,7 +178,7 @@ def contributions(estimator: Any, row: Any, positive: Any) -> Any:
 
 
 def top_items(estimator: Any) -> Any:
-    return estimator.top_items(n=2)
+    return estimator.ask.top_items(n=2)
 
 
 # ------------------------------------------------------------------------------------- subjects

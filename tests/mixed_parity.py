@@ -193,7 +193,7 @@ def _information(model, target, given, answer):
         assert not any(answer["bits"])  # nothing tells more about what is known
         return
     try:
-        expected = model.next_question(name, given)
+        expected = model.ask.next_question(name, given)
     except (UnsupportedModelError, ImpossibleEvidenceError):
         return
     for at, bits in enumerate(answer["bits"]):
@@ -230,7 +230,7 @@ def _flip(model, target, given, answer):
         assert answer is None
         return
     try:
-        expected = model.flip(name, given, effort=EFFORT)
+        expected = model.ask.flip(name, given, effort=EFFORT)
     except (EvidenceError, UnsupportedModelError):  # a range is not known, or counts are not given
         return
     if not expected.found:

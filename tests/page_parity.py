@@ -72,7 +72,7 @@ def assignment_error(model, page, evidence):
 def information_error(model, page, evidence, target):
     """Return how far the information of all variables is apart, in nats."""
     bits = page.ask("information", findings(model, evidence), model.number[target])["bits"]
-    known = model.next_question(target, evidence)
+    known = model.ask.next_question(target, evidence)
     return max(
         (abs(known[name].information - bits[model.number[name]] * np.log(2)) for name in known),
         default=0.0,

@@ -190,11 +190,11 @@ def test_what_to_ask_next_equals_the_library(capfd, bif, model):
     code, out, _ = run(capfd, "ask-next", bif, "--target", "rain", "-c", "wet=20", "--ahead", 2)
     assert code == 0
     net = bg.load(bif)
-    ranking = net.next_question("rain", costs={"wet": 20.0}, ahead=2)
+    ranking = net.ask.next_question("rain", costs={"wet": 20.0}, ahead=2)
     assert out == f"{ranking.posterior!r}\n{ranking!r}\n"
     out = run(capfd, "ask-next", model, "-e", "sex=male", "-c", "cp=1", "-c", "age=2")[1]
     network = bg.load(model).network_
-    found = network.next_question("disease", {"sex": "male"}, costs={"cp": 1.0, "age": 2.0})
+    found = network.ask.next_question("disease", {"sex": "male"}, costs={"cp": 1.0, "age": 2.0})
     assert out.endswith(f"{found!r}\n")
 
 
@@ -202,7 +202,7 @@ def test_an_explanation_equals_the_library(capfd, bif):
     arguments = ("explain", bif, "--target", "rain")
     net = bg.load(bif)
     out = run(capfd, *arguments, "-e", "wet=wet", "--state", "no")[1]
-    assert out == f"{net.explanation('rain', {'wet': 'wet'}, state='no')!r}\n"
+    assert out == f"{net.ask.explanation('rain', {'wet': 'wet'}, state='no')!r}\n"
     out = run(capfd, *arguments, "--finding", "wet")[1]
     assert "if wet were dry" in out
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bayesgraph
-from bayesgraph import late_methods, what_if
+from bayesgraph.upward import UPWARD
 
 ROOT = Path(bayesgraph.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -24,14 +24,13 @@ LAYERS = [
         "compilation",
         "display",
         "errors",
-        "late_binding",
-        "late_methods",
         "loss_report",
         "optional",
         "palette",
         "parallel",
         "report",
         "special",
+        "upward",
         "version",
     },
     {"variables"},
@@ -39,10 +38,12 @@ LAYERS = [
     {"graphs", "ancestors", "factors"},
     {"measures", "decisions", "drift"},
     {"inference"},
+    {"encoding"},
     {"cpds"},
     {"models"},
+    {"questions"},
     {"explain", "uncertainty"},
-    {"encoding", "statistics", "discretize"},
+    {"statistics", "discretize"},
     {"asking", "causal", "compare", "independence", "profiles", "what_if"},
     {"datasets", "families"},
     {"learning"},
@@ -233,12 +234,12 @@ def test_no_import_inside_a_function():
 
 
 # `compilation` loads the compiler when something is compiled, `optional` what an extra provides,
-# `late_methods` the functions of higher layers, `io` its codecs.
+# `upward` the functions of higher layers, `io` its codecs.
 REGISTRIES = {
     *(
         "compilation/dispatch.py",
         "optional.py",
-        "late_methods.py",
+        "upward.py",
         "__init__.py",
         "io/__init__.py",
         "io/native.py",
@@ -277,25 +278,29 @@ def exists(home):
         return False
 
 
-def test_what_registries_name_exists_and_only_late_methods_names_what_is_above():
+def test_what_registries_name_exists_and_only_upward_names_what_is_above():
     wrong = []
     for path in MODULES:
         for home, line in homes(path):
             named = home.split(":")[0].split(".")[1]
             if not exists(home):
                 wrong.append(f"{where(path, line)} names {home}, which does not exist")
-            elif LEVEL[named] > LEVEL[room(path)]:
+            elif LEVEL[named] > LEVEL[room(path)] and home not in UPWARD.values():
                 wrong.append(f"{where(path, line)} names {home}, a layer above")
-    late = late_methods.homes()
-    assert len(late) > 20
-    wrong += [name for name, module in late.items() if not exists(f"{module}:{name}")]
     assert not wrong, told(wrong)
 
 
-def test_late_methods_are_looked_up_by_the_names_of_their_functions():
-    assert late_methods.flip is what_if.flip
-    with pytest.raises(AttributeError, match="higher layer is named 'flop'"):
-        _ = late_methods.flop
+def test_exactly_eight_methods_reach_upward():
+    assert [*UPWARD] == [
+        "save",
+        "render",
+        "to_dot",
+        "to_html",
+        "to_pgmpy",
+        "fit",
+        "learn",
+        "contributions",
+    ]
 
 
 def test_no_print_and_no_bare_except():

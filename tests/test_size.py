@@ -33,7 +33,7 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 69_460,
-    "nodes of syntax trees": 756_455,
+    "nodes of syntax trees": 756_049,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,

@@ -13,12 +13,13 @@ from bayesgraph.asking.answers import has_cells, joint_rows, posterior_rows
 from bayesgraph.asking.numbers import worth_of_number
 from bayesgraph.asking.terms import Options, Terms
 from bayesgraph.display import Displayed, DisplayTable
-from bayesgraph.encoding.model_rows import evidence_rows
 from bayesgraph.errors import ImpossibleEvidenceWarning, UnsupportedModelError, warn
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import Case
+from bayesgraph.inference.contract import All, Case
 from bayesgraph.models.model import Model
+from bayesgraph.models.rows import evidence_rows
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import TableLike
 from bayesgraph.variables import Discrete, Name, Variable
 
@@ -73,10 +74,11 @@ class NextQuestions(Displayed):
         )
 
 
+@question(All)
 def next_question_rows(
     model: Model,
-    target: Name,
     table: TableLike,
+    target: Name | None = None,
     *,
     unseen: str = "error",
     **options: Unpack[Options],
@@ -85,10 +87,11 @@ def next_question_rows(
 
     Parameters
     ----------
-    target : name
-        A discrete variable; its column is ignored.
+    model : model or fitted estimator
     table : pandas, polars or pyarrow table, or mapping from name to column
         As for `query_rows`. What is missing in a row may be asked for.
+    target : name, optional
+        A discrete variable; its column is ignored. By default the class of the estimator.
     unseen : {"error", "missing", "warn"}
         What a value becomes that is not a state; see `query_rows`.
     **options

@@ -11,11 +11,13 @@ from bayesgraph.asking.ranking import NextQuestion, ranked
 from bayesgraph.asking.terms import Options, Terms, checked_number
 from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.errors import DataError, EvidenceError
+from bayesgraph.inference.contract import All
 from bayesgraph.inference.results import Posterior
 from bayesgraph.models.evidence import as_mapping
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike, Intervention
 from bayesgraph.variables import Name, is_missing
 
@@ -68,7 +70,7 @@ class Questionnaire(Displayed):
     ...     bg.TableCPD(fever, [[0.8, 0.2], [0.4, 0.6]], parents=[ill]),
     ...     bg.TableCPD(test, [[0.95, 0.05], [0.1, 0.9]], parents=[ill]),
     ... ])
-    >>> session = net.questionnaire("ill", costs={"fever": 1, "test": 20}, threshold=0.9)
+    >>> session = net.ask.questionnaire("ill", costs={"fever": 1, "test": 20}, threshold=0.9)
     >>> session.question
     'fever'
     >>> session = session.answered("yes")
@@ -224,9 +226,10 @@ class Questionnaire(Displayed):
         return {name: value for name, value in self.evidence.items() if name not in asked}
 
 
+@question(All)
 def questionnaire(
     model: Model,
-    target: Name,
+    target: Name | None = None,
     evidence: EvidenceLike = None,
     *,
     threshold: float | None = None,
@@ -242,6 +245,7 @@ def questionnaire(
 
     Parameters
     ----------
+    model : model or fitted estimator
     target, evidence, ahead, do
         As for `next_question`.
     threshold : float, optional

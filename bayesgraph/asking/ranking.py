@@ -22,12 +22,13 @@ from bayesgraph.checks import whole_number
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, unknown_variable
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import Case
+from bayesgraph.inference.contract import All, Case
 from bayesgraph.inference.results import Posterior
 from bayesgraph.models.evidence import as_mapping, impossible
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike, Intervention
 from bayesgraph.variables import Discrete, Name
 
@@ -95,7 +96,7 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     ...     bg.TableCPD(fever, [[0.8, 0.2], [0.4, 0.6]], parents=[ill]),
     ...     bg.TableCPD(test, [[0.95, 0.05], [0.1, 0.9]], parents=[ill]),
     ... ])
-    >>> net.next_question("ill", costs={"fever": 1, "test": 20})
+    >>> net.ask.next_question("ill", costs={"fever": 1, "test": 20})
     Next question about ill: information per cost
              information (nats)    gain  cost   score
       fever              0.0747  0.0400     1  0.0747  ████████████████████████
@@ -201,9 +202,10 @@ class Values(NamedTuple):
     refused: Mapping[int, UnsupportedModelError]
 
 
+@question(All)
 def next_question(
     model: Model,
-    target: Name,
+    target: Name | None = None,
     evidence: EvidenceLike = None,
     *,
     costs: Mapping[Name, float] | None = None,
@@ -223,8 +225,9 @@ def next_question(
 
     Parameters
     ----------
-    target : name
-        A discrete variable.
+    model : model or fitted estimator
+    target : name, optional
+        A discrete variable. By default the class of the estimator.
     evidence : mapping from name to value, optional
         As in `query`.
     costs : mapping from name to price, optional

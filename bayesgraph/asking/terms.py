@@ -77,7 +77,7 @@ class Terms:
         abstain: float | None = None,
         least: float | None = None,
     ) -> Terms:
-        """Return the terms for the arguments of `Model.next_question`."""
+        """Return the terms for the arguments of `next_question`."""
         if not model.answers(Joint):
             raise refused(model, Joint)
         variable = model.variable(target)

@@ -16,6 +16,7 @@ from bayesgraph.causal.estimands import Estimand
 from bayesgraph.causal.separation import Independence
 from bayesgraph.errors import GraphError, quoted, unknown_variable
 from bayesgraph.graphs import build_dag, d_separated, directed_graph, is_graph_or_model
+from bayesgraph.questions.estimators import question
 from bayesgraph.variables import Name
 
 if TYPE_CHECKING:
@@ -405,11 +406,18 @@ class CausalGraph:
         return identification.observed_arcs(self)
 
 
+@question()
 def causal_graph(model: Model, latent: Collection[Name] = ()) -> CausalGraph:
     """Return the causal graph over the variables that are not latent.
 
     It gives adjustment sets, instruments, estimands and implied independencies; see
     :class:`bayesgraph.CausalGraph`.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    latent : collection of names
+        Variables that are not observed.
 
     Raises
     ------

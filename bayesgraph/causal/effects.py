@@ -18,6 +18,7 @@ from bayesgraph.errors import DataError, EvidenceError, UnsupportedModelError, q
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graphs import is_graph_or_model
 from bayesgraph.models.model import Model
+from bayesgraph.questions.estimators import question
 from bayesgraph.statistics.complete_rows import complete_rows
 from bayesgraph.typing import EvidenceLike, TableLike
 from bayesgraph.variables import Continuous, CountVector, Discrete, Name, State, Variable
@@ -102,6 +103,7 @@ class Effect(Displayed):
 # ----------------------------------------------------------------------------- from a model
 
 
+@question()
 def effect(
     model: Model,
     treatment: Name,
@@ -116,6 +118,7 @@ def effect(
 
     Parameters
     ----------
+    model : model or fitted estimator
     treatment : name
         A discrete or continuous variable.
     outcome : name
@@ -219,9 +222,9 @@ def adjusted_effect(
     given : mapping from name to state, optional
         The effect among rows with these states, of discrete columns, which are adjusted for too.
     treated, control : state or number, optional
-        As in `Model.effect`.
+        As in `effect`.
     state : state, optional
-        As in `Model.effect`.
+        As in `effect`.
     categorical : list of column names or "all", optional
         Numeric columns to treat as discrete.
     sample_weight : array_like, shape (n_rows,), optional

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.labels import check_one_type, joined_classes
 from bayesgraph.display import rounded
@@ -20,6 +19,7 @@ from bayesgraph.models.training import TrainingRows
 from bayesgraph.statistics import Family, Statistics, StatisticsSource
 from bayesgraph.statistics.requests import Request, Totals
 from bayesgraph.typing import PathLike
+from bayesgraph.upward import upward
 from bayesgraph.variables import Binned, Discrete, Grouped, Variable, values_of
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class CollectedStatistics:
 
     def save(self, path: PathLike) -> None:
         """Save to a file in the native format, ``.bayesgraph``, which `bayesgraph.load` reads."""
-        late_methods.save(self, path)
+        upward("save")(self, path)
 
     def __repr__(self) -> str:
         n, n_rows = len(self.features), self.n_rows

@@ -25,13 +25,12 @@ from bayesgraph.decisions import DecisionRule
 from bayesgraph.explain import (
     Contrast,
     Contributions,
-    RowContributions,
     Shapes,
-    TopItems,
+    contributions,
     explain,
     shapes,
 )
-from bayesgraph.explain.by_rows import explain_rows, together
+from bayesgraph.explain.by_rows import together
 from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.contract import Joint, Mass
@@ -346,49 +345,12 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         ImpossibleEvidenceError
             If the row is impossible under both compared classes, so that there are no odds.
         """
-        model = self._fitted_model
-        other = target is not None and model.variable(target) != self.target_
-        if do or other or has_intervals(evidence):
-            chosen = self.target_.name if target is None else target
-            return self._answering(Joint).contributions(
-                chosen, evidence, positive=positive, negative=negative, do=do
-            )
+        model = self._answering(Joint)
+        name = self.target_.name if target is None else target
+        if do or model.variable(name) != self.target_ or has_intervals(evidence):
+            return contributions(model, name, evidence, positive=positive, negative=negative, do=do)
         contrast = Contrast.of(self.target_, positive, negative)
         return explain(self.network_, contrast, self._row(evidence))
-
-    def contributions_rows(
-        self, X: Any, *, positive: State | None = None, negative: State | None = None
-    ) -> RowContributions:
-        """Decompose the log odds of the class in each row into the prior and a term per feature.
-
-        Parameters
-        ----------
-        X : as for `predict`
-        positive, negative : label, optional
-            Classes to compare, as for `log_odds`.
-
-        Returns
-        -------
-        RowContributions
-            `terms` is an array of rows by features, whose rows are those of `contributions`; see
-            :meth:`BayesianNetwork.contributions_rows`.
-
-        Examples
-        --------
-        >>> import bayesgraph as bg
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-        >>> clf = bg.NaiveBayesClassifier().fit(X.iloc[:, :2], y)
-        >>> clf.contributions_rows(X.iloc[:, :2])
-        Contributions of 569 rows to the log odds of target = 1 against 0
-          feature       mean size
-          mean radius      3.0664  ████████████████████████
-          mean texture     0.8383  ███████
-        """
-        check_fitted(self, "network_")
-        contrast = Contrast.of(self.target_, positive, negative)
-        rows = together([part for _, _, part in self._evidence(X)])
-        return explain_rows(self.network_, contrast, rows)
 
     def shapes(self, X: Any = None, *, positive: Any = None, negative: Any = None) -> Shapes:
         """Return the effect of each feature, and of each pair of features, on the log odds.
@@ -440,15 +402,9 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """Return a row as evidence; the parameter `unseen` governs unknown categories."""
         return row_evidence(self, row)
 
-    def top_items(
-        self, target: Name | None = None, n: int = 10, *, feature: Name | None = None
-    ) -> TopItems:
-        """Return the words (items of a vector of counts) that favour each class most.
-
-        See :meth:`BayesianNetwork.top_items`; by default the target is the class.
-        """
-        model = self._fitted_model
-        return model.top_items(self.target_.name if target is None else target, n, feature=feature)
+    def _encoded(self, X: Any) -> Evidence:
+        """Return all rows of X as evidence."""
+        return together([part for _, _, part in self._evidence(X)])
 
     def log_likelihood(self, X: Any) -> Floats:
         """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""

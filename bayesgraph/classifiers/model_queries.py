@@ -2,116 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection
-from functools import cached_property, wraps
-from types import MethodType
-from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from functools import wraps
+from typing import Any, ClassVar, TypeVar, cast
 
-from bayesgraph import late_methods
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.errors import UnsupportedModelError
 from bayesgraph.inference import Plan
-from bayesgraph.inference.contract import METHODS, All, Joint, Sample, Samples, Slopes
-from bayesgraph.late_binding import late_method
+from bayesgraph.inference.contract import METHODS, Joint, Sample, Samples, Slopes
 from bayesgraph.loss_report import LossReport
 from bayesgraph.models.model import QUESTIONS, Model
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
-from bayesgraph.variables import Name
+from bayesgraph.upward import Ask, Upward, upward
 
-_P = ParamSpec("_P")
-_R_co = TypeVar("_R_co", covariant=True)
 _MethodT = TypeVar("_MethodT", bound=Callable[..., Any])
 
 
-class _OfOne(Protocol[_P, _R_co]):
-    def __call__(
-        self, target: Name | None = None, *args: _P.args, **kwargs: _P.kwargs
-    ) -> _R_co: ...
+def forwarded(method: _MethodT) -> _MethodT:
+    """Return a method of models as one of estimators, which the fitted network answers."""
+    name = method.__name__
+    kind = QUESTIONS[name][0] if name in QUESTIONS else None
 
+    @wraps(method)
+    def forward(self: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._answering(kind), name)(*args, **kwargs)
 
-class _OfSeveral(Protocol[_P, _R_co]):
-    def __call__(
-        self, targets: Targets | None = None, *args: _P.args, **kwargs: _P.kwargs
-    ) -> _R_co: ...
-
-
-class _Forwarded:
-    """A method of models as a method of estimators, which the fitted network answers.
-
-    It has the signature and the docstring of the method of models, and is made when it is first
-    looked up, because that imports what answers.
-
-    Parameters
-    ----------
-    kind : type, optional
-        Type of query that the estimator must not refuse.
-    """
-
-    def __init__(self, kind: type[Any] | None = None) -> None:
-        self._kind = kind
-
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self._name = name
-
-    def __get__(self, estimator: Any, owner: Any = None) -> Any:
-        return self._method if estimator is None else MethodType(self._method, estimator)
-
-    @cached_property
-    def _method(self) -> Callable[..., Any]:
-        name = self._name
-        kind = QUESTIONS[name][0] if name in QUESTIONS else self._kind
-
-        @wraps(getattr(Model, name))
-        def forward(estimator: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
-            model = estimator._answering(kind)
-            return getattr(model, name)(*args, **kwargs)
-
-        return forward
-
-
-class _AboutClass(_Forwarded):
-    """A method of models whose first argument is a variable, by default the estimator's target."""
-
-    @cached_property
-    def _method(self) -> Callable[..., Any]:
-        method = getattr(Model, self._name)
-        signature = inspect.signature(method)
-        _, first, *_ = signature.parameters.values()
-
-        @wraps(method)
-        def forward(estimator: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
-            model = estimator._answering(self._kind)
-            chosen, *others = args or (kwargs.pop(first.name, None),)
-            target = estimator.target_.name if chosen is None else chosen
-            bound = signature.bind(model, target, *others, **kwargs)
-            bound.arguments["evidence"] = estimator._given(bound.arguments.get("evidence"))
-            return getattr(model, self._name)(*bound.args[1:], **bound.kwargs)
-
-        optional = signature.parameters | {first.name: first.replace(default=None)}
-        forward.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[*optional.values()]
-        )
-        return forward
-
-
-def _forwarded(_: Callable[[], _MethodT]) -> _MethodT:
-    """Return an estimator method that calls a method of models on the fitted network."""
-    return cast(_MethodT, _Forwarded())
-
-
-def _of_class(
-    _: Callable[[], Callable[Concatenate[Model, Name, _P], _R_co]], kind: type[Any]
-) -> _OfOne[_P, _R_co]:
-    """Return an estimator method whose `target` is the class by default."""
-    return cast(_OfOne[_P, _R_co], _AboutClass(kind))
-
-
-def _of_classes(
-    _: Callable[[], Callable[Concatenate[Model, Targets, _P], _R_co]], kind: type[Any]
-) -> _OfSeveral[_P, _R_co]:
-    """Return an estimator method whose `targets` are the class by default."""
-    return cast(_OfSeveral[_P, _R_co], _AboutClass(kind))
+    return cast(_MethodT, forward)
 
 
 class ModelQuestions:
@@ -159,6 +76,10 @@ class ModelQuestions:
             )
         return model
 
+    def _encoded(self, X: Any) -> Any:
+        """Return rows as the model takes them: unchanged, unless a subclass overrides this."""
+        return X
+
     def _given(self, evidence: EvidenceLike) -> EvidenceLike:
         """Return evidence as the model takes it: unchanged, unless a subclass overrides this."""
         return evidence
@@ -205,40 +126,28 @@ class ModelQuestions:
         chosen = self.target_.name if targets is None else targets
         return model.query(chosen, self._given(evidence), **options)
 
-    marginals = _forwarded(lambda: Model.marginals)
-    most_probable = _forwarded(lambda: Model.most_probable)
-    k_most_probable = _forwarded(lambda: Model.k_most_probable)
-    marginal_map = _forwarded(lambda: Model.marginal_map)
-    query_rows = _forwarded(lambda: Model.query_rows)
-    log_probability = _forwarded(lambda: Model.log_probability)
-    conflict = _forwarded(lambda: Model.conflict)
-    do = _forwarded(lambda: Model.do)
-    effect = _forwarded(lambda: Model.effect)
-    causal_graph = _forwarded(lambda: Model.causal_graph)
-    d_separated = _forwarded(lambda: Model.d_separated)
-    markov_blanket = _forwarded(lambda: Model.markov_blanket)
-    with_cpd = _forwarded(lambda: Model.with_cpd)
-    without = _forwarded(lambda: Model.without)
-    with_arc = _forwarded(lambda: Model.with_arc)
-    renamed = _forwarded(lambda: Model.renamed)
-    with_states = _forwarded(lambda: Model.with_states)
-    conditioned = _forwarded(lambda: Model.conditioned)
-    marginalised = _forwarded(lambda: Model.marginalised)
-    merged = _forwarded(lambda: Model.merged)
-    expanded = _forwarded(lambda: Model.expanded)
-    annotated = _forwarded(lambda: Model.annotated)
-    most_relevant = _forwarded(lambda: Model.most_relevant)
-    next_question_rows = _forwarded(lambda: Model.next_question_rows)
-    flip = _of_class(lambda: Model.flip, Joint)
-    nearest_rows = _of_class(lambda: Model.nearest_rows, Joint)
-    tornado = _of_class(lambda: Model.tornado, Joint)
-    sensitivity = _of_class(lambda: Model.sensitivity, Slopes)
-    # These ask for the posteriors of all variables that may be asked for, or left out.
-    next_question = _of_class(lambda: Model.next_question, All)
-    questionnaire = _of_class(lambda: Model.questionnaire, All)
-    explanation = _of_class(lambda: Model.explanation, All)
-    credible_intervals = _of_classes(lambda: Model.credible_intervals, Joint)
-    weighted_samples = _of_classes(lambda: Model.weighted_samples, Samples)
+    marginals = forwarded(Model.marginals)
+    most_probable = forwarded(Model.most_probable)
+    k_most_probable = forwarded(Model.k_most_probable)
+    marginal_map = forwarded(Model.marginal_map)
+    query_rows = forwarded(Model.query_rows)
+    log_probability = forwarded(Model.log_probability)
+    conflict = forwarded(Model.conflict)
+    do = forwarded(Model.do)
+    d_separated = forwarded(Model.d_separated)
+    markov_blanket = forwarded(Model.markov_blanket)
+    with_cpd = forwarded(Model.with_cpd)
+    without = forwarded(Model.without)
+    with_arc = forwarded(Model.with_arc)
+    renamed = forwarded(Model.renamed)
+    with_states = forwarded(Model.with_states)
+    conditioned = forwarded(Model.conditioned)
+    marginalised = forwarded(Model.marginalised)
+    merged = forwarded(Model.merged)
+    expanded = forwarded(Model.expanded)
+    annotated = forwarded(Model.annotated)
+    sensitivity: Any = question(Slopes)(Model.sensitivity)
+    weighted_samples: Any = question(Samples)(Model.weighted_samples)
 
     def sample(
         self,
@@ -287,9 +196,10 @@ class ModelQuestions:
 
     # -------------------------------------------------------------------- pictures and files
 
-    to_dot = late_method(lambda: late_methods.to_dot)
-    render = late_method(lambda: late_methods.render)
-    to_pgmpy = _forwarded(lambda: Model.to_pgmpy)
+    ask = property(Ask)
+    to_dot = Upward()
+    render = Upward()
+    to_pgmpy = Upward()
 
     def save(self, path: PathLike, **options: Any) -> LossReport:
         """Save to a file; ``bayesgraph.load`` returns the estimator from the native format.
@@ -322,7 +232,7 @@ class ModelQuestions:
             If there is no such directory.
         """
         check_fitted(self, "network_")
-        return late_methods.save(self, path, **options)
+        return cast("LossReport", upward("save")(self, path, **options))
 
     def to_html(self, path: PathLike | None = None, **options: Any) -> str:
         """Return the estimator as one offline page that answers questions exactly, and write it.
@@ -331,12 +241,4 @@ class ModelQuestions:
         estimator.
         """
         check_fitted(self, "network_")
-        return late_methods.to_html(self, path, **options)
-
-
-# Queries that are not listed in the class (the list serves type checkers) are forwarded too.
-for _name in QUESTIONS:
-    if _name not in vars(ModelQuestions):
-        _added = _Forwarded()
-        _added.__set_name__(ModelQuestions, _name)
-        setattr(ModelQuestions, _name, _added)
+        return str(upward("to_html")(self, path, **options))

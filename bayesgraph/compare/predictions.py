@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bayesgraph.display import DisplayTable, more, rounded
 from bayesgraph.encoding import columns_of
-from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import BayesGraphError, DataError, EvidenceError, quoted
 from bayesgraph.explain import Contrast, explain
 from bayesgraph.explain.results import signed
@@ -19,6 +18,7 @@ from bayesgraph.factors import Evidence
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.models.model import Model
+from bayesgraph.models.rows import table_for
 from bayesgraph.typing import TableLike
 from bayesgraph.variables import Discrete, Name, State
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from bayesgraph.cpds import CPD
 from bayesgraph.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.encoding import Table, columns_of
-from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import (
     BayesGraphError,
     DataError,
@@ -36,6 +35,7 @@ from bayesgraph.independence import independence_test
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.mixture import Ensemble
 from bayesgraph.models.model import Model
+from bayesgraph.models.rows import table_for
 from bayesgraph.typing import TableLike
 from bayesgraph.variables import CountVector, Discrete, Name, Variable
 

@@ -1,6 +1,5 @@
 """Encoding of tables of any library, and decoding into data frames."""
 
-from bayesgraph.encoding.model_rows import log_likelihood, query_rows
 from bayesgraph.encoding.table import Table, columns_of, encode_table, infer_variables
 
-__all__ = ["Table", "columns_of", "encode_table", "infer_variables", "log_likelihood", "query_rows"]
+__all__ = ["Table", "columns_of", "encode_table", "infer_variables"]

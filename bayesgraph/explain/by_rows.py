@@ -16,7 +16,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.checks import is_sparse
 from bayesgraph.cpds import CPD
 from bayesgraph.cpds.item_counts import ItemTerms
@@ -37,8 +36,10 @@ from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.mixture import Ensemble, NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.rows import evidence_rows
 from bayesgraph.models.weighted import WeightedNetwork
 from bayesgraph.optional import optional_module
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import Intervention, TableLike
 from bayesgraph.variables import CountVector, Discrete, Name, State, Variable
 
@@ -128,10 +129,11 @@ class RowContributions(Displayed):
         )
 
 
+@question(rows="table")
 def contributions_rows(
     model: Model,
-    target: Name,
-    table: TableLike,
+    table: TableLike | Evidence,
+    target: Name | None = None,
     *,
     positive: State | None = None,
     negative: State | None = None,
@@ -142,17 +144,20 @@ def contributions_rows(
 
     Parameters
     ----------
-    target : name
-        A discrete variable.
-    table : pandas, polars or pyarrow table, or mapping from name to column
+    model : model or fitted estimator
+    table : pandas, polars or pyarrow table, mapping from name to column, or Evidence
         Any value may be missing. The target's column and columns that are not variables of the
-        model are ignored. A factor graph takes a value for every variable but the target.
+        model are ignored. A factor graph takes a value for every variable but the target. Of a
+        classifier and its class the rows are as for `predict`.
+    target : name, optional
+        A discrete variable. By default the class of the estimator.
     positive, negative : state, optional
         Classes to compare, as for `contributions`.
     do : mapping from name to value, optional
         Variables that are set from outside in all rows; see `do`. Their columns are ignored.
     unseen : {"error", "missing", "warn"}
-        What a value becomes that is not a state; see `query_rows`.
+        What a value becomes that is not a state; see `query_rows`. Of a classifier and its class
+        its own parameter says it.
 
     Returns
     -------
@@ -167,11 +172,26 @@ def contributions_rows(
         For unknown names or states, or invalid columns.
     UnsupportedModelError
         For a model that has no joint distribution whose parts add up.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> clf = bg.NaiveBayesClassifier().fit(X.iloc[:, :2], y)
+    >>> clf.ask.contributions_rows(X.iloc[:, :2])
+    Contributions of 569 rows to the log odds of target = 1 against 0
+      feature       mean size
+      mean radius      3.0664  ████████████████████████
+      mean texture     0.8383  ███████
     """
     asked = product(model.do(do) if do else model, target)
     variable = asked.variable(target)
     assert isinstance(variable, Discrete)  # checked by `product`
-    rows = late_methods.evidence_rows(asked, table, variable, unseen)
+    if isinstance(table, Evidence):
+        rows = table.without({variable})
+    else:
+        rows = evidence_rows(asked, table, variable, unseen)
     if do:
         rows = rows.without({asked.variable(name) for name in do})
     return explain_rows(asked, Contrast.of(variable, positive, negative), rows)

@@ -17,6 +17,7 @@ from bayesgraph.factors.algebra import Floats, log_of
 from bayesgraph.models.factor_graph import FactorGraph, Term
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.questions.estimators import question
 from bayesgraph.variables import CountVector, Discrete, Name, State
 
 _LONGEST_LINE = 96
@@ -61,7 +62,10 @@ class TopItems(Mapping[State, Mapping[Name, float]]):
         return "\n".join(lines)
 
 
-def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None = None) -> TopItems:
+@question()
+def top_items(
+    model: Model, target: Name | None = None, n: int = 10, *, feature: Name | None = None
+) -> TopItems:
     """Return the items whose single occurrence raises the log odds of each class most.
 
     The log odds compare a class with all others together. For a naive Bayes the change is the
@@ -69,8 +73,10 @@ def top_items(model: Model, target: Name, n: int = 10, *, feature: Name | None =
 
     Parameters
     ----------
-    target : name
+    model : model or fitted estimator
+    target : name, optional
         The class variable, which is the only parent of the vector.
+        By default the class of the estimator.
     n : int
         Number of items for each class.
     feature : name, optional

@@ -20,11 +20,13 @@ import numpy as np
 from bayesgraph.display import rounded
 from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError
 from bayesgraph.explain.links import Links, Path, known_below, links
+from bayesgraph.inference.contract import All
 from bayesgraph.inference.results import GaussianMixture, Posterior
 from bayesgraph.models.evidence import Belief, Between, as_mapping, is_soft
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Binned, CountVector, Discrete, Name, State, is_missing
 
@@ -111,9 +113,10 @@ class Explanation:
         return "\n".join(textwrap.fill(sentence, _WIDTH) for sentence in self.sentences)
 
 
+@question(All)
 def explanation(
     model: Model,
-    target: Name,
+    target: Name | None = None,
     evidence: EvidenceLike = None,
     *,
     finding: Name | None = None,
@@ -128,8 +131,9 @@ def explanation(
 
     Parameters
     ----------
-    target : name
-        A discrete or continuous variable.
+    model : model or fitted estimator
+    target : name, optional
+        A discrete or continuous variable. By default the class of the estimator.
     evidence : mapping from name to value, optional
         As in `query`.
     finding : name, optional

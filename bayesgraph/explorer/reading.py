@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph import late_methods
 from bayesgraph.errors import FileFormatError
 from bayesgraph.io import FileFormat, check_options
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.files import PathLike, path_text, read_bytes
 from bayesgraph.io.native import HELD, SAVED, decoded
 from bayesgraph.loss_report import LossReport
+from bayesgraph.upward import upward
 
 # Version of pages; `snapshot` says what is in one.
 VERSION = 1
@@ -142,8 +142,8 @@ def _inflated(data: bytes, name: str, size: int, budget: Budget) -> bytes:
 
 def write_html(model: Any, path: PathLike, **options: Any) -> LossReport:
     """Write a model or a fitted estimator to a page; options are those of `page.to_html`."""
-    check_options("writing an HTML page", late_methods.to_html, 2, options)
-    late_methods.to_html(model, path, **options)
+    check_options("writing an HTML page", upward("to_html"), 2, options)
+    upward("to_html")(model, path, **options)
     return LossReport("an HTML page")
 
 

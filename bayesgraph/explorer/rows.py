@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.encoding import Table, columns_of
-from bayesgraph.encoding.model_rows import query_rows, table_for
 from bayesgraph.errors import DataError
 from bayesgraph.explorer.snapshot import Snapshot
 from bayesgraph.models.model import Model
+from bayesgraph.models.rows import table_for
 from bayesgraph.typing import TableLike
 from bayesgraph.variables import CountVector, Discrete, Variable
 
@@ -82,7 +82,7 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
         raise DataError(
             f"A page takes 1 to {MOST_ROWS:,} rows; the table has {known.n_rows:,}. Choose some."
         )
-    posterior = query_rows(model, target.name, _seen(columns, known))
+    posterior = model.query_rows(target.name, _seen(columns, known))
     truth = share = None
     if target.name in columns:
         codes = table_for(model, {target.name: columns[target.name]}, None, unseen="missing")

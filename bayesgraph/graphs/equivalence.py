@@ -16,10 +16,9 @@ from typing import Any, TypeAlias
 
 import networkx as nx
 
-from bayesgraph import late_methods
 from bayesgraph.errors import GraphError, quoted, unknown_variable
 from bayesgraph.graphs.dag import build_dag, directed_graph
-from bayesgraph.late_binding import late_method
+from bayesgraph.upward import Upward
 from bayesgraph.variables import Name
 
 Pair: TypeAlias = tuple[Name, Name]
@@ -88,9 +87,8 @@ class PDAG:
         pattern.extend()
         return build_dag(self.nodes, [(self.nodes[a], self.nodes[b]) for a, b in pattern.arcs()])
 
-    to_dot = late_method(lambda: late_methods.to_dot)
-
-    render = late_method(lambda: late_methods.render)
+    to_dot = Upward()
+    render = Upward()
 
     def __repr__(self) -> str:
         found = [f"{a} -> {b}" for a, b in self.arcs] + [f"{a} - {b}" for a, b in self.edges]

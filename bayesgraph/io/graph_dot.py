@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bayesgraph.cpds.description import texts
+from bayesgraph.graphs import PDAG
 from bayesgraph.io import dot_labels as labels
 from bayesgraph.io.dot import defaults, statement
-
-if TYPE_CHECKING:
-    from bayesgraph.graphs import PDAG
 
 
 def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:

@@ -82,7 +82,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph or WeightedNetwork
+    model : BayesianNetwork, FactorGraph or WeightedNetwork, or fitted estimator of these
         A network of discrete variables, a network of continuous ones, or a factor graph of tables.
         A weighted network is converted by way of its factor graph, which gives the same answers if
         all features are observed.
@@ -126,6 +126,8 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     >>> from_pgmpy(converted) == network
     True
     """
+    if hasattr(model, "_answering"):  # a fitted estimator
+        model = model._answering(None)
     converted, report = _converted(model, strict=strict)
     return converted if strict else (converted, report)
 

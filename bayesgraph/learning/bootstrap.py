@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph import late_methods
 from bayesgraph.ancestors import Arc
 from bayesgraph.display import Displayed, DisplayTable, more
 from bayesgraph.encoding import Table
 from bayesgraph.errors import DataError
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.graphs import Pattern
-from bayesgraph.late_binding import late_method
 from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.fit import opened, plain_source
 from bayesgraph.learning.general import Learner, learning
@@ -25,6 +23,7 @@ from bayesgraph.learning.structure import Structure
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.typing import RandomState, TableLike
+from bayesgraph.upward import Upward
 from bayesgraph.variables import Name, Variable
 
 _MAXIMUM_LINES = 20
@@ -76,9 +75,9 @@ class ArcConfidence(Displayed):
         least = self.threshold if threshold is None else threshold
         return _averaged(self.arcs, self.edges, least, *self._rules)
 
-    to_dot = late_method(lambda: late_methods.to_dot)
+    to_dot = Upward()
 
-    render = late_method(lambda: late_methods.render)
+    render = Upward()
 
     @cached_property
     def _drawn(self) -> tuple[BayesianNetwork, dict[str, Any]]:

@@ -19,7 +19,6 @@ from bayesgraph.variables import CountVector, Discrete, MissingIndicator, Name, 
 
 if TYPE_CHECKING:
     from bayesgraph.cpds import CPD
-    from bayesgraph.models.model import Model
 
 
 class Route(NamedTuple):
@@ -131,7 +130,7 @@ class Answering:
         return None
 
     @property
-    def unfolded(self) -> Model | None:
+    def unfolded(self) -> Answering | None:
         """The network with auxiliary variables that answers in place of this one; None if none."""
         return None
 

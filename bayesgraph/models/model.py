@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from bayesgraph import late_methods
+from bayesgraph import graphs
 from bayesgraph.checks import random_generator, whole_number
+from bayesgraph.encoding.frames import to_frame
 from bayesgraph.errors import (
     EvidenceError,
     ImpossibleEvidenceWarning,
@@ -45,7 +46,6 @@ from bayesgraph.inference.memory import BYTES, default_memory_limit, format_byte
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.inference.solver import refused, select
 from bayesgraph.inference.weighting import WeightedSamples
-from bayesgraph.late_binding import late_method
 from bayesgraph.models.answering import Answering
 from bayesgraph.models.edits import Edits
 from bayesgraph.models.evidence import (
@@ -57,18 +57,16 @@ from bayesgraph.models.evidence import (
 )
 from bayesgraph.models.findings import Finding, slopes_of_findings, with_findings
 from bayesgraph.models.interventions import under
+from bayesgraph.models.rows import evidence_rows, told_table
 from bayesgraph.models.training import Training
-from bayesgraph.typing import EvidenceLike, Intervention, RandomState, Targets
+from bayesgraph.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
+from bayesgraph.upward import Ask, Upward
 from bayesgraph.variables import (
     CountVector,
     Discrete,
     Name,
     State,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 _ALL = All()
 # Maximum number of sets of variables for whose interventions the model is kept cut.
@@ -483,7 +481,7 @@ class Model(Edits, Answering):
         drawn = draws.take(size, random_generator(random_state))
         given = case.evidence(asked.variables).columns
         drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
-        return late_methods.to_frame([v for v in asked.variables if v in drawn], drawn, frame)
+        return to_frame([v for v in asked.variables if v in drawn], drawn, frame)
 
     def _check_rows(self, n: int, memory_limit: float | None) -> None:
         limit = default_memory_limit() if memory_limit is None else memory_limit
@@ -606,8 +604,6 @@ class Model(Edits, Answering):
         case = asked._checked_case(Retractions, evidence)
         found: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
         return found
-
-    credible_intervals = late_method(lambda: late_methods.credible_intervals)
 
     def plan(
         self,
@@ -752,25 +748,17 @@ class Model(Edits, Answering):
             f"of a variable given its parents in a joint distribution.{self.instead}"
         )
 
-    effect = late_method(lambda: late_methods.effect)
-
-    # ---------------------------------------------------------------------------- what if
-
-    flip = late_method(lambda: late_methods.flip)
-
-    most_relevant = late_method(lambda: late_methods.most_relevant)
-
-    nearest_rows = late_method(lambda: late_methods.nearest_rows)
-
-    tornado = late_method(lambda: late_methods.tornado)
-
     # --------------------------------------------------------------------------- the graph
 
-    d_separated = late_method(lambda: late_methods.d_separated)
+    def d_separated(
+        self, x: Name | set[Name], y: Name | set[Name], evidence: str | Iterable[Name] = ()
+    ) -> bool:
+        """Tell whether x and y are d-separated by the evidence; see `bayesgraph.d_separated`."""
+        return graphs.d_separated(self, x, y, evidence)
 
-    markov_blanket = late_method(lambda: late_methods.markov_blanket)
-
-    causal_graph = late_method(lambda: late_methods.causal_graph)
+    def markov_blanket(self, name: Name) -> set[Name]:
+        """Return the parents, the children and the children's other parents of a variable."""
+        return graphs.markov_blanket(self, name)
 
     # ----------------------------------------------------------------------------------- batches
 
@@ -798,40 +786,93 @@ class Model(Edits, Answering):
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
-    # --------------------------------------------- methods that higher layers implement
+    def log_likelihood(self, table: TableLike, *, unseen: str = "error") -> Floats:
+        """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
-    log_likelihood = late_method(lambda: late_methods.log_likelihood)
+        Missing values are marginalised. Columns that are not variables of the model are ignored. It
+        is an error if the name of an ignored column almost equals that of a variable without a
+        column (`Xray` for `xray`), or if all columns are ignored. Columns named like items of a
+        vector of counts (words) form the vector.
 
-    query_rows = late_method(lambda: late_methods.query_rows)
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or mapping from name to column
+        unseen : {"error", "missing", "warn"}
+            What a value becomes that is not a state: an error, or a missing value, with "warn" told
+            by one warning for all rows.
+        """
+        known = told_table(self, table, None, unseen)
+        return self.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
-    contributions = late_method(lambda: late_methods.contributions)
+    def query_rows(
+        self,
+        target: Name,
+        table: TableLike,
+        *,
+        do: Intervention = None,
+        unseen: str = "error",
+    ) -> Floats:
+        """Return the posterior of a discrete variable for each row of a table.
 
-    contributions_rows = late_method(lambda: late_methods.contributions_rows)
+        Parameters
+        ----------
+        target : name
+        table : pandas, polars or pyarrow table, or mapping from name to column
+            Any value may be missing. The target's column and columns that are not variables of the
+            model are ignored. It is an error if the name of an ignored column almost equals that of
+            a variable without a column (`Xray` for `xray`), or if all columns are ignored. Columns
+            named like items of a vector of counts (words) form the vector.
+        do : mapping from name to value, optional
+            Variables that are set from outside in all rows, whatever their parents; see `do`. Their
+            columns are ignored.
+        unseen : {"error", "missing", "warn"}
+            What a value becomes that is not a state: an error, or a missing value, with "warn" told
+            by one warning for all rows.
 
-    explanation = late_method(lambda: late_methods.explanation)
+        Returns
+        -------
+        ndarray, shape (n_rows, n_states)
+            Probabilities in the order of the target's states. Rows of probability zero under the
+            model get the prior, with one warning that counts them.
 
-    top_items = late_method(lambda: late_methods.top_items)
+        Raises
+        ------
+        EvidenceError
+            For a continuous target, or one that is set.
+        DataError
+            If the table has none of the model's variables.
+        UnknownVariableError
+            For a column whose name is spelt almost like that of a variable without a column.
+        UnknownStateError
+            For a value that is not a state, if `unseen` is "error".
+        """
+        variable = self.variable(target)
+        if not isinstance(variable, Discrete):
+            raise EvidenceError(f"{target!r} is continuous; query its posterior one row at a time.")
+        rows = evidence_rows(self, table, variable, unseen)
+        model = self.do(do) if do else self
+        if do:
+            chosen = {self.variable(name) for name in do}
+            if variable in chosen:
+                raise EvidenceError(f"{variable.name!r} is both the target and set by do=.")
+            rows = rows.without(chosen)
+        return np.exp(model.normalised_rows(variable, rows))
 
-    next_question = late_method(lambda: late_methods.next_question)
+    # ----------------------------------------------- what higher rooms implement; see `upward`
 
-    next_question_rows = late_method(lambda: late_methods.next_question_rows)
-
-    questionnaire = late_method(lambda: late_methods.questionnaire)
-
-    save = late_method(lambda: late_methods.save)
-
-    to_dot = late_method(lambda: late_methods.to_dot)
-
-    render = late_method(lambda: late_methods.render)
-
-    to_html = late_method(lambda: late_methods.to_html)
-
-    to_pgmpy = late_method(lambda: late_methods.to_pgmpy)
+    ask = property(Ask)
+    contributions = Upward()
+    save = Upward()
+    to_dot = Upward()
+    render = Upward()
+    to_html = Upward()
+    to_pgmpy = Upward()
 
     def _repr_svg_(self) -> str | None:
         """Return what a notebook shows; None without Graphviz, or if it fails or is too slow."""
         try:
-            return self.render()
+            picture: str = self.render()
+            return picture
         except (MissingDependencyError, RenderError):
             return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph import graphs, late_methods
+from bayesgraph import graphs
 from bayesgraph.ancestors import ancestral_set, parents_first
 from bayesgraph.cpds import CPD, CanonicalCPD, Combination, NoisyMaxCPD, Plate, TableCPD
 from bayesgraph.cpds.cells import LeafCPD
@@ -25,7 +25,6 @@ from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
 from bayesgraph.inference.contract import Joint, Pattern, Question, Work
 from bayesgraph.inference.elimination import Problem
 from bayesgraph.inference.solver import first_work
-from bayesgraph.late_binding import LateFunction
 from bayesgraph.models import editing
 from bayesgraph.models.ancestors import (
     Ancestors,
@@ -47,6 +46,7 @@ from bayesgraph.models.interventions import (
 from bayesgraph.models.model import Model
 from bayesgraph.models.training import EMHistory
 from bayesgraph.typing import EvidenceLike
+from bayesgraph.upward import Upward
 from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
 
 if TYPE_CHECKING:
@@ -238,9 +238,8 @@ class BayesianNetwork(Model):
                     "states and their order must agree."
                 )
 
-    fit = LateFunction(lambda: late_methods.fit_network)
-
-    learn = LateFunction(lambda: late_methods.learn_network)
+    fit = Upward()
+    learn = Upward()
 
     def __getitem__(self, name: Name) -> CPD:
         """Return the CPD of a variable.

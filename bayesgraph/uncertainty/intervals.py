@@ -16,6 +16,7 @@ from bayesgraph.models.evidence import Belief, as_mapping, impossible, read_targ
 from bayesgraph.models.interventions import under
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.uncertainty.delta import delta_spread
 from bayesgraph.uncertainty.draws import answers, numbers_of, table_answers
@@ -26,6 +27,7 @@ from bayesgraph.variables import CountVector
 METHODS = ("draws", "delta")
 
 
+@question()
 def credible_intervals(
     model: Model,
     targets: Targets | None = None,
@@ -47,6 +49,7 @@ def credible_intervals(
 
     Parameters
     ----------
+    model : model or fitted estimator
     targets : name or list of names, optional
         A list gives intervals of the joint posterior; None those of all unobserved variables.
     evidence, do : mapping from name to value, optional
@@ -86,7 +89,7 @@ def credible_intervals(
     >>> import bayesgraph as bg
     >>> table = {"rain": ["no"] * 8 + ["yes"] * 2, "wet": ["no"] * 7 + ["yes"] * 3}
     >>> net = bg.BayesianNetwork.fit([("rain", "wet")], table)
-    >>> found = net.credible_intervals("rain", {"wet": "yes"}, method="delta")
+    >>> found = net.ask.credible_intervals("rain", {"wet": "yes"}, method="delta")
     >>> low, high = found["yes"].low, found["yes"].high
     >>> f"{low:.2f} to {high:.2f}, as from {found.rows:.1f} rows"
     '0.17 to 0.91, as from 3.8 rows'

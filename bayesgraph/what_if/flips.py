@@ -25,6 +25,7 @@ from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.models.evidence import as_mapping, impossible
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Discrete, Name, State
 from bayesgraph.what_if.blocks import Sum, as_sum
@@ -129,9 +130,10 @@ class Flip(Displayed):
         return DisplayTable(title, rows, header=("finding", "change", "cost"), note=note)
 
 
+@question()
 def flip(
     model: Model,
-    target: Name,
+    target: Name | None = None,
     evidence: EvidenceLike = None,
     to: State | None = None,
     *,
@@ -150,8 +152,9 @@ def flip(
 
     Parameters
     ----------
-    target : name
-        A discrete variable.
+    model : model or fitted estimator
+    target : name, optional
+        A discrete variable. By default the class of the estimator.
     evidence : mapping from name to value, optional
         As in `query`. Vectors of counts, soft evidence and intervals of numbers stay as they are.
         A number that is given as an int, such as 63, changes to whole numbers: write 63.0 for one
@@ -202,7 +205,7 @@ def flip(
     ...     bg.TableCPD(free, [[0.9, 0.1], [0.4, 0.6]], parents=[spam]),
     ...     bg.TableCPD(name, [[0.2, 0.8], [0.5, 0.5]], parents=[spam]),
     ... ])
-    >>> net.flip("spam", {"free": "yes", "name": "yes"})
+    >>> net.ask.flip("spam", {"free": "yes", "name": "yes"})
     spam: 'yes' (0.5556) becomes 'no' (0.9153) if
       finding        change  cost
       free     'yes' → 'no'     1

@@ -11,13 +11,14 @@ import numpy as np
 from bayesgraph.checks import whole_number
 from bayesgraph.display import Displayed, DisplayTable, rounded
 from bayesgraph.encoding import Table, columns_of
-from bayesgraph.encoding.model_rows import table_for
 from bayesgraph.errors import DataError, EvidenceError, quoted
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.inference.normalise import log_normalised
 from bayesgraph.models.evidence import Between, as_mapping
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
+from bayesgraph.models.rows import table_for
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike, TableLike
 from bayesgraph.variables import (
     Binned,
@@ -95,9 +96,10 @@ class NearestRows(Displayed, Sequence[NearRow]):
         )
 
 
+@question()
 def nearest_rows(
     model: Model,
-    target: Name,
+    target: Name | None = None,
     evidence: EvidenceLike = None,
     table: TableLike | None = None,
     to: State | None = None,
@@ -110,6 +112,7 @@ def nearest_rows(
 
     Parameters
     ----------
+    model : model or fitted estimator
     target, evidence, to, costs, fixed
         As in `flip`; costs are weights of findings. Rows differ in no fixed finding.
     table : pandas, polars or pyarrow table, or mapping from name to column

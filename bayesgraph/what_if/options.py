@@ -106,7 +106,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """What may change, and what it costs; see `Model.flip`.
+    """What may change, and what it costs; see `flip`.
 
     Attributes
     ----------

@@ -24,6 +24,7 @@ from bayesgraph.factors.algebra import Floats
 from bayesgraph.models.evidence import as_mapping, read_targets
 from bayesgraph.models.findings import with_findings
 from bayesgraph.models.model import Model
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike, Targets
 from bayesgraph.variables import Discrete, Name, State
 
@@ -60,8 +61,9 @@ class RelevantExplanation(Displayed):
         )
 
 
+@question()
 def most_relevant(
-    model: Model, targets: Targets, evidence: EvidenceLike, k: int = 1
+    model: Model, targets: Targets | None = None, evidence: EvidenceLike = None, k: int = 1
 ) -> list[RelevantExplanation]:
     """Return the states of some of the targets that explain the evidence best.
 
@@ -70,10 +72,12 @@ def most_relevant(
 
     Parameters
     ----------
+    model : model or fitted estimator
     targets : name or list of names
-        Discrete variables, of which an explanation has one or more.
+        Discrete variables, of which an explanation has one or more; by default the class of the
+        estimator.
     evidence : mapping from name to value
-        As in `query`.
+        As in `query`; it is needed.
     k : int
         Maximum number of explanations. None of them has all states of a better one, or is
         part of a better one.

@@ -30,6 +30,7 @@ from bayesgraph.models.mixture import Ensemble, NetworkMixture
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.models.weighted import WeightedNetwork
+from bayesgraph.questions.estimators import question
 from bayesgraph.typing import EvidenceLike
 from bayesgraph.variables import Discrete, Name, State
 from bayesgraph.what_if.options import Rules, choices_of
@@ -117,9 +118,10 @@ def _shown(value: Any) -> str:
     return rounded(value) if isinstance(value, float) else str(value)
 
 
+@question()
 def tornado(
     model: Model,
-    target: Name,
+    target: Name | None = None,
     state: State | None = None,
     evidence: EvidenceLike = None,
     *,
@@ -131,7 +133,9 @@ def tornado(
 
     Parameters
     ----------
-    target : name
+    model : model or fitted estimator
+    target : name, optional
+        By default the class of the estimator.
     state : a state of the target, optional
         By default the second of two states, as in `contributions`, and of more the most probable.
     evidence : mapping from name to value, optional

@@ -33,6 +33,7 @@ SECTIONS = {
 MODULES = {
     "errors": "Errors and warnings",
     "plots": "Pictures",
+    "questions": "Questions to models",
     "measures": "Measures",
     "typing": "Types of arguments",
     "io": "Formats of files",

@@ -108,7 +108,7 @@ def compare(model, oracle, random, *, n_numbers=1):
     size = model.variable(target).cardinality
     losses = random.uniform(0, 3, (size, size)) if random.random() < 0.5 else None
     given = as_given(model.variables, evidence)
-    found = model.next_question(target, given, losses=losses)
+    found = model.ask.next_question(target, given, losses=losses)
     matrix = 1.0 - np.eye(size) if losses is None else losses
     assert set(found) == set(model.names) - seen - {target}
     np.testing.assert_allclose(
@@ -188,7 +188,7 @@ def test_mixtures_equal_enumeration(seed):
     mixture = bg.NetworkMixture([one, other], weights)
     target, *names = mixture.names
     evidence = {names[-1]: random_value(oracles[0], names.pop())} if len(names) > 1 else {}
-    found = mixture.next_question(target, evidence, losses=None)
+    found = mixture.ask.next_question(target, evidence, losses=None)
     for name in names:
         parts = zip(weights, oracles, strict=True)
         table = sum(w * o.joint([target, name], evidence) for w, o in parts)
@@ -234,7 +234,7 @@ OTHERS = {
 def test_models_that_are_no_joint_distribution_equal_their_own_answers(model, evidence):
     asked = OTHERS[model]()
     losses = np.array(LOSSES)
-    found = asked.next_question("ill", evidence, losses=losses)
+    found = asked.ask.next_question("ill", evidence, losses=losses)
     for name in {"fever", "test"} - {n for n, x in evidence.items() if isinstance(x, str)}:
         shares = asked.query(name, evidence).probabilities
         states = asked.variable(name).states
@@ -268,15 +268,15 @@ def test_members_of_an_average_may_have_different_intervals():
     inside = fine / np.repeat([fine[:2].sum(), fine[2:].sum()], 2)
     shares = 0.25 * fine + 0.75 * np.repeat(coarse, 2) * inside
     expected = by_queries(average, "ill", "x", [-1.0, 0.5, 1.5, 9.0], shares, {}, 1 - np.eye(2))
-    found = average.next_question("ill")["x"]
+    found = average.ask.next_question("ill")["x"]
     assert found[1:3] == pytest.approx(expected, abs=1e-12)
-    rows = average.next_question_rows("ill", {"x": [None, 0.5]})
+    rows = average.ask.next_question_rows({"x": [None, 0.5]}, "ill")
     assert rows.information[0, 0] == pytest.approx(found.information, abs=1e-12)
     assert rows.best == ["x", None]
     neither = bg.BayesianNetwork(
         [bg.TableCPD(ILL, [0.6, 0.4]), bg.TableCPD(bg.Binned("x", [0.5]), [[0.5, 0.5]] * 2, [ILL])]
     )
-    ranking = bg.PosteriorAverage([*networks, neither]).next_question("ill")
+    ranking = bg.PosteriorAverage([*networks, neither]).ask.next_question("ill")
     assert ranking.best is None
     assert "none has the cut points of all" in ranking.refused["x"]
 
@@ -311,7 +311,7 @@ def test_numbers_whose_leaves_only_compute_densities(leaf):
     make, laws = LEAVES[leaf]
     net = bg.BayesianNetwork([*clinic().cpds, make(bg.Continuous("x"))])
     shares = net.query("ill", {"fever": "yes"}).probabilities
-    found = net.next_question("ill", {"fever": "yes"}, among=["x", "test"])["x"]
+    found = net.ask.next_question("ill", {"fever": "yes"}, among=["x", "test"])["x"]
     if leaf == "poisson":
         masses = np.array([p * law.pmf(np.arange(80)) for p, law in zip(shares, laws, strict=True)])
         assert found[1:3] == pytest.approx(by_entropies(masses, 1 - np.eye(2)), abs=1e-12)
@@ -334,12 +334,12 @@ def test_a_model_without_a_distribution_of_a_number_says_so():
         [*clinic().cpds, bg.ExponentialCPD(bg.Continuous("x"), [1.0, 3.0], [ILL])]
     )
     weighted = bg.WeightedNetwork(net, "ill", {"x": 0.5})
-    ranking = weighted.next_question("ill")
+    ranking = weighted.ask.next_question("ill")
     assert set(ranking) == {"fever", "test"}
     assert "is no mixture of normal distributions" in ranking.refused["x"]
     assert "not ranked: x." in repr(ranking)
     with pytest.raises(UnsupportedModelError, match="is no mixture of normal distributions"):
-        weighted.next_question("ill", among=["x"])
+        weighted.ask.next_question("ill", among=["x"])
 
 
 # -------------------------------------------------------------------------- which models answer
@@ -371,16 +371,16 @@ def test_which_estimators_answer(estimator, iris):
     X, y = iris
     model = ESTIMATORS[estimator]().fit(X, y)
     first, *others = (f.name for f in model.features_)
-    ranking = model.next_question(evidence={first: 5.0})
+    ranking = model.ask.next_question(evidence={first: 5.0})
     assert set(ranking) == set(others)
     assert ranking.best in others[1:]  # petals
     assert not ranking.refused
     assert max(question.error for question in ranking.questions) < 1e-6
-    session = model.questionnaire(evidence={first: 5.0}, threshold=0.99)
+    session = model.ask.questionnaire(evidence={first: 5.0}, threshold=0.99)
     session = session.run(lambda name: float(X[40, [first, *others].index(name)]))
     assert session.posterior.argmax == y[40]
     rows = {first: [5.0, None], others[1]: [None, 1.5]}
-    found = model.next_question_rows(model.target_.name, rows)
+    found = model.ask.next_question_rows(rows)
     assert found.information[0] == pytest.approx(
         [np.nan, *(ranking[name].information for name in others)], abs=1e-9, nan_ok=True
     )
@@ -477,7 +477,7 @@ REFUSED = {
 def test_what_is_refused(case):
     make, asked, kind, reason = REFUSED[case]
     with pytest.raises(kind, match=reason):
-        make().next_question(**asked)
+        make().ask.next_question(**asked)
 
 
 # ----------------------------------------------------------------------------- prices and measures
@@ -485,12 +485,12 @@ def test_what_is_refused(case):
 
 def test_what_is_worth_most_per_price_comes_first():
     net = clinic()
-    assert list(net.next_question("ill")) == ["test", "fever"]
-    ranking = net.next_question("ill", costs={"test": 20, "fever": 1})
+    assert list(net.ask.next_question("ill")) == ["test", "fever"]
+    ranking = net.ask.next_question("ill", costs={"test": 20, "fever": 1})
     assert list(ranking) == ["fever", "test"] == list(ranking.names)
     assert ranking["test"].score == pytest.approx(ranking["test"].information / 20)
-    assert net.next_question("ill", costs={"test": 20}).names == ("test",)
-    free = net.next_question("ill", {"fever": "yes"}, costs={"test": 0, "fever": 1})
+    assert net.ask.next_question("ill", costs={"test": 20}).names == ("test",)
+    free = net.ask.next_question("ill", {"fever": "yes"}, costs={"test": 0, "fever": 1})
     assert free["test"].score == math.inf
     assert len(free) == 1
     assert "information per cost" in repr(free)
@@ -504,14 +504,16 @@ def test_losses_and_prices_in_one_unit_say_what_is_worth_its_price():
     tables = {n: net.query(["ill", n]).probabilities for n in ("fever", "test")}
     gains = {name: by_entropies(table, matrix)[1] for name, table in tables.items()}
     for price, best in ((0.9 * gains["test"], "test"), (1.1 * gains["test"], None)):
-        ranking = net.next_question("ill", costs={"test": price, "fever": 9.0}, losses=losses)
+        ranking = net.ask.next_question("ill", costs={"test": price, "fever": 9.0}, losses=losses)
         assert ranking.by == "utility"
         assert ranking.best == best
         assert ranking["test"].gain == pytest.approx(gains["test"], abs=1e-12)
     assert "nothing is worth its price" in repr(ranking)
-    assert net.next_question("ill", costs={"test": price}, losses=losses, least=0.5).best == "test"
+    assert (
+        net.ask.next_question("ill", costs={"test": price}, losses=losses, least=0.5).best == "test"
+    )
     abstaining = np.column_stack([1 - np.eye(2), [0.1, 0.1]])
-    ranking = net.next_question("ill", abstain=0.1)
+    ranking = net.ask.next_question("ill", abstain=0.1)
     assert ranking["test"].gain == pytest.approx(by_entropies(tables["test"], abstaining)[1])
 
 
@@ -526,10 +528,10 @@ def test_two_questions_ahead_see_an_exclusive_or():
             bg.TableCPD(c, [[0.6, 0.4], [0.4, 0.6]], [odd]),
         ]
     )
-    ranking = net.next_question("odd")
+    ranking = net.ask.next_question("odd")
     assert ranking.best == "c"
     assert ranking["a"].score == pytest.approx(0.0, abs=1e-12)
-    ranking = net.next_question("odd", ahead=2)
+    ranking = net.ask.next_question("odd", ahead=2)
     assert ranking.best == "a"
     assert ranking["a"].score == pytest.approx(math.log(2.0))
     assert repr(ranking).startswith("Next question about odd: information, two questions ahead")
@@ -537,7 +539,7 @@ def test_two_questions_ahead_see_an_exclusive_or():
     assert ranking["a"].information == pytest.approx(0.0, abs=1e-12)
     # After c nothing alone is worth asking; with prices a plan may be worse than one question.
     assert ranking["c"].score == pytest.approx(ranking["c"].information)
-    dear = net.next_question("odd", ahead=2, costs={"a": 40, "b": 40, "c": 1})
+    dear = net.ask.next_question("odd", ahead=2, costs={"a": 40, "b": 40, "c": 1})
     assert dear.best == "c"
     assert dear["a"].score == pytest.approx(math.log(2.0) / 80)
 
@@ -550,7 +552,7 @@ def test_two_questions_ahead_equal_enumeration(seed):
     if len(names) < 3:
         pytest.skip("no two questions")
     target, *others = names
-    found = network.next_question(target, ahead=2)
+    found = network.ask.next_question(target, ahead=2)
     for name in others:
         table = oracle.posterior([target, name])
         expected = by_entropies(table, 1 - np.eye(len(table)))[0]
@@ -587,14 +589,15 @@ def test_two_questions_ahead_try_numbers_too(model):
         asked = nets[0] if model == "network" else bg.PosteriorAverage(nets)
         density = nets[0].query("x")
         answers = {density.quantile((k + 0.5) / 9): 1 / 9 for k in range(9)}
-    alone, found = asked.next_question("ill"), asked.next_question("ill", ahead=2)
+    alone, found = asked.ask.next_question("ill"), asked.ask.next_question("ill", ahead=2)
     if answers is None:
         assert alone["x"].score < found["x"].score < alone["x"].score + alone["test"].score
         return
     second = sum(
         share * max(question.information for question in after.questions)
         for share, after in (
-            (share, asked.next_question("ill", {"x": value})) for value, share in answers.items()
+            (share, asked.ask.next_question("ill", {"x": value}))
+            for value, share in answers.items()
         )
     )
     assert found["x"].score == pytest.approx(alone["x"].information + second, abs=1e-9)
@@ -608,9 +611,9 @@ def test_with_prices_the_second_question_is_the_one_of_the_best_rate(seed):
     if len(others) < 2:
         pytest.skip("no two questions")
     costs = dict(zip(others, random.uniform(0.2, 4.0, len(others)).tolist(), strict=True))
-    found = network.next_question(target, costs=costs, ahead=2)
+    found = network.ask.next_question(target, costs=costs, ahead=2)
     for name in others:
-        alone = network.next_question(target)[name].information
+        alone = network.ask.next_question(target)[name].information
         answers = network.query(name)
         plans = []
         options = [None, *(n for n in others if n != name)]
@@ -618,7 +621,7 @@ def test_with_prices_the_second_question_is_the_one_of_the_best_rate(seed):
             worth, price = alone, costs[name]
             for (state, share), second in zip(answers.items(), chosen, strict=True):
                 if second is not None and share > 0:
-                    after = network.next_question(target, {name: state})
+                    after = network.ask.next_question(target, {name: state})
                     worth, price = (
                         worth + share * after[second].information,
                         price + share * costs[second],
@@ -654,11 +657,11 @@ def test_rows_equal_one_at_a_time(model):
     if "x" in asked.names:
         rows["x"] = [None, 1.0, 0.5, 2.0]
         rows["y"] = [0.0, 1.0, 2.0, 3.0]
-    found = asked.next_question_rows("ill", rows, losses=LOSSES)
+    found = asked.ask.next_question_rows(rows, "ill", losses=LOSSES)
     assert found.terms.by == "utility"
     for i in range(4):
         evidence = {name: column[i] for name, column in rows.items() if column[i] is not None}
-        ranking = asked.next_question("ill", evidence, losses=LOSSES)
+        ranking = asked.ask.next_question("ill", evidence, losses=LOSSES)
         assert found.best[i] == ranking.best
         for j, name in enumerate(found.names):
             alone = ranking[name][1:3] if name in ranking else (math.nan, math.nan)
@@ -677,7 +680,7 @@ def test_impossible_rows_have_no_question():
         ]
     )
     with pytest.warns(ImpossibleEvidenceWarning, match="1 of 2 rows"):
-        found = net.next_question_rows("ill", {"fever": ["yes", "no"]})
+        found = net.ask.next_question_rows({"fever": ["yes", "no"]}, "ill")
     assert found.best == [None, None]
     assert np.isnan(found.information[0]).all()
     assert found.information[1, 1] == 0
@@ -685,8 +688,8 @@ def test_impossible_rows_have_no_question():
 
 def test_rows_of_a_model_with_nothing_to_ask_for():
     """A target alone: there is no question, and no error."""
-    found = bg.BayesianNetwork([bg.TableCPD(ILL, [0.5, 0.5])]).next_question_rows(
-        "ill", {"ill": ["no", "yes", None]}
+    found = bg.BayesianNetwork([bg.TableCPD(ILL, [0.5, 0.5])]).ask.next_question_rows(
+        {"ill": ["no", "yes", None]}, "ill"
     )
     assert found.best == [None, None, None]
     assert found.information.shape == (3, 0)
@@ -695,5 +698,5 @@ def test_rows_of_a_model_with_nothing_to_ask_for():
 def test_a_price_of_the_target_alone_is_an_error():
     net = bg.BayesianNetwork([bg.TableCPD(ILL, [0.5, 0.5]), bg.TableCPD(FEVER, [0.5, 0.5])])
     with pytest.raises(EvidenceError, match="'ill' alone, the target"):
-        net.next_question("ill", costs={"ill": 1})
-    assert "fever" in net.next_question("ill", costs={"ill": 1, "fever": 2})
+        net.ask.next_question("ill", costs={"ill": 1})
+    assert "fever" in net.ask.next_question("ill", costs={"ill": 1, "fever": 2})

@@ -68,12 +68,12 @@ def test_the_projection_keeps_all_separations(seed):
 def test_models_and_estimators_have_causal_graphs():
     net = random_network(random_graph(0), 0)
     latent = [name for name in net.names if isinstance(name, tuple)]
-    assert net.causal_graph(latent) == random_graph(0)
-    assert net.causal_graph().confounded == ()
+    assert net.ask.causal_graph(latent) == random_graph(0)
+    assert net.ask.causal_graph().confounded == ()
     if latent:  # a name may be a tuple
-        assert net.causal_graph(latent[0]) == net.causal_graph(latent[:1])
+        assert net.ask.causal_graph(latent[0]) == net.ask.causal_graph(latent[:1])
     classifier = bg.NaiveBayesClassifier().fit([[1.0, 2.0], [2.0, 1.0]], ["a", "b"])
-    assert len(classifier.causal_graph().arcs) == 2
+    assert len(classifier.ask.causal_graph().arcs) == 2
     with pytest.raises(GraphError, match="Expected a directed graph"):
         bg.CausalGraph.of(net.to_factor_graph())
 

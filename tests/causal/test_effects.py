@@ -44,7 +44,7 @@ def test_the_effect_in_a_model_is_the_difference_of_two_interventions(seed):
                 options |= {"treated": t.states[-1], "control": t.states[0]}
             if isinstance(y, bg.Discrete):
                 options["state"] = y.states[-1]
-            found = net.effect(treatment, outcome, **options)
+            found = net.ask.effect(treatment, outcome, **options)
             means = []
             for value in (found.treated, found.control):
                 cut = net.do({treatment: value}).query(outcome)
@@ -65,13 +65,13 @@ def test_the_effect_of_one_unit_is_the_sum_over_paths_of_products_of_slopes():
             bg.GaussianCPD(y, 0.0, 1.0, [x, m, u], [2.0, -1.0, 7.0]),
         ]
     )
-    assert net.effect("x", "y").value == pytest.approx(2.0 - 0.5)
-    assert net.effect("x", "y", treated=5, control=3).value == pytest.approx(2 * 1.5)
-    assert net.effect("x", "y", {"u": 4.0}).at_control == pytest.approx(-2.0 + 28.0)
-    assert net.effect("y", "x").value == pytest.approx(0.0)
-    assert net.effect("x", "y").standard_error is None
+    assert net.ask.effect("x", "y").value == pytest.approx(2.0 - 0.5)
+    assert net.ask.effect("x", "y", treated=5, control=3).value == pytest.approx(2 * 1.5)
+    assert net.ask.effect("x", "y", {"u": 4.0}).at_control == pytest.approx(-2.0 + 28.0)
+    assert net.ask.effect("y", "x").value == pytest.approx(0.0)
+    assert net.ask.effect("x", "y").standard_error is None
     with pytest.raises(EvidenceError, match="taken as known"):
-        net.effect("x", "y").interval()
+        net.ask.effect("x", "y").interval()
 
 
 def test_conditional_effects_in_a_model():
@@ -84,9 +84,9 @@ def test_conditional_effects_in_a_model():
             bg.TableCPD(y, table, [g, t]),
         ]
     )
-    assert net.effect("t", "y", {"g": "no"}).value == pytest.approx(0.1)
-    assert net.effect("t", "y", {"g": "yes"}).value == pytest.approx(0.4)
-    whole = net.effect("t", "y")
+    assert net.ask.effect("t", "y", {"g": "no"}).value == pytest.approx(0.1)
+    assert net.ask.effect("t", "y", {"g": "yes"}).value == pytest.approx(0.4)
+    whole = net.ask.effect("t", "y")
     assert whole.value == pytest.approx(0.25)
     assert repr(whole).splitlines() == [
         "Effect of t on y = 'yes'",
@@ -207,29 +207,29 @@ def test_mistakes_in_models_are_told():
     t, y = bg.Discrete("t", list("abc")), bg.Discrete("y", list("abc"))
     net = bg.BayesianNetwork([bg.TableCPD(t, [0.2, 0.3, 0.5]), bg.TableCPD(y, np.eye(3), [t])])
     with pytest.raises(EvidenceError, match="treated= and control="):
-        net.effect("t", "y", state="a")
+        net.ask.effect("t", "y", state="a")
     with pytest.raises(EvidenceError, match="state= one of"):
-        net.effect("t", "y", treated="a", control="b")
-    assert net.effect("t", "y", treated="a", control="b", state="a").value == 1.0
+        net.ask.effect("t", "y", treated="a", control="b")
+    assert net.ask.effect("t", "y", treated="a", control="b", state="a").value == 1.0
     with pytest.raises(UnknownVariableError):
-        net.effect("tt", "y")
+        net.ask.effect("tt", "y")
     x = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, 1), *net.cpds])
     with pytest.raises(EvidenceError, match="leave out state="):
-        x.effect("t", "x", treated="a", control="b", state="a")
+        x.ask.effect("t", "x", treated="a", control="b", state="a")
 
 
 def test_one_of_two_states_is_compared_with_the_other():
     t, y = bg.Discrete("t", ["old", "new"]), bg.Discrete("y", ["no", "yes"])
     table = bg.TableCPD(y, [[0.9, 0.1], [0.4, 0.6]], [t])
     net = bg.BayesianNetwork([bg.TableCPD(t, [0.5, 0.5]), table])
-    assert net.effect("t", "y").value == pytest.approx(0.5)
-    assert net.effect("t", "y", treated="new") == net.effect("t", "y", control="old")
-    assert net.effect("t", "y", treated="old") == net.effect("t", "y", control="new")
-    assert net.effect("t", "y", treated="old").value == pytest.approx(-0.5)
+    assert net.ask.effect("t", "y").value == pytest.approx(0.5)
+    assert net.ask.effect("t", "y", treated="new") == net.ask.effect("t", "y", control="old")
+    assert net.ask.effect("t", "y", treated="old") == net.ask.effect("t", "y", control="new")
+    assert net.ask.effect("t", "y", treated="old").value == pytest.approx(-0.5)
     with pytest.raises(UnknownStateError, match="Did you mean 'new'"):
-        net.effect("t", "y", treated="nwe")
+        net.ask.effect("t", "y", treated="nwe")
     with pytest.raises(UnknownStateError, match="no state 'x'"):
-        net.effect("t", "y", control="x", treated="new")
+        net.ask.effect("t", "y", control="x", treated="new")
 
 
 def test_a_network_stands_for_its_graph():
@@ -242,9 +242,9 @@ def test_a_network_stands_for_its_graph():
     net = bg.BayesianNetwork([*tables, bg.TableCPD(bg.Discrete("alone", ["u"]), [1.0])])
     rows = net.sample(500, random_state=0)
     expected = bg.adjusted_effect(rows, "x", "y", ["z"])
-    for graph in (net, net.graph, net.causal_graph()):
+    for graph in (net, net.graph, net.ask.causal_graph()):
         assert bg.adjusted_effect(rows, "x", "y", graph) == expected
-    assert bg.CausalGraph(net) == bg.CausalGraph(net.graph) == net.causal_graph()
+    assert bg.CausalGraph(net) == bg.CausalGraph(net.graph) == net.ask.causal_graph()
     assert bg.CausalGraph(net).nodes == net.names
     assert bg.CausalGraph(net, [("x", "y")]).confounded == (("x", "y"),)
     with pytest.raises(GraphError, match="Expected a directed graph"):

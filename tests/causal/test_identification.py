@@ -237,7 +237,7 @@ def test_what_is_refused_differs_between_models_that_agree_on_what_is_seen():
     assert by_u.query("y", do={"x": 1})[1] == 0.5
     assert by_x.query("y", do={"x": 1})[1] == 1.0
     with pytest.raises(NotIdentifiableError):
-        by_u.causal_graph(["u"]).identify("y", do="x")
+        by_u.ask.causal_graph(["u"]).identify("y", do="x")
 
 
 def test_conditions_after_an_intervention():
@@ -299,7 +299,7 @@ def test_states_that_are_impossible_have_no_value():
             bg.TableCPD(y, np.full((2, 2, 2), 0.5), [c, x]),
         ]
     )
-    estimand = net.causal_graph().identify("y", do="x")
+    estimand = net.ask.causal_graph().identify("y", do="x")
     assert estimand.evaluate(net, {"x": 0})[0] == pytest.approx(0.5)
     with pytest.raises(EvidenceError, match=r"sum to 0\.5"):
         estimand.evaluate(net, {"x": 1})
@@ -323,4 +323,4 @@ def test_mistakes_are_told():
     x, y = bg.Continuous("x"), bg.Continuous("y")
     line = bg.BayesianNetwork([bg.GaussianCPD(x, 0, 1), bg.GaussianCPD(y, 0, 1, [x], [1.0])])
     with pytest.raises(UnsupportedModelError, match="over discrete variables"):
-        line.causal_graph().identify("y", do="x").evaluate(line, {"x": 1.0})
+        line.ask.causal_graph().identify("y", do="x").evaluate(line, {"x": 1.0})

@@ -199,13 +199,13 @@ def test_a_dataset_gives_the_same_model(rows, tmp_path):
 
 
 def test_whether_a_value_is_missing_is_no_question_and_no_change(model):
-    asked = model.next_question(evidence={"age": 50.0})
+    asked = model.ask.next_question(evidence={"age": 50.0})
     assert TOLD not in list(asked)
-    assert TOLD in list(model.next_question(evidence={"age": 50.0}, among=["cough", TOLD]))
-    flip = model.flip(evidence={"age": 50.0, "cough": "yes", "test": 1.5})
+    assert TOLD in list(model.ask.next_question(evidence={"age": 50.0}, among=["cough", TOLD]))
+    flip = model.ask.flip(evidence={"age": 50.0, "cough": "yes", "test": 1.5})
     assert TOLD not in flip.changes
     with pytest.raises(EvidenceError, match="indicator of missing values, which does not change"):
-        model.flip(evidence={"age": 50.0, "test": 1.5}, among=[TOLD])
+        model.ask.flip(evidence={"age": 50.0, "test": 1.5}, among=[TOLD])
 
 
 def test_that_a_given_value_is_missing_is_no_target(model):
@@ -272,7 +272,7 @@ def test_none_is_an_empty_cell_in_every_question(model, rows):
         found = asked.contributions("class", row, positive="ill", negative="well")
         assert found.total == pytest.approx(odds, abs=1e-9)
     # What will not come is not asked for.
-    assert "test" not in list(model.next_question(evidence={"age": 50.0, "test": None}))
+    assert "test" not in list(model.ask.next_question(evidence={"age": 50.0, "test": None}))
 
 
 def test_whatever_is_said_of_a_value_says_that_it_is_there(model):
@@ -291,7 +291,7 @@ def test_whatever_is_said_of_a_value_says_that_it_is_there(model):
 
 
 def test_the_nearest_rows_count_a_missing_cell_once(model, rows):
-    found = model.nearest_rows("class", {"test": 1.5, "cough": "yes", "age": 40.0}, rows[0])
+    found = model.ask.nearest_rows("class", {"test": 1.5, "cough": "yes", "age": 40.0}, rows[0])
     assert TOLD not in {name for row in found for name in row.differences}
 
 

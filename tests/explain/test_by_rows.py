@@ -48,7 +48,7 @@ def test_rows_have_the_contributions_of_each_row(case, kind, share):
     asked = cases.make_data(kind, 6, seed=3).with_missing(share)
     frame = asked.pandas()
     for contrast in CONTRASTS:
-        many = classifier.contributions_rows(frame, **contrast)
+        many = classifier.ask.contributions_rows(frame, **contrast)
         singles = [
             classifier.contributions(evidence=frame.iloc[i : i + 1], **contrast) for i in range(6)
         ]
@@ -67,7 +67,7 @@ def test_rows_of_networks(seed):
     table = table.astype(object).mask(gone, None)
     seen = table.drop(columns=[target.name])
     for model in (network, bg.NetworkMixture([network, network]), bg.PosteriorAverage([network])):
-        many = model.contributions_rows(target.name, seen, positive=target.states[-1])
+        many = model.ask.contributions_rows(seen, target.name, positive=target.states[-1])
         rows = [{n: x for n, x in row.items() if not pd.isna(x)} for row in seen.to_dict("records")]
         singles = [model.contributions(target.name, r, positive=target.states[-1]) for r in rows]
         assert_the_same(many, singles)
@@ -89,7 +89,7 @@ ROWS = pd.DataFrame({"free": ["yes", "no", None], "name": ["no", "yes", "no"]})
 
 
 def test_what_it_is_and_how_it_prints():
-    found = spam().contributions_rows("spam", ROWS)
+    found = spam().ask.contributions_rows(ROWS, "spam")
     assert found.names == ("free", "name")
     assert found.prior == pytest.approx(math.log(0.25 / 0.75))
     assert found.terms[0, 0] == math.inf
@@ -99,25 +99,25 @@ def test_what_it_is_and_how_it_prints():
     frame = found.to_frame()
     assert list(frame.columns) == ["free", "name"]
     np.testing.assert_array_equal(frame.to_numpy(), found.terms)
-    few = spam().contributions_rows("spam", ROWS[1:])
+    few = spam().ask.contributions_rows(ROWS[1:], "spam")
     np.testing.assert_allclose(few.mean_sizes, np.abs(few.terms).mean(axis=0))
     assert repr(few).splitlines()[0] == (
         "Contributions of 2 rows to the log odds of spam = True against False"
     )
     assert "inf" in repr(found)
-    assert len(spam().contributions_rows("spam", ROWS[:0])) == 0
+    assert len(spam().ask.contributions_rows(ROWS[:0], "spam")) == 0
 
 
 def test_interventions_and_factors():
     net = spam()
-    many = net.contributions_rows("spam", ROWS[["name"]], do={"free": "no"})
+    many = net.ask.contributions_rows(ROWS[["name"]], "spam", do={"free": "no"})
     singles = [net.contributions("spam", {"name": n}, do={"free": "no"}) for n in ROWS["name"]]
     assert_the_same(many, singles)
     graph = net.to_factor_graph()
-    many = graph.contributions_rows("spam", ROWS[1:2])
+    many = graph.ask.contributions_rows(ROWS[1:2], "spam")
     assert_the_same(many, [graph.contributions("spam", {"free": "no", "name": "yes"})])
     with pytest.raises(EvidenceError, match="are not, in some rows"):
-        graph.contributions_rows("spam", ROWS)
+        graph.ask.contributions_rows(ROWS, "spam")
 
 
 def test_impossible_rows_are_told():
@@ -125,7 +125,7 @@ def test_impossible_rows_are_told():
     a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
     net = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, table, [a])])
     with pytest.warns(ImpossibleEvidenceWarning, match="1 of 2 rows are impossible"):
-        found = net.contributions_rows("a", {"b": [0, 1]})
+        found = net.ask.contributions_rows({"b": [0, 1]}, "a")
     assert np.isnan(found.terms[0]).all()
     assert np.isnan(found.total[0])
     assert found.total[1] == 0.0
@@ -140,26 +140,26 @@ def test_words_in_sparse_matrices():
         rows = scipy.sparse.csr_array(counts[:6])
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            many = clf.contributions_rows(rows)
+            many = clf.ask.contributions_rows(rows)
         assert_the_same(many, [clf.contributions(evidence=rows[[i]]) for i in range(6)])
 
 
 def test_what_is_refused():
     net = spam()
     with pytest.raises(UnknownVariableError):
-        net.contributions_rows("ham", ROWS)
+        net.ask.contributions_rows(ROWS, "ham")
     numbers = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0.0, 1.0)])
     with pytest.raises(EvidenceError, match="is continuous"):
-        numbers.contributions_rows("x", {"x": [1.0]})
+        numbers.ask.contributions_rows({"x": [1.0]}, "x")
     weighted = bg.WeightedNetwork(net, "spam", {"free": 0.5})
     with pytest.raises(EvidenceError, match="those of its class 'spam'"):
-        weighted.contributions_rows("free", ROWS)
+        weighted.ask.contributions_rows(ROWS, "free")
     with pytest.raises(EvidenceError, match="those of its class 'spam'"):
         weighted.contributions("free", {"name": "yes"})
 
 
 def test_rows_have_identifiers_in_the_frame():
-    found = spam().contributions_rows("spam", ROWS)
+    found = spam().ask.contributions_rows(ROWS, "spam")
     assert list(found.to_frame(["a", "b", "c"]).index) == ["a", "b", "c"]
     assert list(found.to_frame(pd.Index([7, 8, 9], name="patient")).index) == [7, 8, 9]
     with pytest.raises(DataError, match=r"each of 3 rows; got values of shape .2,."):

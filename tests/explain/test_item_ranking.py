@@ -199,7 +199,7 @@ def test_a_figure_of_words():
 @every
 def test_top_items_move_the_log_odds_as_one_occurrence_does(make):
     classifier = make().fit(FRAME, Y)
-    found = classifier.top_items(n=4)
+    found = classifier.ask.top_items(n=4)
     assert list(found) == ["fun", "spam", "work"]
     nothing = dict.fromkeys(WORDS, 0)
     for state, items in found.items():
@@ -218,16 +218,16 @@ def test_top_items_move_the_log_odds_as_one_occurrence_does(make):
 
 def test_top_words_of_spam():
     classifier = bg.NaiveBayesClassifier("multinomial").fit(FRAME, Y)
-    assert set(classifier.top_items(n=2)["spam"]) == {"free", "money"}
-    shown = repr(classifier.top_items(n=3))
+    assert set(classifier.ask.top_items(n=2)["spam"]) == {"free", "money"}
+    shown = repr(classifier.ask.top_items(n=3))
     assert shown.startswith("Items that speak most for each class")
     assert "money +" in shown
-    assert max(map(len, repr(classifier.top_items(n=len(WORDS))).splitlines())) <= 98
+    assert max(map(len, repr(classifier.ask.top_items(n=len(WORDS))).splitlines())) <= 98
 
 
 def test_top_items_of_two_classes_are_each_others_opposites():
     y = np.where(Y == "spam", "spam", "ham")
-    found = bg.NaiveBayesClassifier("bernoulli").fit(FRAME, y).top_items(n=len(WORDS))
+    found = bg.NaiveBayesClassifier("bernoulli").fit(FRAME, y).ask.top_items(n=len(WORDS))
     for word, value in found["spam"].items():
         assert found["ham"][word] == pytest.approx(-value)
 
@@ -236,12 +236,12 @@ def test_top_items_of_several_vectors_and_of_none():
     parts = {"title": X[:, :6], "body": X[:, 6:]}
     classifier = bg.NaiveBayesClassifier(dict.fromkeys(parts, "multinomial")).fit(parts, Y)
     with pytest.raises(DataError, match=r"'title', 'body'.*feature="):
-        classifier.top_items()
-    assert set(classifier.top_items(n=3, feature="title")["fun"]) <= set(range(6))
+        classifier.ask.top_items()
+    assert set(classifier.ask.top_items(n=3, feature="title")["fun"]) <= set(range(6))
     with pytest.raises(DataError, match="names a vector of counts"):
-        classifier.top_items(feature="class")
+        classifier.ask.top_items(feature="class")
     with pytest.raises(DataError, match="n is a number"):
-        classifier.top_items(n=0, feature="title")
+        classifier.ask.top_items(n=0, feature="title")
     plain = bg.NaiveBayesClassifier().fit(X.toarray().astype(float), Y)
     with pytest.raises(UnsupportedModelError, match="no vector of counts"):
-        plain.top_items()
+        plain.ask.top_items()

@@ -47,7 +47,7 @@ def test_numbers_and_paths_equal_enumeration(seed):
             continue
         target = targets[-1]
         given = as_given(network.variables, known)
-        found = network.explanation(target, given)
+        found = network.ask.explanation(target, given)
         code = network.variable(target).index(found.state)
         after = oracle.posterior([target], known)[code]
         assert found.after == pytest.approx(after, abs=1e-9)
@@ -131,7 +131,7 @@ def test_there_is_an_active_path_unless_variables_are_d_separated(seed):
 
 def test_what_is_said():
     given = {"xray": "yes", "smoke": "yes", "bronc": "no"}
-    found = clinic().explanation("lung", given, state="yes")
+    found = clinic().ask.explanation("lung", given, state="yes")
     assert found.sentences == (
         "lung is yes with a probability of 65 percent. Without the findings it would be 5.5 "
         "percent.",
@@ -147,34 +147,34 @@ def test_what_is_said():
 
 def test_colliders_and_certainty():
     net = clinic()
-    found = net.explanation("tub", {"either": "yes", "lung": "yes"}, state="yes")
+    found = net.ask.explanation("tub", {"either": "yes", "lung": "yes"}, state="yes")
     assert "That lung is yes speaks against it: without this finding it would be 16" in found.text
     assert "either, which is known, depends on both lung and tub" in found.text
-    found = net.explanation("tub", {"xray": "yes", "lung": "yes"}, state="yes")
+    found = net.ask.explanation("tub", {"xray": "yes", "lung": "yes"}, state="yes")
     assert "either, which is known in part by xray, depends on both" in found.text
-    assert net.explanation("either", {"tub": "yes"}).text.endswith(
+    assert net.ask.explanation("either", {"tub": "yes"}).text.endswith(
         "That tub is yes makes it certain: without this finding it would be 6.5 percent. "
         "The link: either depends on tub."
     )
-    assert "rules it out" in net.explanation("tub", {"either": "no"}, state="yes").text
+    assert "rules it out" in net.ask.explanation("tub", {"either": "no"}, state="yes").text
 
 
 def test_between_any_two_nodes():
     net = clinic()
-    found = net.explanation("lung", finding="bronc", state="yes")
+    found = net.ask.explanation("lung", finding="bronc", state="yes")
     assert found.text == (
         "lung is yes with a probability of 5.5 percent. bronc is not known. It would be 4.3 "
         "percent if bronc were no and 7.0 percent if bronc were yes. The link: bronc depends on "
         "smoke and lung depends on smoke."
     )
     assert found.bearings[0].paths == (("bronc", "smoke", "lung"),)
-    found = net.explanation("lung", {"smoke": "yes"}, finding="bronc")
+    found = net.ask.explanation("lung", {"smoke": "yes"}, finding="bronc")
     assert found.text.endswith("bronc says nothing about it: smoke says all that it could say.")
-    found = net.explanation("lung", finding="asia")
+    found = net.ask.explanation("lung", finding="asia")
     assert found.text.endswith(
         "asia says nothing about it: in the network the two are independent."
     )
-    found = net.explanation("lung", {"xray": "yes", "smoke": "yes"}, finding="xray")
+    found = net.ask.explanation("lung", {"xray": "yes", "smoke": "yes"}, finding="xray")
     assert [bearing.name for bearing in found.bearings] == ["xray"]
 
 
@@ -187,16 +187,16 @@ def test_numbers_are_explained_by_their_means():
             bg.GaussianCPD(y, 1.0, 1.0, [x], [2.0]),
         ]
     )
-    found = net.explanation("y", {"ill": "yes"})
+    found = net.ask.explanation("y", {"ill": "yes"})
     assert found.state is None
     assert (found.before, found.after) == pytest.approx((5.0, 9.0))
     assert found.bearings[0].factor == pytest.approx(4.0 / net.query("y").std)
     assert "That ill is yes raises it: without this finding it would be 5." in found.text
-    assert "lowers it" in net.explanation("y", {"ill": "no"}).text
+    assert "lowers it" in net.ask.explanation("y", {"ill": "no"}).text
     assert "x depends on ill and y depends on x" in found.text
-    found = net.explanation("ill", finding="y", state="yes")
+    found = net.ask.explanation("ill", finding="y", state="yes")
     assert "if y were 5" in found.text
-    text = net.explanation("ill", {"x": 2.0, "y": 5.0}).text
+    text = net.ask.explanation("ill", {"x": 2.0, "y": 5.0}).text
     assert "That x is 2 hardly matters, with the other findings." in text
     assert "That y is 5 says nothing about it: x says all that it could say." in text
 
@@ -225,7 +225,7 @@ def test_models_without_one_graph_tell_numbers_alone(kind):
     else:
         net, target, evidence = clinic(), "lung", {"xray": "yes", "smoke": "no"}
         model = KINDS[kind](net)
-    found, expected = (m.explanation(target, evidence) for m in (model, net))
+    found, expected = (m.ask.explanation(target, evidence) for m in (model, net))
     numbers = [(b.name, b.without, b.factor) for b in found.bearings]
     for one, other in zip(numbers, expected.bearings, strict=True):
         assert one == (other.name, pytest.approx(other.without), pytest.approx(other.factor))
@@ -236,13 +236,13 @@ def test_models_without_one_graph_tell_numbers_alone(kind):
 
 def test_estimators_explain_their_class(iris):
     clf = bg.NaiveBayesClassifier().fit(*iris)
-    found = clf.explanation(evidence={"x2": 1.4, "x0": 5.0})
+    found = clf.ask.explanation(evidence={"x2": 1.4, "x0": 5.0})
     assert found.target == clf.target_.name
-    assert found.text == clf.network_.explanation("class", {"x2": 1.4, "x0": 5.0}).text
+    assert found.text == clf.network_.ask.explanation("class", {"x2": 1.4, "x0": 5.0}).text
     assert "The link: x2 depends on class." in found.text
     words = bg.ComplementNaiveBayesClassifier().fit({"a": [1, 0], "b": [0, 1]}, ["x", "y"])
     with pytest.raises(UnsupportedModelError, match="no distribution of documents"):
-        words.explanation()
+        words.ask.explanation()
 
 
 def alarm():
@@ -299,14 +299,14 @@ OPENED = "depends on both earthquake and burglary, which then bear on each other
     ],
 )
 def test_links_that_common_effects_open_and_findings_block_are_told(evidence, told):
-    found = alarm().explanation("burglary", evidence, state="yes")
+    found = alarm().ask.explanation("burglary", evidence, state="yes")
     assert told in found.text
 
 
 def test_one_finding_is_told_with_all_its_links():
-    found = alarm().explanation("burglary", {"john": "yes"}, finding="earthquake", state="yes")
+    found = alarm().ask.explanation("burglary", {"john": "yes"}, finding="earthquake", state="yes")
     assert f"Another link: alarm, which is known in part by john, {OPENED}" in found.text
-    found = alarm().explanation("burglary", finding="earthquake", state="yes")
+    found = alarm().ask.explanation("burglary", finding="earthquake", state="yes")
     assert found.text.endswith("The link: earthquake depends on burglary.")
 
 
@@ -321,7 +321,7 @@ def test_many_links_are_counted_and_those_of_large_graphs_are_found_in_time():
             *(bg.TableCPD(effect, half, parents=causes) for effect in middles),
         ]
     )
-    found = net.explanation("a", {**{v.name: "yes" for v in middles}, "b": "no"}, finding="b")
+    found = net.ask.explanation("a", {**{v.name: "yes" for v in middles}, "b": "no"}, finding="b")
     assert len(found.bearings[0].paths) == n
     assert found.text.endswith(
         "The link: effect 0, effect 1, effect 2, effect 3, effect 4 and 7 more, which are known, "
@@ -332,7 +332,7 @@ def test_many_links_are_counted_and_those_of_large_graphs_are_found_in_time():
         for i, v in enumerate(middles)
     ]
     evidence = {**{cpd.variable.name: "yes" for cpd in below}, "b": "no"}
-    found = bg.BayesianNetwork([*net.cpds, *below]).explanation("a", evidence, finding="b")
+    found = bg.BayesianNetwork([*net.cpds, *below]).ask.explanation("a", evidence, finding="b")
     assert found.text.count("Another link") == 2
     assert (
         "There are 9 more, opened by effect 3, effect 4, effect 5, effect 6, effect 7 and 4 more."
@@ -363,9 +363,11 @@ def test_what_is_refused():
         ({"evidence": {"lung": "yes"}}, "both a target and observed"),
     ):
         with pytest.raises(EvidenceError, match=reason):
-            net.explanation("lung", **asked)
+            net.ask.explanation("lung", **asked)
     with pytest.raises(ImpossibleEvidenceError):
-        net.explanation("lung", {"tub": "yes", "either": "no"})
-    soft = net.explanation("lung", {"xray": {"no": 1.0, "yes": 9.0}})
+        net.ask.explanation("lung", {"tub": "yes", "either": "no"})
+    soft = net.ask.explanation("lung", {"xray": {"no": 1.0, "yes": 9.0}})
     assert "That xray was judged without being certain speaks against it" in soft.text
-    assert net.explanation("lung").sentences == ("lung is no with a probability of 94.5 percent.",)
+    assert net.ask.explanation("lung").sentences == (
+        "lung is no with a probability of 94.5 percent.",
+    )

@@ -133,7 +133,7 @@ KINDS = {
     "mixed network": (mixed, None),
     "weighted": (lambda: bg.WeightedNetwork(rainy(), "rain", {"wet": 0.5}), None),
     "graph": (lambda: rainy().graph, None),
-    "causal graph": (lambda: rainy().causal_graph(), None),
+    "causal graph": (lambda: bg.questions.causal_graph(rainy()), None),
     "structure": (lambda: bg.Structure((RAIN, WET), (("rain", "wet"),)), None),
     "naive Bayes": (partial(fitted, bg.NaiveBayesClassifier), None),
     "TAN": (partial(fitted, bg.TANClassifier), None),

@@ -251,7 +251,7 @@ QUESTIONS = {
     "do": lambda m, t: m.do({"wet": "yes"}).query(t)["yes"],
     "query": lambda m, t: m.query(t, do={"wet": "yes"})["yes"],
     "marginals": lambda m, t: m.marginals(do={"wet": "yes"})[t]["yes"],
-    "effect": lambda m, t: m.effect("wet", t).at_treated,
+    "effect": lambda m, t: m.ask.effect("wet", t).at_treated,
 }
 
 
@@ -365,7 +365,7 @@ def test_a_mixture_sets_numbers_too():
     model = bg.NetworkMixture([line(2.0), line(-1.0)], [1, 3], arc_probabilities={("x", "y"): 0.5})
     for found in (model.query("y", do={"x": 4.0}), model.do({"x": 4.0}).query("y")):
         assert found.mean == pytest.approx(0.25 * 9.0 + 0.75 * -3.0)
-    assert model.effect("x", "y").value == pytest.approx(0.25 * 2.0 - 0.75)
+    assert model.ask.effect("x", "y").value == pytest.approx(0.25 * 2.0 - 0.75)
     assert model.query("x", do={"y": 4.0}).mean == pytest.approx(0.0)
 
 

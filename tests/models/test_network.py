@@ -218,7 +218,8 @@ def test_targets_that_do_not_fit(net):
         net.query("rian")
     with pytest.raises(EvidenceError, match="targets come first"):
         net.query({"wet": True})
-    for question in (net.contributions, net.explanation, net.next_question, net.flip, net.tornado):
+    ask = net.ask
+    for question in (net.contributions, ask.explanation, ask.next_question, ask.flip, ask.tornado):
         with pytest.raises(EvidenceError, match=r"come first.*: evidence=\{'wet': True\}\."):
             question({"wet": True})
     with pytest.raises(EvidenceError, match="at least one target"):

@@ -141,7 +141,7 @@ def test_no_display_is_needed(tmp_path):
         "coin, side = bg.Discrete('coin', [*'ab']), bg.Discrete('side', [*'ht'])\n"
         "net = bg.BayesianNetwork([bg.TableCPD(coin, [0.5, 0.5]),\n"
         "    bg.TableCPD(side, [[0.5, 0.5], [0.9, 0.1]], [coin])])\n"
-        "save_figure(bg.plot(net.tornado('coin', 'a', {'side': 'h'})), sys.argv[1], dpi=50)\n"
+        "save_figure(bg.plot(net.ask.tornado('coin', 'a', {'side': 'h'})), sys.argv[1], dpi=50)\n"
     )
     environment = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
     environment |= {"MPLBACKEND": "tkagg", "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -30,7 +30,7 @@ def drawn(axes):
 
 
 def test_bars_are_scores_and_the_best_is_blue(tmp_path):
-    ranking = NET.next_question("ill")
+    ranking = NET.ask.next_question("ill")
     figure = bg.plot(ranking)
     (axes,) = figure.axes
     assert [(name, length) for name, length, _ in drawn(axes)] == [
@@ -50,18 +50,18 @@ def _rgba(colour):
 
 
 def test_prices_stand_beside_what_an_answer_is_worth():
-    ranking = NET.next_question("ill", costs={"$fever$": 1, "test": 12000}, by="accuracy")
+    ranking = NET.ask.next_question("ill", costs={"$fever$": 1, "test": 12000}, by="accuracy")
     (axes,) = bg.plot(ranking, title="Ask").axes
     texts = {name: text for name, _, text in drawn(axes)}
     assert texts["test"] == f"{ranking['test'].gain:.3g}, cost 12000"
     assert axes.get_xlabel().startswith("gain of accuracy per cost, ")
     assert axes.get_title(loc="left") == "Ask"
-    (axes,) = bg.plot(NET.next_question("ill", costs={"test": 20}, ahead=2)).axes
+    (axes,) = bg.plot(NET.ask.next_question("ill", costs={"test": 20}, ahead=2)).axes
     assert "alone, cost 20" in drawn(axes)[0][2]
 
 
 def test_free_questions_have_the_longest_bar():
-    ranking = NET.next_question("ill", costs={"$fever$": 0, "test": 2})
+    ranking = NET.ask.next_question("ill", costs={"$fever$": 0, "test": 2})
     assert math.isinf(ranking["$fever$"].score)
     (axes,) = bg.plot(ranking).axes
     (_, free, _), (_, priced, _) = drawn(axes)
@@ -69,16 +69,16 @@ def test_free_questions_have_the_longest_bar():
 
 
 def test_nothing_is_worth_asking():
-    (axes,) = bg.plot(NET.next_question("ill", among=["coin"])).axes
+    (axes,) = bg.plot(NET.ask.next_question("ill", among=["coin"])).axes
     assert axes.patches[0].get_facecolor() == _rgba(FRAME)
     assert any("nothing is worth asking" in text.get_text() for text in axes.texts)
 
 
 def test_the_number_of_bars():
-    ranking = NET.next_question("ill")
+    ranking = NET.ask.next_question("ill")
     assert len(bg.plot(ranking, max_questions=2).axes[0].patches) == 2
     with pytest.raises(DataError, match="1 or more; got 0"):
         bg.plot(ranking, max_questions=0)
     known = {"$fever$": "no", "test": "-", "coin": "head"}
     with pytest.raises(DataError, match="nothing to draw"):
-        bg.plot(NET.next_question("ill", known))
+        bg.plot(NET.ask.next_question("ill", known))

@@ -62,7 +62,7 @@ def test_plot_names_what_it_draws(rows):
 @pytest.mark.parametrize("wrong", ["a", 1.5, 0, None])
 def test_numbers_of_bars_are_whole(rows, wrong):
     clf = bg.NaiveBayesClassifier().fit(*rows)
-    question = clf.next_question(evidence={})
+    question = clf.ask.next_question(evidence={})
     reasons = clf.contributions(evidence={"x0": 1.0})
     for draw in (
         lambda: bg.plot(question, max_questions=wrong),

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from bayesgraph.io.loss_report import LossReport
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError
@@ -30,7 +31,6 @@ from bayesgraph.io.budget import reading
 from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.loss_report import LossReport
 from bayesgraph.io.sidecar import Sidecar, content_of
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Variable

@@ -110,7 +110,7 @@ def test_plates_keep_what_their_children_share_once():
     assert posterior(clf.network_, "class").strength == 4
     known = bg.NaiveBayesClassifier(priors="uniform").fit(rows, ["p", "p", "q", "q"])
     assert posterior(known.network_, "class").strength == np.inf
-    assert known.credible_intervals()["p"] == (0.5, 0.5, 0.5, 0.0)
+    assert known.ask.credible_intervals()["p"] == (0.5, 0.5, 0.5, 0.0)
 
 
 def test_more_rows_make_posteriors_narrower():
@@ -120,7 +120,7 @@ def test_more_rows_make_posteriors_narrower():
     for start in range(0, 30, 10):
         at = np.concatenate([np.arange(start, start + 10) + 50 * k for k in range(3)])
         clf.partial_fit(X[at], y[at])
-        found = clf.credible_intervals(evidence={"x2": 4.8}, draws=300)[1]
+        found = clf.ask.credible_intervals(evidence={"x2": 4.8}, draws=300)[1]
         widths.append(found.high - found.low)
     assert widths[0] > widths[1] > widths[2]
 
@@ -140,8 +140,8 @@ def test_files_keep_posteriors(tmp_path):
                 np.testing.assert_array_equal(own.centre, other.centre)
                 np.testing.assert_array_equal(own.covariance, other.covariance)
     clf.save(tmp_path / "clf.bayesgraph")
-    found = bg.load(tmp_path / "clf.bayesgraph").credible_intervals(draws=20)
-    assert found["p"] == clf.credible_intervals(draws=20)["p"]
+    found = bg.load(tmp_path / "clf.bayesgraph").ask.credible_intervals(draws=20)
+    assert found["p"] == clf.ask.credible_intervals(draws=20)["p"]
 
 
 def test_a_file_with_an_impossible_posterior_is_refused(tmp_path):
@@ -163,13 +163,13 @@ def test_a_file_with_an_impossible_posterior_is_refused(tmp_path):
 
 def test_a_root_has_the_quantiles_of_its_beta_distribution():
     net = rainy()
-    found = net.credible_intervals("rain", coverage=0.8, draws=20_000)
+    found = net.ask.credible_intervals("rain", coverage=0.8, draws=20_000)
     beta = stats.beta(3, 9)
     assert found["yes"].low == pytest.approx(beta.ppf(0.1), abs=0.004)
     assert found["yes"].high == pytest.approx(beta.ppf(0.9), abs=0.004)
     assert found["yes"].sd == pytest.approx(beta.std(), rel=0.03)
     assert found["yes"].estimate == net.query("rain")["yes"]
-    exact = net.credible_intervals("rain", method="delta")
+    exact = net.ask.credible_intervals("rain", method="delta")
     assert exact["yes"].sd == pytest.approx(beta.std())
     assert exact.rows == pytest.approx(12)
     assert exact.sources == (("rain", {}, 10.0, pytest.approx(1.0)),)
@@ -185,7 +185,7 @@ def test_a_mean_has_the_quantiles_of_student_s_t():
     mean, variance, _ = draw_gaussians(*arrays, cpd.parameter_posterior, 20_000, random)
     np.testing.assert_allclose(np.quantile(mean, [0.05, 0.95]), t.ppf([0.05, 0.95]), atol=0.02)
     np.testing.assert_allclose(np.quantile(np.sqrt(variance), [0.05, 0.95]), sd, atol=0.02)
-    found = net.credible_intervals("z", draws=200)
+    found = net.ask.credible_intervals("z", draws=200)
     assert found["mean"][1:3] == pytest.approx(t.ppf([0.05, 0.95]), abs=0.15)
     assert found["sd"][1:3] == pytest.approx(sd, abs=0.15)
     assert found.rows == pytest.approx(7, rel=0.3)  # the variance of t is 9/7 of that given sd
@@ -215,7 +215,7 @@ def test_a_regression_on_numbers_far_from_zero_has_intervals():
         rows = {"u": u + shift, "v": u + shift, "y": u + random.normal(size=50)}
         net = bg.BayesianNetwork.fit([("u", "y"), ("v", "y")], rows)
         evidence = {"u": shift + 1.0, "v": shift + 1.0}
-        found = net.credible_intervals("y", evidence, draws=100)["mean"]
+        found = net.ask.credible_intervals("y", evidence, draws=100)["mean"]
         assert np.isfinite(found).all()
         if shift < 1e9:  # with nine digits taken, the coefficients have few left
             assert 0.3 < found.high - found.low < 1.2
@@ -247,8 +247,8 @@ def test_variances_are_those_of_the_derivatives(seed):
     evidence = {first.name: first.states[0], second.name: np.arange(1.0, 1 + second.cardinality)}
     if net.log_probability(evidence) == -np.inf:
         pytest.skip("impossible")
-    found = net.credible_intervals(target.name, evidence, method="delta")
-    every = net.credible_intervals(None, evidence, method="delta")[target.name]
+    found = net.ask.credible_intervals(target.name, evidence, method="delta")
+    every = net.ask.credible_intervals(None, evidence, method="delta")[target.name]
     for state in target.states:
         slopes = net.sensitivity(target.name, state, evidence).derivatives
         variance = 0.0
@@ -264,9 +264,9 @@ def test_variances_are_those_of_the_derivatives(seed):
 
 def test_batches_of_states_give_the_same_variances(monkeypatch):
     net = with_strengths(random_network(3, n_discrete=6, n_continuous=0), 3)
-    whole = net.credible_intervals(method="delta")
+    whole = net.ask.credible_intervals(method="delta")
     monkeypatch.setattr("bayesgraph.uncertainty.delta._MAX_ENTRIES", 1)
-    parts = net.credible_intervals(method="delta")
+    parts = net.ask.credible_intervals(method="delta")
     for name in net.names:
         for state in whole[name]:
             assert parts[name][state] == pytest.approx(whole[name][state])
@@ -275,17 +275,20 @@ def test_batches_of_states_give_the_same_variances(monkeypatch):
 def test_joint_posteriors_agree_with_their_marginals():
     net = with_strengths(rainy(), 1, low=50.0)
     for method in ("draws", "delta"):
-        joint = net.credible_intervals(["rain", "wet"], method=method)
+        joint = net.ask.credible_intervals(["rain", "wet"], method=method)
         assert list(joint) == list(itertools.product(("no", "yes"), repeat=2))
         assert joint["yes", "no"].estimate == net.query(["rain", "wet"])["yes", "no"]
-    drawn = net.credible_intervals(["rain", "wet"], draws=5000)
+    drawn = net.ask.credible_intervals(["rain", "wet"], draws=5000)
     for key in drawn:
         assert joint[key].sd == pytest.approx(drawn[key].sd, rel=0.1)
 
 
 def test_both_methods_agree_on_many_rows():
     net = with_strengths(random_network(5, n_discrete=6, n_continuous=0), 5, low=2000.0)
-    drawn, linear = net.credible_intervals(draws=3000), net.credible_intervals(method="delta")
+    drawn, linear = (
+        net.ask.credible_intervals(draws=3000),
+        net.ask.credible_intervals(method="delta"),
+    )
     for name in net.names:
         for state in net.variable(name).states:
             a, b = drawn[name][state], linear[name][state]
@@ -349,7 +352,7 @@ def test_draws_that_underflow_run_on_logarithms():
     for cpd in net.cpds:
         cpd.parameter_posterior = bg.ParameterPosterior(*[np.full(cpd.values.shape[:-1], 1e9)] * 2)
     evidence = {39: 0, 37: 1, 20: 0}
-    found = net.credible_intervals(5, evidence, draws=20)
+    found = net.ask.credible_intervals(5, evidence, draws=20)
     assert found.coverage == 0.9
     assert 0.0 <= found[0].low <= found[0].high <= 1.0
 
@@ -390,9 +393,9 @@ def test_each_draw_of_a_mixed_network_is_the_answer_of_its_network(targets, evid
 def test_blocks_of_draws_are_joined(monkeypatch):
     monkeypatch.setattr(draws, "_OF_TABLES", 20)
     monkeypatch.setattr(draws, "_OF_NETWORKS", 40)
-    found = rainy().credible_intervals("rain", {"wet": "yes"}, draws=3000)
+    found = rainy().ask.credible_intervals("rain", {"wet": "yes"}, draws=3000)
     assert found["yes"].sd == pytest.approx(0.21, abs=0.02)
-    assert 0.2 < mixed().credible_intervals("x", draws=20)["mean"].high < 2.0
+    assert 0.2 < mixed().ask.credible_intervals("x", draws=20)["mean"].high < 2.0
 
 
 def test_a_mixture_draws_shared_tables_once():
@@ -414,17 +417,17 @@ def test_a_mixture_draws_shared_tables_once():
 
 def test_the_same_seed_gives_the_same_intervals():
     net = rainy()
-    assert net.credible_intervals("rain")["no"] == net.credible_intervals("rain")["no"]
-    other = net.credible_intervals("rain", random_state=1)["no"]
-    assert other != net.credible_intervals("rain")["no"]
+    assert net.ask.credible_intervals("rain")["no"] == net.ask.credible_intervals("rain")["no"]
+    other = net.ask.credible_intervals("rain", random_state=1)["no"]
+    assert other != net.ask.credible_intervals("rain")["no"]
 
 
 def test_interventions_and_impossible_evidence():
     net = rainy()
     for method in ("draws", "delta"):
-        done = net.credible_intervals("rain", do={"wet": "yes"}, method=method, draws=4000)
+        done = net.ask.credible_intervals("rain", do={"wet": "yes"}, method=method, draws=4000)
         assert done["yes"].sd == pytest.approx(stats.beta(3, 9).std(), rel=0.05)
-        sure = net.credible_intervals("wet", do={"rain": "yes"}, method=method, draws=4000)
+        sure = net.ask.credible_intervals("wet", do={"rain": "yes"}, method=method, draws=4000)
         assert sure["yes"].sd == pytest.approx(stats.beta(3, 1).std(), rel=0.05)
     net["wet"].values.flags.writeable = True
     certain = bg.TableCPD(WET, [[1.0, 0.0], [1.0, 0.0]], [RAIN])
@@ -432,22 +435,22 @@ def test_interventions_and_impossible_evidence():
     net = bg.BayesianNetwork([net["rain"], certain])
     for method in ("draws", "delta"):
         with pytest.raises(ImpossibleEvidenceError):
-            net.credible_intervals("rain", {"wet": "yes"}, method=method)
+            net.ask.credible_intervals("rain", {"wet": "yes"}, method=method)
 
 
 def test_few_rows_are_warned_of():
     net = rainy()
     with pytest.warns(FewRowsWarning, match=r"fewer than 8 rows: 'rain \(3\.8"):
-        net.credible_intervals("rain", {"wet": "yes"}, method="delta", min_rows=8)
+        net.ask.credible_intervals("rain", {"wet": "yes"}, method="delta", min_rows=8)
     with pytest.warns(FewRowsWarning, match="rain .*wet"):
-        net.credible_intervals(min_rows=1000)
-    net.credible_intervals("rain", min_rows=5)
+        net.ask.credible_intervals(min_rows=1000)
+    net.ask.credible_intervals("rain", min_rows=5)
 
 
 def test_the_sources_of_an_uncertain_answer():
     rows = {"a": ["n"] * 90 + ["y"] * 10, "b": ["n"] * 60 + ["y"] * 38 + ["n"] * 2}
     net = bg.BayesianNetwork.fit([("a", "b")], rows)
-    found = net.credible_intervals("b", {"a": "y"}, method="delta")
+    found = net.ask.credible_intervals("b", {"a": "y"}, method="delta")
     (source,) = found.sources
     assert source[:3] == ("b", {"a": "y"}, 10.0)
     assert source.share == pytest.approx(1.0)
@@ -456,9 +459,9 @@ def test_the_sources_of_an_uncertain_answer():
 
 def test_answers_print():
     net = mixed()
-    assert "90 % credible" in str(net.credible_intervals("kind", draws=20))
-    assert "mean" in str(net.credible_intervals("x", draws=20))
-    every = net.credible_intervals(draws=20)
+    assert "90 % credible" in str(net.ask.credible_intervals("kind", draws=20))
+    assert "mean" in str(net.ask.credible_intervals("x", draws=20))
+    every = net.ask.credible_intervals(draws=20)
     assert str(every).count("\n") >= len(net.names)
     assert set(every) == set(net.names)
     assert len(every["kind"]) == 3
@@ -471,7 +474,7 @@ def test_answers_print():
     with pytest.raises(EvidenceError, match="mean"):
         every["x"]["median"]
     with pytest.raises(EvidenceError, match="tuples"):
-        rainy().credible_intervals(["rain", "wet"])["yes"]
+        rainy().ask.credible_intervals(["rain", "wet"])["yes"]
 
 
 # ------------------------------------------------------------------------- who answers, who not
@@ -562,18 +565,18 @@ def test_who_answers_and_who_refuses(kind):
     if reason is None:
         network = getattr(model, "network_", model)
         target = getattr(model, "target_", network.variables[0]).name
-        found = model.credible_intervals(target, draws=50)
+        found = model.ask.credible_intervals(target, draws=50)
         exact = network.query(target)
         assert [found[state].estimate for state in exact] == pytest.approx(list(exact.values()))
         assert all(each.low <= each.high for each in found.values())
         assert found.rows > 1
         if kind in ("mixture", "average", "mixed"):
             with pytest.raises(UnsupportedModelError, match="'draws'"):
-                model.credible_intervals(target, method="delta")
+                model.ask.credible_intervals(target, method="delta")
     else:
         target = getattr(model, "target_", model.variables[0] if kind in OF_MODELS else None)
         with pytest.raises(UnsupportedModelError, match=reason):
-            model.credible_intervals(target.name)
+            model.ask.credible_intervals(target.name)
 
 
 OF_MODELS = {
@@ -590,7 +593,7 @@ OF_MODELS = {
 def test_files_of_other_formats_keep_no_posterior(tmp_path):
     rainy().save(tmp_path / "net.bif")
     with pytest.raises(UnsupportedModelError, match="file of another format"):
-        bg.load(tmp_path / "net.bif").credible_intervals("rain")
+        bg.load(tmp_path / "net.bif").ask.credible_intervals("rain")
 
 
 @pytest.mark.parametrize(
@@ -606,17 +609,17 @@ def test_files_of_other_formats_keep_no_posterior(tmp_path):
 )
 def test_what_is_wrong_is_said(options, error, match):
     with pytest.raises(error, match=match):
-        rainy().credible_intervals(**{"targets": "rain", **options})
+        rainy().ask.credible_intervals(**{"targets": "rain", **options})
 
 
 def test_draws_that_take_too_much_memory_are_refused():
     with pytest.raises(bg.errors.MemoryLimitError, match=r"10,000 draws .* 160 kB"):
-        rainy().credible_intervals("rain", draws=10_000, memory_limit=1e5)
+        rainy().ask.credible_intervals("rain", draws=10_000, memory_limit=1e5)
 
 
 def test_joint_posteriors_with_numbers_are_refused():
     with pytest.raises(UnsupportedModelError, match="one continuous"):
-        mixed().credible_intervals(["kind", "x"])
+        mixed().ask.credible_intervals(["kind", "x"])
 
 
 def test_averages_with_exponents_are_refused():
@@ -624,7 +627,7 @@ def test_averages_with_exponents_are_refused():
     columns = mixed_rows()
     networks = [bg.BayesianNetwork.fit([("kind", n)], columns) for n in ("x", "y")]
     plain = bg.PosteriorAverage(networks)
-    assert plain.credible_intervals("kind", {}, method="draws") is not None
+    assert plain.ask.credible_intervals("kind", {}, method="draws") is not None
     average = bg.PosteriorAverage(networks, exponents={"kind": [3.0, 1.0]})
     with pytest.raises(UnsupportedModelError, match="its exponents have no posterior"):
-        average.credible_intervals("kind", {}, method="draws")
+        average.ask.credible_intervals("kind", {}, method="draws")

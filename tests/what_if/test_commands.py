@@ -46,7 +46,7 @@ def test_flip_prints_the_smallest_change(capfd, models):
     code, out, _ = run(capfd, "flip", models[0], *evidence, "--fix", "age", "--cost", "thal=2.5")
     assert code == 0
     given = {"sex": "male", "age": 60, "thal": "fixed_defect"}
-    expected = bg.load(models[0]).flip(evidence=given, fixed=["age"], costs={"thal": 2.5})
+    expected = bg.load(models[0]).ask.flip(evidence=given, fixed=["age"], costs={"thal": 2.5})
     assert out.rstrip("\n") == repr(expected)
     code, out, _ = run(capfd, "flip", models[0], *evidence, "--to", "no", "--at-least", "0.6")
     assert code == 0
@@ -75,7 +75,7 @@ def test_tornado_prints_or_draws(capfd, models, tmp_path):
     code, out, _ = run(capfd, "tornado", models[0], "-e", "sex=male", "--state", "yes")
     assert code == 0
     assert out.rstrip("\n") == repr(
-        bg.load(models[0]).tornado(state="yes", evidence={"sex": "male"})
+        bg.load(models[0]).ask.tornado(state="yes", evidence={"sex": "male"})
     )
     assert run(capfd, "tornado", models[0], "-e", "sex=male", "--by", "findings")[0] == 0
     pytest.importorskip("matplotlib")

@@ -90,7 +90,7 @@ def test_flips_of_tables_equal_the_cheapest_of_all_changes(seed):
         return joint.table([target.name], {**evidence, **findings})
 
     expected = cheapest(posterior, choices, another(before))
-    found = net.flip(target.name, evidence, costs=costs, fixed=fixed)
+    found = net.ask.flip(target.name, evidence, costs=costs, fixed=fixed)
     assert found.cost == pytest.approx(expected, abs=1e-9)
     assert found.bound == found.cost
     assert found.proved
@@ -133,7 +133,7 @@ def test_flips_to_a_probability_equal_the_cheapest_of_all_changes(seed):
         expected = cheapest(
             posterior, choices, lambda p, at=code: p.sum() > 0 and p[at] / p.sum() >= 0.7
         )
-        found = net.flip("c", evidence, state, at_least=0.7, costs=costs)
+        found = net.ask.flip("c", evidence, state, at_least=0.7, costs=costs)
         assert found.cost == pytest.approx(expected, abs=1e-9)
         assert found.proved
 
@@ -158,7 +158,7 @@ def test_flips_of_many_features_equal_the_cheapest_of_all_changes(seed, even):
     expected = (changed @ costs)[turned].min()
     evidence = {v.name: int(s) for v, s in zip(features, now, strict=True)}
     prices = {v.name: float(cost) for v, cost in zip(features, costs, strict=True)}
-    found = net.flip("c", evidence, costs=prices)
+    found = net.ask.flip("c", evidence, costs=prices)
     assert found.cost == pytest.approx(expected, abs=1e-9)
     assert found.proved
 
@@ -189,10 +189,10 @@ def test_flips_of_mixed_networks_equal_the_cheapest_of_all_changes(seed):
     start = posterior(evidence)
     if not start.sum() > 0:
         with pytest.raises(ImpossibleEvidenceError):
-            net.flip(target.name, evidence)
+            net.ask.flip(target.name, evidence)
         return
     expected = cheapest(posterior, choices, another(int(np.argmax(start))))
-    found = net.flip(target.name, evidence, costs=priced)
+    found = net.ask.flip(target.name, evidence, costs=priced)
     assert found.cost == pytest.approx(expected, abs=1e-9)
     assert found.proved
 
@@ -204,11 +204,11 @@ def test_counts_become_whole_numbers(scale):
     c, n = bg.Discrete("c", ["few", "many"]), bg.Count("n")
     net = bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), bg.PoissonCPD(n, rates, parents=[c])])
     start = int(rates[0])
-    found = net.flip("c", {"n": start})
+    found = net.ask.flip("c", {"n": start})
     first = math.floor((rates[1] - rates[0]) / np.log(rates[1] / rates[0])) + 1
     assert found.evidence == {"n": first}
     assert type(found.evidence["n"]) is int
-    back = net.flip("c", {"n": int(rates[1])})
+    back = net.ask.flip("c", {"n": int(rates[1])})
     assert back.evidence == {"n": first - 1}
     assert found.bound <= found.cost
     assert found.proved == (scale == 1.0) or found.bound == pytest.approx(found.cost, rel=0.01)
@@ -259,7 +259,7 @@ def test_flips_of_other_kinds_equal_the_cheapest_of_all_changes(kind):
             return model.query("c", findings).probabilities
 
         wanted = another(int(np.argmax(posterior(evidence))))
-        found = model.flip("c", evidence, costs=weights | {"y": prices})
+        found = model.ask.flip("c", evidence, costs=weights | {"y": prices})
         expected = cheapest(posterior, choices, wanted)
         assert found.cost == pytest.approx(expected, abs=1e-9)
         assert found.proved
@@ -283,7 +283,7 @@ def gaussians(variances=(1.0, 1.0), shift=3.0, n=2):
 
 def test_a_number_moves_to_the_boundary_and_no_further():
     net = gaussians()
-    found = net.flip("c", {"x0": 0.0, "x1": 0.0}, ranges={"x0": (-5, 5), "x1": (-5, 5)})
+    found = net.ask.flip("c", {"x0": 0.0, "x1": 0.0}, ranges={"x0": (-5, 5), "x1": (-5, 5)})
     # One number at 3, the other one at 0; or a bit of both, for two weights.
     (change,) = found.changes
     assert change.new == pytest.approx(3.0, abs=4e-3)
@@ -296,7 +296,7 @@ def test_a_number_moves_to_the_boundary_and_no_further():
 def test_numbers_between_the_options_cannot_be_cheaper_than_the_bound():
     net = gaussians(variances=(1.0, 9.0), shift=1.0)
     evidence, ends = {"x0": 0.3, "x1": -0.2}, {"x0": (-6, 6), "x1": (-6, 6)}
-    found = net.flip("c", evidence, ranges=ends)
+    found = net.ask.flip("c", evidence, ranges=ends)
     x = np.linspace(-6, 6, 2401)
     logs = np.array([-0.5 * x**2, -0.5 * (x - 1.0) ** 2 / 9.0 - np.log(3.0)])
     odds = logs[1] - logs[0]
@@ -324,10 +324,10 @@ def test_the_bound_covers_numbers_that_are_not_proposed():
     )
     # The answer turns near x = 1.5, between two of the five numbers of its range.
     ends = {"x": (-6.0, 6.0), "y": (-1.0, 1.0)}
-    found = net.flip("c", {"x": 0.0, "y": 0.0}, ranges=ends, n_values=5)
+    found = net.ask.flip("c", {"x": 0.0, "y": 0.0}, ranges=ends, n_values=5)
     assert not found.found
     assert found.bound < 1.0 + 1.5 / 12.0
-    fine = net.flip("c", {"x": 0.0, "y": 0.0}, ranges=ends)
+    fine = net.ask.flip("c", {"x": 0.0, "y": 0.0}, ranges=ends)
     assert found.bound <= fine.cost < found.bound + 5e-3
 
 
@@ -335,14 +335,14 @@ def test_intervals_move_to_the_closest_number_of_another_interval():
     c, age = yes_no("c"), bg.Binned("age", [10.0, 20.0, 40.0])
     table = [[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
     net = bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), bg.TableCPD(age, table, [c])])
-    found = net.flip("c", {"age": 12.0})
+    found = net.ask.flip("c", {"age": 12.0})
     (change,) = found.changes
     assert 20.0 < change.new <= 21.0
     assert change.cost == pytest.approx(1.0 + (change.new - 12.0) / 60.0)
     assert net.query("c", found.evidence)["yes"] == pytest.approx(found.posterior_after["yes"])
-    (back,) = net.flip("c", {"age": 55.0}).changes
+    (back,) = net.ask.flip("c", {"age": 55.0}).changes
     assert back.new == 20.0
-    (text,) = net.flip("c", {"age": "(10, 20]"}).changes
+    (text,) = net.ask.flip("c", {"age": "(10, 20]"}).changes
     assert text.new == "(20, 40]"
 
 
@@ -358,7 +358,7 @@ def test_an_average_of_other_intervals_takes_a_number_from_each():
         for cuts in ([1.0], [2.0])
     ]
     model = bg.PosteriorAverage(members, [0.4, 0.6])
-    found = model.flip("c", {"x": 0.5})
+    found = model.ask.flip("c", {"x": 0.5})
     assert 2.0 < found.evidence["x"] < 2.2
     assert found.proved
 
@@ -366,7 +366,7 @@ def test_an_average_of_other_intervals_takes_a_number_from_each():
 def test_counts_move_to_whole_numbers():
     X = {"visits": np.repeat([0.0, 1.0, 2.0, 8.0, 9.0, 12.0], 5)}
     clf = bg.NaiveBayesClassifier("poisson").fit(X, np.repeat([False, True], 15))
-    found = clf.flip(evidence={"visits": 1}, ranges={"visits": (0, 15)}, n_values=16)
+    found = clf.ask.flip(evidence={"visits": 1}, ranges={"visits": (0, 15)}, n_values=16)
     assert found.after is True
     assert 3 < found.evidence["visits"] < 8
 
@@ -374,18 +374,18 @@ def test_counts_move_to_whole_numbers():
 def test_a_number_that_is_given_as_an_int_moves_to_the_cheapest_whole_number():
     net = gaussians(shift=2.7, n=1)
     ranges = {"x0": (-5.5, 5.5)}
-    (change,) = net.flip("c", {"x0": -1}, ranges=ranges).changes
+    (change,) = net.ask.flip("c", {"x0": -1}, ranges=ranges).changes
     answers = {x: net.query("c", {"x0": x})["yes"] for x in range(-5, 6)}
     assert change.new == min(x for x, p in answers.items() if p > 0.5) == 2
     assert isinstance(change.new, int)
     assert change.cost == pytest.approx(1.0 + 3.0 / 11.0)
-    (back,) = net.flip("c", {"x0": 4}, ranges=ranges).changes
+    (back,) = net.ask.flip("c", {"x0": 4}, ranges=ranges).changes
     assert back.new == 1
-    (between,) = net.flip("c", {"x0": -1.0}, ranges=ranges).changes
+    (between,) = net.ask.flip("c", {"x0": -1.0}, ranges=ranges).changes
     assert 1.35 <= between.new < 1.36
     # Of more whole numbers than are proposed, the ones between are found by moving back.
     far = gaussians(shift=2701.0, n=1)
-    (change,) = far.flip("c", {"x0": 0}, ranges={"x0": (-9000, 9000)}).changes
+    (change,) = far.ask.flip("c", {"x0": 0}, ranges={"x0": (-9000, 9000)}).changes
     assert change.new == 1351
 
 
@@ -409,12 +409,12 @@ def binned(*cuts):
     ],
 )
 def test_intervals_of_whole_numbers_are_met_at_whole_numbers(cuts, old, new):
-    (change,) = binned(*cuts).flip("c", {"x": old}, costs={"x": 1.0}).changes
+    (change,) = binned(*cuts).ask.flip("c", {"x": old}, costs={"x": 1.0}).changes
     assert (change.new, type(change.new)) == (new, type(new))
 
 
 def test_whole_numbers_above_an_open_end():
-    (change,) = binned(1.0, 2.0).flip("c", {"x": 1}).changes
+    (change,) = binned(1.0, 2.0).ask.flip("c", {"x": 1}).changes
     assert change.new == 3
     assert isinstance(change.new, int)
 
@@ -435,15 +435,15 @@ def spam():
 
 def test_costs_fixed_findings_and_new_findings():
     net = spam()
-    found = net.flip("spam", {"free": "yes"}, costs={"free": 5.0}, among=["free", "name"])
+    found = net.ask.flip("spam", {"free": "yes"}, costs={"free": 5.0}, among=["free", "name"])
     assert [(c.name, c.old, c.new, c.cost) for c in found.changes] == [("name", None, "yes", 1.0)]
-    none = net.flip("spam", {"free": "yes", "name": "no"}, fixed=["free"])
+    none = net.ask.flip("spam", {"free": "yes", "name": "no"}, fixed=["free"])
     assert [c.name for c in none.changes] == ["name"]
-    nothing = net.flip("spam", {"free": "no", "name": "yes"}, fixed=["free"])
+    nothing = net.ask.flip("spam", {"free": "no", "name": "yes"}, fixed=["free"])
     assert not nothing.found
     assert math.isinf(nothing.bound)
     assert "no change of these findings does" in repr(nothing)
-    free = net.flip("spam", {"free": "yes"}, costs={"free": math.inf})
+    free = net.ask.flip("spam", {"free": "yes"}, costs={"free": math.inf})
     assert not free.found
 
 
@@ -453,7 +453,7 @@ def test_of_equal_costs_the_most_probable_answer_is_taken():
     tables = [[[0.6, 0.2, 0.2], [0.1, 0.4, 0.5]], [[0.7, 0.1, 0.2], [0.2, 0.3, 0.5]]]
     cpds = [bg.TableCPD(v, t, [c]) for v, t in zip(features, tables, strict=True)]
     net = bg.BayesianNetwork([bg.TableCPD(c, [0.3, 0.7]), *cpds])
-    found = net.flip("c", {"x0": 0, "x1": 0})
+    found = net.ask.flip("c", {"x0": 0, "x1": 0})
     posteriors = {
         (a, b): net.query("c", {"x0": a, "x1": b})["yes"]
         for a, b in [(1, 0), (2, 0), (0, 1), (0, 2)]
@@ -469,16 +469,16 @@ def test_a_limited_effort_gives_a_flip_and_a_bound():
     )
     clf = bg.TANClassifier().fit(X, y)
     evidence = dict.fromkeys(X, "0")
-    exact = clf.flip(evidence=evidence)
-    quick = clf.flip(evidence=evidence, effort=5)
+    exact = clf.ask.flip(evidence=evidence)
+    quick = clf.ask.flip(evidence=evidence, effort=5)
     assert exact.proved
     assert quick.found
     assert quick.bound <= exact.cost <= quick.cost
     assert not quick.proved
     assert "no change costs less than" in repr(quick)
     star = bg.NaiveBayesClassifier().fit(X, y)
-    whole = star.flip(evidence=evidence)
-    part = star.flip(evidence=evidence, effort=1)
+    whole = star.ask.flip(evidence=evidence)
+    part = star.ask.flip(evidence=evidence, effort=1)
     assert whole.proved
     assert part.bound <= whole.cost <= part.cost
 
@@ -496,7 +496,7 @@ def test_soft_evidence_joins_what_depends_on_it():
         ]
     )
     evidence = {"s": {"no": 1.0, "yes": 1.1}, "a": "no", "b": "no"}
-    found = net.flip("c", evidence, costs={"b": 0.6})
+    found = net.ask.flip("c", evidence, costs={"b": 0.6})
     assert [(change.name, change.new) for change in found.changes] == [("b", "yes")]
     assert found.evidence["s"] is evidence["s"]
     assert net.query("c", found.evidence).argmax == found.after == "yes"
@@ -506,15 +506,15 @@ def test_ranges_leave_out_intervals_beyond_them():
     c, age = yes_no("c"), bg.Binned("age", [10.0, 20.0, 40.0])
     table = [[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
     net = bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), bg.TableCPD(age, table, [c])])
-    assert not net.flip("c", {"age": 12.0}, ranges={"age": (0.0, 18.0)}).found
+    assert not net.ask.flip("c", {"age": 12.0}, ranges={"age": (0.0, 18.0)}).found
     with pytest.raises(EvidenceError, match="ranges="):
-        net.flip("c", {"age": 12.0}, ranges={"age": (18.0, 0.0)})
+        net.ask.flip("c", {"age": 12.0}, ranges={"age": (18.0, 0.0)})
 
 
 def test_what_cannot_be_asked():
     net = spam()
     with pytest.raises(EvidenceError, match="give likelihoods"):
-        net.flip("spam", {"free": bg.Belief({"no": 0.5, "yes": 0.5}), "name": "no"})
+        net.ask.flip("spam", {"free": bg.Belief({"no": 0.5, "yes": 0.5}), "name": "no"})
     given = {"free": "yes", "name": "no"}
     for error, options in (
         (EvidenceError, {"to": "yes"}),
@@ -528,11 +528,11 @@ def test_what_cannot_be_asked():
         (DataError, {"effort": 0}),
     ):
         with pytest.raises(error):
-            net.flip("spam", given, **options)
+            net.ask.flip("spam", given, **options)
     with pytest.raises(EvidenceError, match="leave it out"):
-        net.flip("spam", {"spam": "yes"})
+        net.ask.flip("spam", {"spam": "yes"})
     with pytest.raises(EvidenceError, match="not discrete"):
-        gaussians().flip("x0", {"c": "yes"})
+        gaussians().ask.flip("x0", {"c": "yes"})
     one = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("one", ["only"]), [1.0])])
     with pytest.raises(EvidenceError, match="one state only"):
-        one.flip("one", {})
+        one.ask.flip("one", {})

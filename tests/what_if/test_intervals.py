@@ -47,18 +47,20 @@ def test_answers_are_those_of_states_by_hand(kind):
     terms, expected = model.contributions("a", EVIDENCE), hand.contributions("a", HAND)
     assert dict(terms) == pytest.approx(dict(expected), abs=1e-10)
     assert {term.name: term.value for term in terms.terms}["g"] is EVIDENCE["g"]
-    bearings = {one.name: (one.without, one.factor) for one in hand.explanation("a", HAND).bearings}
-    told = model.explanation("a", EVIDENCE)
+    bearings = {
+        one.name: (one.without, one.factor) for one in hand.ask.explanation("a", HAND).bearings
+    }
+    told = model.ask.explanation("a", EVIDENCE)
     for one in told.bearings:
         assert (one.without, one.factor) == pytest.approx(bearings[one.name], abs=1e-10)
     assert "g is between 0.5 and 3" in str(told)
     assert "n is at least 2" in str(told)
-    bars = {bar.name: bar for bar in model.tornado("a", "v", EVIDENCE, by="findings").bars}
+    bars = {bar.name: bar for bar in model.ask.tornado("a", "v", EVIDENCE, by="findings").bars}
     assert set(bars) == {"b"}
     ends = sorted(hand.query("a", HAND | {"b": state})["v"] for state in "st")
     assert (bars["b"].low, bars["b"].high) == pytest.approx(ends, abs=1e-10)
-    found = model.flip("a", EVIDENCE)
-    other = hand.flip("a", HAND, fixed=["g", "n"])
+    found = model.ask.flip("a", EVIDENCE)
+    other = hand.ask.flip("a", HAND, fixed=["g", "n"])
     assert (found.before, found.after, found.cost) == (other.before, other.after, other.cost)
     assert found.posterior_after.probabilities == pytest.approx(
         other.posterior_after.probabilities, abs=1e-10
@@ -70,17 +72,17 @@ def test_answers_are_those_of_states_by_hand(kind):
 def test_a_flip_changes_other_findings():
     net = network()
     evidence = {"g": bg.Between(1.5), "n": 1, "b": "t"}
-    found = net.flip("a", evidence)
+    found = net.ask.flip("a", evidence)
     scores = [0.5, 0.5] * stats.norm(MEAN, np.sqrt(VARIANCE)).sf(1.5) * [0.8, 0.1]
     counts = stats.poisson(RATE).pmf(np.arange(9)[:, None]) * scores
     before = int(np.argmax(counts[1]))
     turned = [n for n in range(2, 9) if np.argmax(counts[n]) != before]
     assert found.evidence == evidence | {"n": turned[0]} or found.evidence == evidence | {"b": "s"}
-    only = net.flip("a", evidence, among=["n"])
+    only = net.ask.flip("a", evidence, among=["n"])
     assert only.evidence == evidence | {"n": turned[0]}
     assert only.proved
     with pytest.raises(EvidenceError, match="'g' is in an interval, which does not change"):
-        net.flip("a", evidence, among=["g"])
+        net.ask.flip("a", evidence, among=["g"])
 
 
 @pytest.mark.one_in(2)
@@ -123,7 +125,7 @@ def test_nearest_rows_count_numbers_outside_of_the_interval():
     evidence = {"b": "s", "g": bg.Between(0.5, 3.0), "n": bg.Between(2)}
     answers = [net.query("a", {k: v[i] for k, v in table.items()}).argmax for i in range(4)]
     before = net.query("a", evidence).argmax
-    found = net.nearest_rows("a", evidence, table, n=4)
+    found = net.ask.nearest_rows("a", evidence, table, n=4)
     assert {near.row for near in found} == {i for i in range(4) if answers[i] != before}
     width = 4.0 - -1.5
     away = [0.0, 0.0, 2.0 / width, 1.0 / width]
@@ -132,13 +134,13 @@ def test_nearest_rows_count_numbers_outside_of_the_interval():
         expected = (table["b"][near.row] != "s") + away[near.row] + short[near.row]
         assert near.distance == pytest.approx(expected)
         assert ("g" in near.differences) == (away[near.row] > 0)
-    (nearest,) = net.nearest_rows("a", evidence, table, n=1)
-    assert "Between(2, inf) → " in repr(net.nearest_rows("a", evidence, table))
+    (nearest,) = net.ask.nearest_rows("a", evidence, table, n=1)
+    assert "Between(2, inf) → " in repr(net.ask.nearest_rows("a", evidence, table))
     assert nearest.distance == min(near.distance for near in found)
     binned = bg.Binned("age", [10.0, 20.0, 30.0])
     cells = bg.TableCPD(binned, [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]], [A])
     ages = bg.BayesianNetwork([bg.TableCPD(A, [0.5, 0.5]), cells])
-    near = ages.nearest_rows("a", {"age": bg.Between(20, 30)}, {"age": [5.0, 15.0, 25.0]})
+    near = ages.ask.nearest_rows("a", {"age": bg.Between(20, 30)}, {"age": [5.0, 15.0, 25.0]})
     assert [one.row for one in near] == [1, 0]
     assert [one.distance for one in near] == pytest.approx([1 / 3, 2 / 3])
 
@@ -162,9 +164,9 @@ def test_estimators_and_what_is_refused():
     terms = model.contributions(evidence=evidence)
     odds = model.query(evidence=evidence)
     assert terms.total == pytest.approx(math.log(odds[1] / odds[0]))
-    assert model.explanation(evidence=evidence).bearings[0].value is evidence["x0"]
+    assert model.ask.explanation(evidence=evidence).bearings[0].value is evidence["x0"]
     graph = network().to_factor_graph()
-    for ask in (graph.flip, graph.contributions, graph.explanation):
+    for ask in (graph.ask.flip, graph.contributions, graph.ask.explanation):
         with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
             ask("a", EVIDENCE)
     ages = bg.BayesianNetwork(
@@ -175,4 +177,4 @@ def test_estimators_and_what_is_refused():
     )
     with pytest.raises(EvidenceError, match="of a value or of one interval"):
         ages.contributions("a", {"age": bg.Between(1.0)})
-    assert "age is at least 1" in str(ages.explanation("a", {"age": bg.Between(1.0)}))
+    assert "age is at least 1" in str(ages.ask.explanation("a", {"age": bg.Between(1.0)}))

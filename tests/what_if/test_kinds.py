@@ -94,19 +94,19 @@ def ask(model, question):
     case = {n: v for n, v in {"a": "v", "b": "t", "x": -0.5}.items() if n in names}
     table = {target if n == "c" else n: v for n, v in ROWS.items()}
     if question == "flip":
-        found = model.flip(target, case)
+        found = model.ask.flip(target, case)
         answer = model.query(target, found.evidence).argmax
         assert answer == found.after != found.before
         assert found.bound <= found.cost
     elif question == "most_relevant":
-        (found,) = model.most_relevant([target, "b"], {"a": "v"})
+        (found,) = model.ask.most_relevant([target, "b"], {"a": "v"})
         assert found.factor > 1
     elif question == "nearest_rows":
-        found = model.nearest_rows(target, case, table)
+        found = model.ask.nearest_rows(target, case, table)
         assert found[0].distance > 0
     elif question in ("tornado", "findings"):
         by = "findings" if question == "findings" else "parameters"
-        found = model.tornado(target, "yes", case, by=by, n=3)
+        found = model.ask.tornado(target, "yes", case, by=by, n=3)
         # The class of a tree depends on its leaves, which are not varied.
         assert found.bars[0].width > 0 or "other kinds" in found.remark
         assert found.bars[0].low - 1e-9 <= found.posterior <= found.bars[0].high + 1e-9
@@ -121,8 +121,8 @@ def ask(model, question):
         if inside is None:
             return
         given = case | {"x": inside}
-        assert model.flip(target, given).evidence["x"] is inside
-        assert "x is between" in str(model.explanation(target, given))
+        assert model.ask.flip(target, given).evidence["x"] is inside
+        assert "x is between" in str(model.ask.explanation(target, given))
         terms, found = model.contributions(target, given), model.query(target, given)
         odds = np.log(found["yes"] / found["no"])
         assert terms.total == pytest.approx(odds)

@@ -25,7 +25,7 @@ def test_rows_equal_a_search_by_hand():
     colours = random.choice(["red", "green", "blue"], 200)
     table = {"colour": colours, "x": random.normal(1.0, 1.5, 200)}
     case = {"colour": "red", "x": 0.2}
-    found = net.nearest_rows("c", case, table, n=7, costs={"x": 2.0})
+    found = net.ask.nearest_rows("c", case, table, n=7, costs={"x": 2.0})
     width = max(table["x"].max(), 0.2) - min(table["x"].min(), 0.2)
     distance = (colours != "red") + 2.0 * np.abs(table["x"] - 0.2) / width
     answers = net.query_rows("c", table).argmax(axis=1)
@@ -36,13 +36,13 @@ def test_rows_equal_a_search_by_hand():
     assert {near.answer for near in found} == {"yes"}
     near = found[0]
     assert near.differences["x"] == (0.2, table["x"][near.row])
-    reds = net.nearest_rows("c", case, table, fixed=["colour"])
+    reds = net.ask.nearest_rows("c", case, table, fixed=["colour"])
     assert all("colour" not in near.differences for near in reds)
     assert "red" not in repr(reds)
 
 
 def test_a_missing_value_is_a_difference():
-    found = model().nearest_rows(
+    found = model().ask.nearest_rows(
         "c", {"colour": "red"}, {"colour": [None, "blue"], "x": [3.0, 3.0]}
     )
     assert [near.distance for near in found] == [1.0, 1.0]
@@ -52,9 +52,9 @@ def test_a_missing_value_is_a_difference():
 def test_what_cannot_be_asked():
     net = model()
     with pytest.raises(DataError, match="lacks the columns 'x'"):
-        net.nearest_rows("c", {"x": 1.0}, {"colour": ["red"]})
+        net.ask.nearest_rows("c", {"x": 1.0}, {"colour": ["red"]})
     with pytest.raises(EvidenceError, match="not discrete"):
-        net.nearest_rows("x", {"c": "no"}, {"c": ["no"]})
-    none = net.nearest_rows("c", {"x": 0.0}, {"x": [0.0, 0.1]})
+        net.ask.nearest_rows("x", {"c": "no"}, {"c": ["no"]})
+    none = net.ask.nearest_rows("c", {"x": 0.0}, {"x": [0.0, 0.1]})
     assert len(none) == 0
     assert "no row has another answer" in repr(none)

@@ -51,7 +51,7 @@ def test_explanations_of_tables_equal_enumeration(seed):
     if not free or not evidence:
         return
     known = factors(joint.table(free, {}), joint.table(free, evidence))
-    found = net.most_relevant(free, evidence, k=3)
+    found = net.ask.most_relevant(free, evidence, k=3)
     expected = screened(known, 3)
     assert [f.factor for f in found[:1]] == pytest.approx(expected[:1], rel=1e-9)
     for one, other in itertools.permutations(found, 2):
@@ -77,9 +77,9 @@ def test_explanations_of_mixed_networks_equal_enumeration(seed):
     }
     known = factors(oracle.joint(free), oracle.joint(free, evidence))
     if not known:
-        assert net.most_relevant(free, evidence) == []
+        assert net.ask.most_relevant(free, evidence) == []
         return
-    (found,) = net.most_relevant(free, evidence)
+    (found,) = net.ask.most_relevant(free, evidence)
     assert found.factor == pytest.approx(max(known.values()), rel=1e-9)
 
 
@@ -92,7 +92,7 @@ def test_what_explains_nothing_is_left_out():
             bg.TableCPD(effect, [[0.99, 0.01], [0.1, 0.9]], [cause]),
         ]
     )
-    (found,) = net.most_relevant(["cause", "other"], {"effect": "yes"})
+    (found,) = net.ask.most_relevant(["cause", "other"], {"effect": "yes"})
     assert found.states == {"cause": "yes"}
     assert found.factor == pytest.approx(90.0)
     assert net.most_probable({"effect": "yes"})["other"] == "yes"
@@ -104,10 +104,10 @@ def test_what_cannot_be_explained():
     discrete = [v.name for v in net.variables if isinstance(v, bg.Discrete)]
     number = next(v.name for v in net.variables if isinstance(v, bg.Continuous))
     with pytest.raises(EvidenceError, match="none was given"):
-        net.most_relevant(discrete, {})
+        net.ask.most_relevant(discrete, {})
     with pytest.raises(EvidenceError, match="not discrete"):
-        net.most_relevant([number], {discrete[0]: net.variable(discrete[0]).states[0]})
+        net.ask.most_relevant([number], {discrete[0]: net.variable(discrete[0]).states[0]})
     wide = [bg.Discrete(f"v{i}", range(4)) for i in range(12)]
     many = bg.BayesianNetwork([bg.TableCPD(v, [0.25] * 4) for v in wide])
     with pytest.raises(MemoryLimitError, match="Name fewer"):
-        many.most_relevant([v.name for v in wide[:11]], {"v11": 0})
+        many.ask.most_relevant([v.name for v in wide[:11]], {"v11": 0})

@@ -29,7 +29,7 @@ def test_bars_of_probabilities_equal_networks_with_other_tables(seed):
     target = net.variables[0]
     if target.cardinality < 2:
         return
-    found = net.tornado(target.name, target.states[0], spread=0.2, n=50)
+    found = net.ask.tornado(target.name, target.states[0], spread=0.2, n=50)
     widths = [bar.width for bar in found.bars]
     assert widths == sorted(widths, reverse=True)
     slopes = net.sensitivity(target.name, target.states[0])
@@ -50,7 +50,7 @@ def test_bars_of_probabilities_equal_networks_with_other_tables(seed):
 def test_bars_of_gaussians_equal_enumeration():
     net = mixed()
     evidence = {"x": 0.4, "y": 0.9}
-    found = net.tornado("c", "yes", evidence, n=50)
+    found = net.ask.tornado("c", "yes", evidence, n=50)
     assert found.posterior == pytest.approx(Oracle.of(net).posterior(["c"], evidence)[1])
     names = {bar.name: bar for bar in found.bars}
     assert len(names) == 1 + 4 + 6
@@ -82,14 +82,14 @@ def test_of_many_parameters_the_most_influential_are_varied():
     }
     evidence = {"x": 0.4, "d": 7}
     for model, remark in models.values():
-        found = model.tornado("c", "yes", evidence, n=3)
+        found = model.ask.tornado("c", "yes", evidence, n=3)
         assert remark in found.remark
         # Only the prior, and the rows and Gaussians of d = 7, move the posterior.
         assert all("d=7" in bar.name or "P(c=yes)" in bar.name for bar in found.bars)
     # A weighted network has no derivatives: all are varied, or it says why not.
     weighted = bg.WeightedNetwork(net, "c", {"x": 0.5})
     with pytest.raises(UnsupportedModelError, match=r"1,561 .* has no derivatives by which"):
-        weighted.tornado("c", "yes", evidence)
+        weighted.ask.tornado("c", "yes", evidence)
 
 
 def test_the_widest_bars_are_among_those_of_the_largest_derivatives():
@@ -97,14 +97,14 @@ def test_the_widest_bars_are_among_those_of_the_largest_derivatives():
     c, d = bg.Discrete("c", ["no", "yes"]), bg.Discrete("d", range(25))
     spread = bg.TableCPD(d, random.dirichlet(np.ones(25), 2), [c])
     net = bg.BayesianNetwork([*mixed().cpds, spread])
-    few, whole = (net.tornado("c", "yes", {"x": 0.4, "y": 0.9, "d": 7}, n=n) for n in (8, 20))
+    few, whole = (net.ask.tornado("c", "yes", {"x": 0.4, "y": 0.9, "d": 7}, n=n) for n in (8, 20))
     assert (few.n_varied, whole.n_varied) == (50, 1 + 4 + 6 + 50)
     assert [bar.name for bar in few.bars] == [bar.name for bar in whole.bars[:8]]
 
 
 def test_bars_of_findings_have_the_extremes_over_all_values():
     net = mixed()
-    found = net.tornado("c", "yes", {"x": 0.4, "z": "a"}, by="findings")
+    found = net.ask.tornado("c", "yes", {"x": 0.4, "z": "a"}, by="findings")
     bars = {bar.name: bar for bar in found.bars}
     ends = [net.query("c", {"x": 0.4, "z": state})["yes"] for state in "ab"]
     assert (bars["z"].low, bars["z"].high) == pytest.approx((min(ends), max(ends)))
@@ -116,25 +116,27 @@ def test_bars_of_findings_have_the_extremes_over_all_values():
 def test_what_cannot_be_varied():
     net = mixed()
     with pytest.raises(DataError, match="by="):
-        net.tornado("c", "yes", by="arcs")
+        net.ask.tornado("c", "yes", by="arcs")
     with pytest.raises(DataError, match="spread"):
-        net.tornado("c", "yes", spread=0.0)
+        net.ask.tornado("c", "yes", spread=0.0)
     with pytest.raises(UnsupportedModelError, match="by='findings'"):
-        net.to_factor_graph().tornado("c", "yes", {"z": "a", "x": 0.0, "y": 0.0})
+        net.to_factor_graph().ask.tornado("c", "yes", {"z": "a", "x": 0.0, "y": 0.0})
 
 
 def test_the_figure_has_a_bar_for_each_parameter():
     pytest.importorskip("matplotlib")
-    figure = bg.plot(mixed().tornado("c", "yes", {"x": 0.4}, n=6), max_bars=4, title="$x$")
+    figure = bg.plot(mixed().ask.tornado("c", "yes", {"x": 0.4}, n=6), max_bars=4, title="$x$")
     (axes,) = figure.axes
     assert len(axes.get_yticklabels()) == 4
     assert axes.get_title(loc="left") == "$x$"
     with pytest.raises(DataError, match="max_bars"):
-        bg.plot(mixed().tornado("c", "yes"), max_bars=0)
+        bg.plot(mixed().ask.tornado("c", "yes"), max_bars=0)
     # Bars that reach far leave room for labels, and the axis has probabilities only.
     coin, side = bg.Discrete("coin", ["a", "b"]), bg.Discrete("side", ["h", "t"])
     tables = [bg.TableCPD(coin, [0.9, 0.1]), bg.TableCPD(side, [[1.0, 0.0], [0.0, 1.0]], [coin])]
-    wide = bg.plot(bg.BayesianNetwork(tables).tornado("coin", "a", {"side": "h"}, by="findings"))
+    wide = bg.plot(
+        bg.BayesianNetwork(tables).ask.tornado("coin", "a", {"side": "h"}, by="findings")
+    )
     ticks = wide.axes[0].get_xticks()
     assert wide.axes[0].get_xlim()[1] > 1
     assert 0 <= min(ticks) <= max(ticks) <= 1
@@ -163,7 +165,7 @@ def test_long_names_leave_the_figure_its_width(by):
         parents = [cpd.variable for cpd in tables[:2]]
         table = np.resize([0.2, 0.8, 0.6, 0.4], (*(p.cardinality for p in parents), 2))
         tables.append(bg.TableCPD(variable, table, parents))
-    found = bg.BayesianNetwork(tables).tornado(
+    found = bg.BayesianNetwork(tables).ask.tornado(
         "sick", "no", {cpd.variable.name: cpd.variable.states[0] for cpd in tables[1:]}, by=by
     )
     assert LONG in repr(found)
@@ -187,9 +189,9 @@ def test_long_names_leave_the_figure_its_width(by):
 
 def test_without_findings_there_is_nothing_to_vary():
     coin = bg.Discrete("coin", ["a", "b"])
-    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.8, 0.2])]).tornado("coin", by="findings")
+    found = bg.BayesianNetwork([bg.TableCPD(coin, [0.8, 0.2])]).ask.tornado("coin", by="findings")
     assert found.state == "b"  # the second of two, as in contributions
     die = bg.TableCPD(bg.Discrete("die", [1, 2, 3]), [0.2, 0.5, 0.3])
-    assert bg.BayesianNetwork([die]).tornado("die", by="findings").state == 2
+    assert bg.BayesianNetwork([die]).ask.tornado("die", by="findings").state == 2
     assert not found.bars
     assert "no findings to vary" in repr(found)

@@ -136,7 +136,7 @@ def ask_next(
     """Print what to ask for next: which variables say most about the target, per price."""
     network, name = one_target(model, target)
     given, prices = evidence_of(network, evidence), prices_of(network, cost)
-    ranking = network.next_question(name, given, costs=prices, by=by, ahead=ahead)
+    ranking = bg.questions.next_question(network, name, given, costs=prices, by=by, ahead=ahead)
     say(repr(ranking.posterior))
     say(repr(ranking))
 
@@ -161,7 +161,8 @@ def explain(
         "finding": None if finding is None else named(network, finding),
         "state": None if state is None else state_of(network.variable(name), state),
     }
-    say(repr(network.explanation(name, evidence_of(network, evidence), **options)))
+    given = evidence_of(network, evidence)
+    say(repr(bg.questions.explanation(network, name, given, **options)))
 
 
 @app.command(epilog="Example: bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA")

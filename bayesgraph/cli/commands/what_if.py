@@ -77,7 +77,8 @@ def flip(
     given, prices = evidence_of(network, evidence), prices_of(network, cost)
     if not given:
         raise DataError("-e is needed, such as -e smoke=no: flip changes findings that it names.")
-    found = network.flip(
+    found = bg.questions.flip(
+        network,
         name,
         given,
         wanted,
@@ -111,7 +112,7 @@ def tornado(
     network, name = one_target(model, target)
     given = evidence_of(network, evidence)
     chosen = None if state is None else state_of(network.variable(name), state)
-    found = network.tornado(name, chosen, given, by=by, spread=spread)
+    found = bg.questions.tornado(network, name, chosen, given, by=by, spread=spread)
     if drawn is None:
         say(repr(found))
         return

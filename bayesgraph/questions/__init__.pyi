@@ -1,0 +1,15 @@
+from ..asking.by_rows import next_question_rows as next_question_rows
+from ..asking.questionnaire import questionnaire as questionnaire
+from ..asking.ranking import next_question as next_question
+from ..causal.causal_graph import causal_graph as causal_graph
+from ..causal.effects import effect as effect
+from ..compare.differences import diff as diff
+from ..compare.table_drift import table_drift as table_drift
+from ..explain.by_rows import contributions_rows as contributions_rows
+from ..explain.item_ranking import top_items as top_items
+from ..explain.spoken import explanation as explanation
+from ..uncertainty.intervals import credible_intervals as credible_intervals
+from ..what_if.flips import flip as flip
+from ..what_if.nearest import nearest_rows as nearest_rows
+from ..what_if.relevance import most_relevant as most_relevant
+from ..what_if.tornado import tornado as tornado

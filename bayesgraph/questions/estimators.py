@@ -1,0 +1,73 @@
+"""Functions of a model as functions of a fitted estimator, too."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from bayesgraph.errors import DataTypeError, EvidenceError, quoted
+from bayesgraph.inference.contract import Joint
+from bayesgraph.models.model import Model
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def question(
+    kind: type[Any] = Joint, *, rows: str | None = None
+) -> Callable[[Callable[Concatenate[Model, P], R]], Callable[Concatenate[Any, P], R]]:
+    """Let a function of a model answer for fitted estimators too, whose network is then the model.
+
+    Of an estimator the argument `target` (or `targets`) is by default the class, and `evidence` is
+    what the estimator makes of it. A model has no default: an argument `target` is needed.
+
+    Parameters
+    ----------
+    kind : type
+        The type of query that the function makes, a class of `bayesgraph.inference.contract`:
+        estimators that decline such queries decline the function.
+    rows : str, optional
+        Argument that is a table with the columns of `predict`, if the target is the class.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[Model, P], R],
+    ) -> Callable[Concatenate[Any, P], R]:
+        signature = inspect.signature(function)
+        parameters = dict(signature.parameters)
+        first = next(iter(parameters))
+        target = "target" if "target" in parameters else "targets"
+        if target in parameters:
+            parameters[target] = parameters[target].replace(default=None)
+            signature = signature.replace(parameters=[*parameters.values()])
+
+        @wraps(function)
+        def ask(asked: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature.bind(asked, *args, **kwargs)
+            given = bound.arguments
+            is_default = target in parameters and given.get(target) is None
+            if hasattr(asked, "_answering"):
+                given[first] = asked._answering(kind)
+                if is_default:
+                    given[target] = asked.target_.name
+                if "evidence" in parameters:
+                    given["evidence"] = asked._given(given.get("evidence"))
+                if rows is not None and given[target] in (asked.target_.name, asked.target_):
+                    given[rows] = asked._encoded(given[rows])
+            elif not isinstance(asked, Model):
+                raise DataTypeError(
+                    f"{function.__name__} asks a model or a fitted estimator; got {asked!r:.200}."
+                )
+            elif is_default and target == "target":
+                raise EvidenceError(
+                    f"{function.__name__} needs a target, which is by default the class of a "
+                    f"fitted classifier; the model has the variables {quoted(asked.names)}."
+                )
+            return function(*bound.args, **bound.kwargs)
+
+        ask.__signature__ = signature  # type: ignore[attr-defined]
+        return ask
+
+    return decorate

@@ -1,0 +1,69 @@
+"""What models and estimators offer although a higher room implements it; nothing else reaches up.
+
+`UPWARD` lists the methods, and `Ask` shows the functions of :mod:`bayesgraph.questions`. Both are
+imported when they are first looked up.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from importlib import import_module
+from types import MethodType
+from typing import Any
+
+from bayesgraph.errors import suggestion
+
+# Methods that functions of higher rooms implement.
+UPWARD = {
+    "save": "bayesgraph.io:save",
+    "render": "bayesgraph.plots.rendering:render",
+    "to_dot": "bayesgraph.plots.rendering:to_dot",
+    "to_html": "bayesgraph.explorer.page:to_html",
+    "to_pgmpy": "bayesgraph.io.pgmpy:to_pgmpy",
+    "fit": "bayesgraph.learning.fit:fit_network",
+    "learn": "bayesgraph.learning.general:learn_network",
+    "contributions": "bayesgraph.explain:contributions",
+}
+# These make models: the instance is no argument of them.
+_MAKERS = ("fit", "learn")
+
+
+def upward(name: str) -> Callable[..., Any]:
+    """Return the function that implements a method of `UPWARD`."""
+    function: Callable[..., Any] = pkgutil.resolve_name(UPWARD[name])
+    return function
+
+
+class Upward:
+    """A method that is a function of `UPWARD`, whose signature and docstring it has."""
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = upward(self._name)
+        is_bound = instance is not None and self._name not in _MAKERS
+        return MethodType(function, instance) if is_bound else function
+
+
+class Ask:
+    """The questions of `bayesgraph.questions` as methods of a model or of a fitted estimator.
+
+    ``model.ask.flip(...)`` is ``bayesgraph.questions.flip(model, ...)``.
+    """
+
+    def __init__(self, asked: Any) -> None:
+        self._asked = asked
+
+    def __dir__(self) -> list[str]:
+        return list(import_module("bayesgraph.questions").__all__)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in dir(self):
+            near = suggestion(name, dir(self))
+            raise AttributeError(f"No question is called {name!r}.{near}", name=name, obj=self)
+        return MethodType(getattr(import_module("bayesgraph.questions"), name), self._asked)
+
+    def __repr__(self) -> str:
+        return f"Questions: {', '.join(dir(self))}"
