@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 69_460,
-    "nodes of syntax trees": 756_049,
+    "lines of code": 69_152,
+    "nodes of syntax trees": 752_234,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,

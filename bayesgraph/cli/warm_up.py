@@ -23,7 +23,6 @@ from bayesgraph.compilation.background import mark_complete
 from bayesgraph.drift.detectors import DETECTORS
 from bayesgraph.errors import BayesGraphError
 from bayesgraph.families import FAMILIES
-from bayesgraph.io.number_text import BLANKS, SHORT, compiled_numbers
 from bayesgraph.learning.exponents import ALL_SCHEMES
 from bayesgraph.statistics.sketches import SUMMARIES
 
@@ -81,7 +80,6 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in ALL_SCHEMES:
         yield f"exponents {name}", partial(_fit, partial(bg.WeightedNaiveBayesClassifier, name))
     yield "text", _fit_text
-    yield "numbers in files", lambda: compiled_numbers(b"0.5 " * SHORT, BLANKS)
     for name in FAMILIES:
         yield f"family {name}", partial(_fit_family, name)
     for name in SUMMARIES:

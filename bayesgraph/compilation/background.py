@@ -52,10 +52,6 @@ class Background:
             self._process.kill()
             self._process.communicate()  # waits, and closes the pipe
 
-    def is_complete(self) -> bool:
-        """Tell whether all kernels are in the cache."""
-        return is_complete()
-
     def is_ready(self) -> bool:
         """Tell whether waiting longer for compiled kernels brings nothing.
 

@@ -66,19 +66,6 @@ class Tiers:
             self.background.start()
         return True
 
-    def expect(self, work: int) -> None:
-        """Change to compiled kernels for large work that has another way than the interpreter.
-
-        That way is not slow enough to wait for a compiler, so that the kernels have to be cached.
-
-        Parameters
-        ----------
-        work : int
-            Work of the other way, see `LARGE`.
-        """
-        if self.mode == "background" and work > LARGE and self.background.is_complete():
-            self.compiled = True
-
     def spend(self, seconds: float) -> None:
         """Count the time of an interpreted call; after `ENOUGH` calls are compiled."""
         with self._lock:

@@ -18,7 +18,6 @@ from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.io.budget import MAX_AXES, Budget
-from bayesgraph.io.row_lists import cpd_of_rows
 from bayesgraph.io.row_sums import (
     Normalize,
     RoundedRows,
@@ -280,9 +279,6 @@ class _Parser:
         self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
     ) -> TableCPD:
         codes = [self._codes_of(parent) for parent in parents]
-        body = self.text[slice(*block.body)]
-        if (found := cpd_of_rows(body, child, parents, codes, rounded)) is not None:
-            return found
         rows = TableRows(child, parents, codes, self._error)
         whole = self._entries(block, rows)
         values = rows.table(block.start, self._budget) if whole is None else whole

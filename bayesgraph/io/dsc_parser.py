@@ -20,7 +20,6 @@ from bayesgraph.io.block_text import (
     words_of,
 )
 from bayesgraph.io.budget import Budget
-from bayesgraph.io.row_lists import cpd_of_rows
 from bayesgraph.io.row_sums import Normalize, RoundedRows, first_bad_row, network_of
 from bayesgraph.io.sidecar import Sidecar
 from bayesgraph.io.skipped import skip, skip_name
@@ -197,11 +196,6 @@ class _Parser:
         child = self._variables[name]
         parents = parents_of(self._text, at, name, words_of(match[2] or ""), self._variables)
         codes = [self._codes_of(parent) for parent in parents]
-        close = self._text.text.find("}", body)
-        whole = cpd_of_rows(self._text.text[body:close], child, parents, codes, rounded, ":")
-        if whole is not None and (end := self._text.close(close)) is not None:
-            self._cpds[name] = whole
-            return end
         rows = TableRows(child, parents, codes, self._text.error, ", or their indices from 0 on")
         end = self._rows(body, rows)
         values = rounded.repaired(name, rows.table(at, self._budget))

@@ -18,7 +18,6 @@ from typing import BinaryIO, TypeAlias
 
 from bayesgraph.errors import FileFormatError
 from bayesgraph.io.budget import Budget, inflation_limit
-from bayesgraph.io.number_text import expect_numbers
 
 if sys.platform != "win32":
     import fcntl
@@ -116,7 +115,6 @@ def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budg
     data, source = read_bytes(path), path_text(path)
     budget = Budget(source, len(data), limit)
     if not data.startswith(_GZIP_MAGIC):
-        expect_numbers(len(data))
         return data, budget
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
@@ -131,7 +129,6 @@ def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budg
             f"{budget.inflated:,}. If you trust the file, allow more by limit=, in bytes."
         )
     budget.take(len(content), "the inflated content")
-    expect_numbers(len(content))
     return content, budget
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 
 import numpy as np
 
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.number_text import BLANKS, Numbers, compiled_numbers
 
 _TO_BLANKS = str.maketrans("(,", "  ")
 _WORD = re.compile(r"[^\s,()]++")
@@ -45,9 +44,6 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
         If there are too few or too many numbers, a row has another number of them, the lists are
         nested in another way, or a word is no number.
     """
-    found = compiled_numbers(text.encode("ascii", "replace"), BLANKS + b"(,", b")")
-    if found is not None and (values := _checked(text, found, shape)) is not None:
-        return values
     rows = [row.split() for row in text.translate(_TO_BLANKS).split(")")]
     total, length = math.prod(shape), shape[-1]
     lengths = {len(row) for row in rows if row}
@@ -62,17 +58,6 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
     except ValueError as error:
         raise _no_number(text, rows) from error
     return values.reshape(shape)
-
-
-def _checked(text: str, found: Numbers, shape: Sequence[int]) -> Floats | None:
-    """Return the table of some numbers, None if there are too few or many of them in a row."""
-    total = math.prod(shape)
-    ends = [0, *found.ends.tolist(), len(found.values)]
-    lengths = {end - begin for begin, end in pairwise(ends)} - {0}
-    if len(found.values) != total or not (lengths == {total} or lengths == {shape[-1]}):
-        return None
-    check_nesting(text, shape[:-1])
-    return found.values.reshape(shape)
 
 
 def check_nesting(text: str, cards: Sequence[int]) -> None:

@@ -1,8 +1,4 @@
-"""The rows of a table of probabilities, as BIF and DSC files list them, one by one.
-
-`row_lists` reads long lists without faults all at once; this is for all others, and names what is
-wrong.
-"""
+"""The rows of a table of probabilities, as BIF and DSC files list them, one by one."""
 
 from __future__ import annotations
 

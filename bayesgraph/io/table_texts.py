@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesgraph.cpds.validation import SUM_TOLERANCE
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.io.number_text import Numbers, floats_of, numbers_of_texts
+from bayesgraph.factors.algebra import Floats, Ints
+from bayesgraph.io.number_text import floats_of
 
 # Bytes of text that become numbers at once. Their tables share an array, which is in memory as long
 # as one of them is.
@@ -51,32 +51,33 @@ def numbered(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]
         if size > _BATCH:
             yield from _batch(texts[begin : at + 1], cards[begin : at + 1])
             begin, size = at + 1, 0
-    yield from _batch(texts[begin:], cards[begin:])
+    if begin < len(texts):
+        yield from _batch(texts[begin:], cards[begin:])
 
 
 def _batch(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]:
-    found = numbers_of_texts(texts) if texts else None
-    if found is None:  # a word is no number
+    try:
+        values = floats_of(b" ".join(texts))
+    except ValueError:  # the first text with a word that is no number names it
         yield from (Numbered(floats_of(text), False) for text in texts)
         return
-    places = [0, *found.ends.tolist()]
-    for (begin, end), good in zip(pairwise(places), _sum_to_one(found, cards), strict=True):
-        yield Numbered(found.values[begin:end], good)
+    ends = np.cumsum([0, *(len(text.split()) for text in texts)])
+    good = _sum_to_one(values, np.diff(ends), np.array(cards))
+    for (begin, end), sums_to_one in zip(pairwise(ends.tolist()), good, strict=True):
+        yield Numbered(values[begin:end], sums_to_one)
 
 
-def _sum_to_one(found: Numbers, cards: Sequence[int]) -> list[bool]:
+def _sum_to_one(values: Floats, sizes: Ints, lengths_of_rows: Ints) -> list[bool]:
     """Return of each table whether no number is negative and rows safely sum to one."""
-    sizes = found.ends - np.array([0, *found.ends[:-1]])
-    lengths_of_rows = np.array(cards)
     n_rows = sizes // lengths_of_rows
     if not sizes.all() or (n_rows * lengths_of_rows < sizes).any():
-        return [False] * len(cards)
+        return [False] * len(sizes)
     first_rows = np.cumsum(n_rows) - n_rows
     lengths = np.repeat(lengths_of_rows, n_rows)
     first_numbers = np.cumsum(lengths) - lengths
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.add.reduceat(found.values, first_numbers)
+        sums = np.add.reduceat(values, first_numbers)
         # Half of the tolerance: a sum in another order is never beyond the whole.
         good = np.abs(sums - 1.0) <= SUM_TOLERANCE / 2
-    good &= np.minimum.reduceat(found.values, first_numbers) >= 0
+    good &= np.minimum.reduceat(values, first_numbers) >= 0
     return [bool(g) for g in np.logical_and.reduceat(good, first_rows)]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bayesgraph.errors import FileFormatError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats, Ints
-from bayesgraph.io.number_text import compiled_numbers
 from bayesgraph.io.sidecar import content_of
 
 _BLANKS = b" \t\r\n\f\v"
@@ -61,15 +60,11 @@ class Numbers:
         self._data = data
         self._start = start
         body = data[start:]
-        found = compiled_numbers(body, _BLANKS)
-        if found is not None:
-            self.values: Floats = found.values
-            return
         words = body.split()
         try:
             if body.translate(None, _CHARACTERS):
                 raise ValueError("not the characters of numbers")
-            self.values = np.fromiter(map(float, words), np.float64, len(words))
+            self.values: Floats = np.fromiter(map(float, words), np.float64, len(words))
         except ValueError:
             bad = next(i for i, word in enumerate(words) if not _NUMBER.fullmatch(word))
             raise self.error(bad, "a number") from None

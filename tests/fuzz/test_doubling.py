@@ -26,7 +26,6 @@ import bayesgraph as bg
 import bayesgraph.cli
 import bayesgraph.io
 from bayesgraph.errors import BayesGraphError
-from bayesgraph.io.number_text import floats_of
 
 SHORT, LONG, SECONDS = 1 << 14, 1 << 20, 2.0
 
@@ -35,7 +34,6 @@ SHORT, LONG, SECONDS = 1 << 14, 1 << 20, 2.0
 def _readers_are_imported(tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in SHAPES:
         _read(name, 200, tmp_path_factory.mktemp("warm"))
-    floats_of(b"0.5 " * SHORT)  # loads the kernel that parses long texts
 
 
 def _read(name: str, length: int, folder: Path, seconds: float = SECONDS) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesgraph.compilation.tiers import mode_is
 from bayesgraph.errors import FileFormatError
 from bayesgraph.io.budget import Budget
 from bayesgraph.io.guarded_xml import Element, read_xml
@@ -131,39 +130,33 @@ def test_damaged_elements_are_what_expat_reads(seed: int) -> None:
         assert _seen(bytes(data), flat=True) == _seen(bytes(data), flat=False)
 
 
-@pytest.mark.parametrize("mode", ["inline", "never"])
-def test_numbers_of_many_texts(mode: str) -> None:
+def test_numbers_of_many_texts() -> None:
     random = np.random.default_rng(1)
     tables = [random.dirichlet(np.ones(k), n) for k, n in random.integers(1, 9, (300, 2))]
     texts = [" ".join(map(repr, table.ravel().tolist())).encode() for table in tables]
     cards = [table.shape[1] for table in tables]
-    with mode_is(mode):
-        found = list(numbered(texts, cards))
-        for table, one in zip(tables, found, strict=True):
-            assert one.values.tobytes() == table.tobytes()
-            assert one.sums_to_one
-        assert list(numbered([], [])) == []
+    found = list(numbered(texts, cards))
+    for table, one in zip(tables, found, strict=True):
+        assert one.values.tobytes() == table.tobytes()
+        assert one.sums_to_one
+    assert list(numbered([], [])) == []
 
 
-@pytest.mark.parametrize("mode", ["inline", "never"])
 @pytest.mark.parametrize(
     ("text", "card"),
     [("0.5 0.4", 2), ("1.5 -0.5", 2), ("1e308 1e308", 2), ("0.5 0.5 1", 2), ("", 2), ("1e999", 1)],
 )
-def test_rows_that_are_no_distributions(text: str, card: int, mode: str) -> None:
+def test_rows_that_are_no_distributions(text: str, card: int) -> None:
     texts = [b"0.25 0.75\n" * 500, text.encode(), b"1 0 0.5 0.5"]
-    with mode_is(mode):
-        _, found, last = numbered(texts, [2, card, 2])
+    _, found, last = numbered(texts, [2, card, 2])
     assert not found.sums_to_one
     assert found.values.tolist() == floats_of(text).tolist()
     assert last.values.tolist() == [1, 0, 0.5, 0.5]
 
 
-@pytest.mark.parametrize("mode", ["inline", "never"])
 @pytest.mark.parametrize("wrong", ["0.5;0.5", "0.5 x", "1.2.3", "é"])
-def test_the_text_with_a_wrong_word_is_named(wrong: str, mode: str) -> None:
-    with mode_is(mode):
-        tables = numbered([b"0.25 0.75\n" * 500, wrong.encode(), b"1"], [2, 1, 1])
-        assert next(tables).values.tolist() == [0.25, 0.75] * 500
-        with pytest.raises(ValueError, match="expected a number; got"):
-            next(tables)
+def test_the_text_with_a_wrong_word_is_named(wrong: str) -> None:
+    tables = numbered([b"0.25 0.75\n" * 500, wrong.encode(), b"1"], [2, 1, 1])
+    assert next(tables).values.tolist() == [0.25, 0.75] * 500
+    with pytest.raises(ValueError, match="expected a number; got"):
+        next(tables)
