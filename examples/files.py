@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as name:
     print("native, the same:", bg.load(folder / "net.bayesgraph") == net)
 
     # GeNIe, Hugin, Netica, Weka and most tools of the field: the suffix names the format.
-    for suffix in (".xdsl", ".net", ".dne", ".xmlbif", ".bif", ".dsc"):
+    for suffix in (".xdsl", ".net", ".dne", ".xmlbif", ".bif"):
         net.save(folder / f"net{suffix}")
         print(f"{suffix}, the same:", bg.load(folder / f"net{suffix}") == net)
 

@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 69_152,
-    "nodes of syntax trees": 752_234,
+    "lines of code": 68_855,
+    "nodes of syntax trees": 749_320,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,

@@ -1,4 +1,4 @@
-"""The rows of a table of probabilities, as BIF and DSC files list them, one by one."""
+"""The rows of a table of probabilities, as BIF files list them, one by one."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ class TableRows:
         From the words for the states of each parent to their codes.
     error : callable
         Returns an error, given a position in the text and a message.
-    hint : str
-        What else may stand for states, for messages.
     default : list of float, optional
         Numbers of the rows that are not there.
     places : dict from int to int
@@ -39,7 +37,6 @@ class TableRows:
     parents: Sequence[Discrete]
     codes: Sequence[Mapping[str, int]]
     error: Callable[[int, str], FileFormatError]
-    hint: str = ""
     default: list[float] | None = None
     places: dict[int, int] = field(default_factory=dict)
     # Of all rows, in the order of the file, which is also that of `places`.
@@ -97,7 +94,7 @@ class TableRows:
                 raise self.error(
                     at,
                     f"{word!r:.40} is not a state of {parent.name!r}.{near} Its states are "
-                    f"{quoted(parent.states)}{self.hint}.",
+                    f"{quoted(parent.states)}.",
                 )
             index = index * parent.cardinality + code
         return index

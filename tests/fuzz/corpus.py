@@ -131,17 +131,6 @@ node D { kind = NATURE; numstates = 3; statetitles = ("one", , "3"); probs = (#2
 node T { kind = CONSTANT; discrete = FALSE; title = "T"; };
 };
 """
-_DSC = """belief network "n" { creator is "x;}"; }
-properties { type "p" = choice of [ "a", "b" ]; }
-node a { name : "A \\"a\\""; type : discrete [ 2 ] = { "x, y", "z" }; position : (10, -20.5); }
-node b { type is discrete = { 0, 1, "{2}" }; // a comment { "
-}
-probability ( a ) { 0.25, 0.75; }
-probability ( b | a ) { (0) : 0.1, 0.2, 0.7; ("z") = .5 .25 .25; }
-node c { type : discrete [2] = { t, f }; }
-probability ( c | a, b ) { (1, 2) : 1, 0; default : 0.5, 0.5; /* a
- comment */ }
-"""
 _CSV = """id,size,colour,"a, b",when,ok
 1,0.5,red,x,2024-01-31,true
 2,-1e3,"bl""ue",y,2024-02-29,false
@@ -278,11 +267,6 @@ def net() -> list[bytes]:
 def dne() -> list[bytes]:
     """Return networks as Netica's DNE."""
     return written(".dne", _DNE)
-
-
-def dsc() -> list[bytes]:
-    """Return networks as DSC."""
-    return written(".dsc", _DSC)
 
 
 def evidence() -> list[bytes]:

@@ -290,29 +290,6 @@ _DNE: dict[str, Callable[[int], str]] = {
     ),
     "inheritance": lambda n: "bnet n { node a (" + "b, " * (n // 3),
 }
-_DSC_A = "node a { type : discrete [2] = { x, y }; }\nprobability ( a ) { .5, .5; }\n"
-_DSC: dict[str, Callable[[int], str]] = {
-    "a chain": lambda n: (
-        "node v0 { type : discrete [2] = { x, y }; } probability ( v0 ) { 1, 0; }\n"
-        + "".join(
-            f"node v{i} {{ type : discrete [2] = {{ x, y }}; }} "
-            f"probability ( v{i} | v{i - 1} ) {{ (0) : 1, 0; (1) : 0, 1; }}\n"
-            for i in range(1, n // 150)
-        )
-    ),
-    "attributes": lambda n: _DSC_A.replace("{ type", "{ " + "a is b; " * (n // 8) + "type"),
-    "an attribute": lambda n: "node a { a " + "is " * (n // 3),
-    "rows": lambda n: _DSC_A.replace("{ .5", "{ " + "(0) : 1, 0; " * (n // 12) + ".5"),
-    "defaults": lambda n: _DSC_A.replace("{ .5", "{ " + "default : 1, 0; " * (n // 16) + ".5"),
-    "numbers": lambda n: _DSC_A.replace(".5, .5", ".5, " * (n // 4)),
-    "open rows": lambda n: _DSC_A.replace("{ .5", "{ " + "(" * n + ".5"),
-    "quotes": lambda n: _DSC_A.replace("{ .5", "{ (" + '"' * n + ".5"),
-    "comments": lambda n: _DSC_A + '/* x */ // "\n' * (n // 13),
-    "networks": lambda n: "belief network " + "network " * (n // 8),
-    "properties": lambda n: "properties { } " * (n // 15) + _DSC_A,
-    "states": lambda n: _DSC_A.replace("[2] = { x, y }", "= { " + "x " * (n // 2) + "}"),
-    "blanks": lambda n: "belief network" + " " * n + "{ x",
-}
 _CSV: dict[str, Callable[[int], str]] = {
     "columns": lambda n: ",".join(f"c{i}" for i in range(n // 9)) + "\n" + "1," * (n // 9) + "1",
     "equal columns": lambda n: "a," * (n // 4) + "a\n" + "1," * (n // 4) + "1\n",
@@ -442,7 +419,6 @@ SHAPES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     **{f"UAI: {name}": (".uai", lambda n, f=f: f(n).encode()) for name, f in _UAI.items()},
     **{f"NET: {name}": (".net", lambda n, f=f: f(n).encode()) for name, f in _NET.items()},
     **{f"DNE: {name}": (".dne", lambda n, f=f: f(n).encode()) for name, f in _DNE.items()},
-    **{f"DSC: {name}": (".dsc", lambda n, f=f: f(n).encode()) for name, f in _DSC.items()},
     **{f"CSV: {name}": (".csv", lambda n, f=f: f(n).encode()) for name, f in _CSV.items()},
     **{f"native: {name}": (".bayesgraph", f) for name, f in _NATIVE.items()},
 }

@@ -185,7 +185,6 @@ TARGETS: dict[str, Target] = {
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
     "net": Target(_damaged(corpus.net), _file(".net", bg.load), use_model),
     "dne": Target(_damaged(corpus.dne), _file(".dne", bg.load), use_model),
-    "dsc": Target(_damaged(corpus.dsc), _file(".dsc", bg.load), use_model),
     "uai-evidence": Target(
         _damaged(corpus.evidence),
         _file(".evid", lambda path: read_uai_evidence(path, corpus.network())),

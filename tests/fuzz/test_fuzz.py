@@ -26,7 +26,6 @@ FILES = {
     ".json": corpus.gaussian_json,
     ".net": corpus.net,
     ".dne": corpus.dne,
-    ".dsc": corpus.dsc,
     ".uai": corpus.uai,
     ".bayesgraph": corpus.native,
     ".html": corpus.pages,

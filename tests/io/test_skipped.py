@@ -9,7 +9,6 @@ import bayesgraph as bg
 from bayesgraph import io
 from bayesgraph.io.bif import parse_bif
 from bayesgraph.io.dne import parse_dne
-from bayesgraph.io.dsc import parse_dsc
 from bayesgraph.io.net import parse_net
 from bayesgraph.io.skipped import skipped_in_reading
 from bayesgraph.io.xdsl import parse_xdsl
@@ -45,11 +44,6 @@ probs = (0.8, 0.2); belief = (0.8, 0.2); visual V1 { center = (1, 2); height = 7
 user U { y = 2; }; };
 };
 """
-DSC = """belief network "asia" // a remark
-properties { author = "nobody"; }
-node rain { name : "Rain"; type : discrete [2] = { "no", "yes" }; colour = red; }
-probability ( rain ) { 0.8, 0.2; }
-"""
 NAME = "of the network: the name 'asia'"
 TEXTS = {
     "BIF": (
@@ -81,11 +75,6 @@ TEXTS = {
         DNE,
         {f"{NAME}, autoupdate", "of the file: comment",
          "of the variables: user U, statetitles, belief, height"},
-    ),
-    "DSC": (
-        parse_dsc,
-        DSC,
-        {f"{NAME}, properties", "of the file: comment", "of the variables: colour"},
     ),
 }  # fmt: skip
 # Those of others have nothing that is left out, or tests of their own below.
