@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 68_855,
-    "nodes of syntax trees": 749_320,
+    "lines of code": 68_745,
+    "nodes of syntax trees": 748_249,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 170,
+    "comments that silence a check": 169,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -324,7 +324,7 @@ class NetworkClassifier(GraphClassifier):
 
     @property
     def _fitted_rows(self) -> TrainingRows | None:
-        """The rows behind the network; None if that is not known, as of files of 0.1.0."""
+        """The rows behind the network; None if that is not known."""
         return None if self.network_.training is None else self.network_.training.rows
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
@@ -786,6 +786,6 @@ def check_statistics(estimator: Any) -> None:
     """Raise a DataError if a fitted model lacks the sufficient statistics that updates need."""
     if not hasattr(estimator, "statistics_"):
         raise DataError(
-            "This model does not have the statistics it was made from (files of earlier versions "
-            "did not keep them), so that rows cannot be added or forgotten; fit it again."
+            "This model does not have the statistics it was made from (they were deleted), so that "
+            "rows cannot be added or forgotten; fit it again."
         )

@@ -641,10 +641,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             self._network.training = replace(found, version=self._version)
         return self._network
 
-    def _fitted_rows(self) -> TrainingRows | None:
-        """Return how many rows were learned, and their weight now; None if it is not known."""
-        if self.star_.missing is None:
-            return None
+    def _fitted_rows(self) -> TrainingRows:
+        """Return how many rows were learned, and their weight now."""
         numbers, states = self.star_.missing
         names = (*self._columns.numbers, *self._columns.states)
         missing = dict(zip(names, np.concatenate([numbers, states]).tolist(), strict=True))

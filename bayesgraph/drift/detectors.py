@@ -185,16 +185,6 @@ class PageHinkley(_RateDetector):
             self.mode != "down", self.mode != "up", *self._state.values(), flags,
         )  # fmt: skip
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Replace the state by a saved state, as the method `arrays` returned it.
-
-        States of version 0.1.0, which have no sum for decreases, are accepted.
-        """
-        state = arrays.get("state", np.empty(0))
-        if state.shape == (4,):
-            arrays = {"state": np.append(state, np.zeros(2))}
-        return super().restore(arrays)
-
 
 class DDM(_RateDetector):
     """Drift detection method: an alarm when the error rate is several deviations above its minimum.

@@ -79,8 +79,6 @@ FORMATS: dict[str, str] = {
     **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.io.dne:FORMAT"),
     ".html": "bayesgraph.explorer.reading:FORMAT",
 }
-# The first member of native files, after its head.
-_NATIVE = b'header.json{"format":"bayesgraph"'
 
 
 def register_format(suffix: str, home: str) -> None:
@@ -111,8 +109,7 @@ def load(path: PathLike, **options: Any) -> Any:
     Parameters
     ----------
     path : str or path
-        With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``;
-        files in the native format are recognised under any other.
+        With a suffix that is in `bayesgraph.io.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
         Options of the format's reader, such as ``normalize=False``; see
         :func:`bayesgraph.io.bif.read_bif` and :func:`bayesgraph.io.uai.read_uai`.
@@ -205,17 +202,8 @@ def check_options(name: str, function: Callable[..., Any], first: int, given: An
         )
 
 
-def _is_native(path: PathLike) -> bool:
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as stream:
-        return _NATIVE in stream.read(100)
-
-
 def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     """Return the card of the format that the suffix of a path names.
-
-    With `read`, a native file is recognised under any suffix.
 
     Raises
     ------
@@ -229,9 +217,6 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     for suffix in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(suffix):
             return _card(suffix)
-    # Version 0.1.0 wrote native files under any suffix.
-    if read and _is_native(path):
-        return _card(".bayesgraph")
     near = suggestion("." + name.rpartition(".")[2], FORMATS)
     if read and not near and not Path(path).exists():
         raise no_such_file(path_text(path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -44,15 +43,6 @@ _SHARES = {
     "tree_exponent": 1.0,
     "loss": math.inf,
     "impurity": 0.0,
-}
-_REGRESSOR = "DecisionTreeNetworkRegressor"
-# Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
-_OF_SMOOTHING = {field.name for field in fields(Smoothing)} - {"scheme"}
-# Classes of version 0.1.0, each with the class and the arguments that replace it.
-_FORMER: dict[str, tuple[str, dict[str, Any]]] = {
-    "LinearDiscriminantClassifier": ("DiscriminantAnalysisClassifier", {"covariance": "shared"}),
-    "QuadraticDiscriminantClassifier": ("DiscriminantAnalysisClassifier", {"covariance": "class"}),
-    "SelectiveKDBClassifier": ("BayesianNetworkClassifier", {"exponents": None}),
 }
 
 
@@ -119,18 +109,17 @@ def _decode_choice(item: Any) -> Choice:
 
 def _decode(item: Any, arrays: ArrayReader) -> Any:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
-    model = _estimator(item.get("estimator", _REGRESSOR), parameters)
+    model = _estimator(item["estimator"], parameters)
     saved = decode_saved(item, arrays)
     model.network_, model.target_, model.features_ = saved.network_, saved.target_, saved.features_
     variables, target = model.network_.variables, model.target_
     _set_columns(model, saved.layout_, item["named"])
     if saved.classes_ is not None:
         model.classes_ = saved.classes_
-    others = {"leaf_": item["leaf"]} if "leaf" in item else item.get("variables", {})  # 0.1.0
     found: dict[str, Any] = {
         **{name: _number(value) for name, value in item["numbers"].items()},
-        **{name: arrays.take(value) for name, value in item.get("arrays", {}).items()},
-        **{name: variable_at(variables, at) for name, at in others.items()},
+        **{name: arrays.take(value) for name, value in item["arrays"].items()},
+        **{name: variable_at(variables, at) for name, at in item["variables"].items()},
     }
     if "choice" in item:
         found["choice_"] = _decode_choice(item["choice"])
@@ -154,22 +143,7 @@ def _number(item: Any) -> int | float:
 
 
 def _estimator(name: str, parameters: dict[str, Any]) -> Any:
-    """Return an unfitted estimator, given the name of its class and its parameters.
-
-    Names and parameters of version 0.1.0 are translated.
-    """
-    if name in _FORMER:
-        name, fixed = _FORMER[name]
-        parameters |= fixed
-    if "loss" in parameters:
-        options = {option: parameters.pop(option) for option in ("k", "loss")}
-        parameters["structure"] = partial(LEARNERS["selective_kdb"].learn, **options)
-    if "unbiased" in parameters:
-        parameters["regularization"] = parameters.pop("shrinkage")
-        parameters["ddof"] = int(parameters.pop("unbiased"))
-    if given := {key: parameters.pop(key) for key in _OF_SMOOTHING & parameters.keys()}:
-        scheme = parameters.get("smoothing", "dirichlet")
-        parameters["smoothing"] = Smoothing(scheme=scheme, **given)
+    """Return an unfitted estimator, given the name of its class and its parameters."""
     model = getattr(classifiers, name)(**parameters)
     check_parameters(model)
     return model
@@ -258,35 +232,6 @@ def _decode_options(item: Any) -> dict[str, Any]:
     return {key: decode_parameter(value) for key, value in item["options"].items()}
 
 
-# Present names of the options of drift detectors in files of version 0.1.0.
-_EARLIER = {
-    "adwin": {"buckets": "max_buckets", "least": "min_window_length", "grace": "grace_period"},
-    "ddm": {
-        "least": "warm_start",
-        "warning_level": "warning_threshold",
-        "drift_level": "drift_threshold",
-    },
-    "page-hinkley": {"least": "min_instances", "tolerance": "delta"},
-}
-
-
-def _as_of_today(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a parameter's object by their present names.
-
-    Options of drift detectors of version 0.1.0 are translated. `name` is that of the detector.
-    """
-    if "least" not in options:
-        return options
-    found = {_EARLIER[name].get(key, key): value for key, value in options.items()}
-    if name == "adwin":
-        found["mode"] = "both" if found.pop("falls") else "up"
-    elif name == "ddm":
-        found["warm_start"] -= 1  # rows before a possible alarm; was the first row that may alarm
-    else:
-        found["alpha"] = 1.0
-    return found
-
-
 def _key(registry: Mapping[str, Any], value: Any) -> str:
     return next(name for name, item in registry.items() if item is value)
 
@@ -298,7 +243,7 @@ def decode_parameter(item: Any) -> Any:
         learner = LEARNERS[item["learner"]].learn
         return partial(learner, **options) if options else learner
     if kind := next((k for k in _OBJECTS if k in item), None):
-        return _OBJECTS[kind][item[kind]](**_as_of_today(item[kind], _decode_options(item)))
+        return _OBJECTS[kind][item[kind]](**_decode_options(item))
     if "nodes" in item:
         graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(decode_parameter(item["nodes"]))

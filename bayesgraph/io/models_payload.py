@@ -19,7 +19,6 @@ from bayesgraph.io.payloads import (
     Kind,
     decode_arcs,
     decode_cpd,
-    decode_variables,
     encode_cpd,
     positions,
     variable_at,
@@ -71,7 +70,7 @@ def _encode_arcs(
 
 
 def _decode_mixture(item: Any, arrays: ArrayReader) -> NetworkMixture:
-    variables = decode_variables(item, item["cpds"])
+    variables = [decode_variable(variable) for variable in item["variables"]]
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
 
     def arcs(part: Any) -> dict[tuple[Name, Name], float]:
@@ -160,9 +159,8 @@ def _encode_average(model: PosteriorAverage, arrays: ArrayWriter) -> dict[str, A
 def _decode_average(item: Any, arrays: ArrayReader) -> PosteriorAverage:
     members = [MODELS[m["model"]].decode(m["network"], arrays) for m in item["members"]]
     first = [decode_variable(variable) for variable in item["variables"]]
-    # Files of earlier versions have no ratios and no exponents.
     ratios, exponents = (
-        {variable_at(first, place).name: arrays.take(own) for place, own in item.get(key, [])}
+        {variable_at(first, place).name: arrays.take(own) for place, own in item[key]}
         for key in ("prior_ratios", "exponents")
     )
     return PosteriorAverage(

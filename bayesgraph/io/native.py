@@ -26,7 +26,7 @@ from bayesgraph.io.archive import ArrayReader, ArrayWriter, read_archive, write_
 from bayesgraph.io.budget import Budget, reading
 from bayesgraph.io.capabilities import AnySpelling, Capabilities
 from bayesgraph.io.files import PathLike, path_text, read_bytes, replacing
-from bayesgraph.io.payloads import STORED, Kind, RemovedKind
+from bayesgraph.io.payloads import STORED, Kind
 from bayesgraph.loss_report import LossReport
 
 # From kind to "module:name" of its payloads.Kind.
@@ -43,8 +43,6 @@ KINDS: dict[str, str] = {
 }
 # Kinds whose files `read_saved` reads otherwise, by "module:name" of the decoder.
 SAVED: dict[str, str] = {"classifier": "bayesgraph.io.saved_classifier:decode_saved"}
-# Kinds that are no longer read, and the last version that reads them.
-REMOVED: dict[str, str] = {"bag": "0.1.0"}
 
 
 def _kind(name: str) -> Kind:
@@ -167,11 +165,6 @@ def decoded(data: bytes, budget: Budget, decoders: Mapping[str, str]) -> Any:
 
 def _decoded(name: str, payload: Any, arrays: ArrayReader, decoders: Mapping[str, str]) -> Any:
     source = arrays.budget.source
-    if name in REMOVED:
-        raise FileFormatError(
-            f"{source} holds a model of the kind {name!r}; bayesgraph {REMOVED[name]} was the last "
-            "version that reads it."
-        )
     if name not in KINDS:
         raise FileFormatError(
             f"{source} holds a model of the kind {name!r}, which this bayesgraph does not know (it "
@@ -180,8 +173,6 @@ def _decoded(name: str, payload: Any, arrays: ArrayReader, decoders: Mapping[str
     decode = pkgutil.resolve_name(decoders[name]) if name in decoders else _kind(name).decode
     try:
         return decode(payload, arrays)
-    except RemovedKind as error:
-        raise FileFormatError(f"{source} holds {error}") from None
     except (FileFormatError, MissingDependencyError, Warning):
         raise
     except Exception as error:

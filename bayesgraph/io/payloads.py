@@ -5,7 +5,6 @@ The variables of a model are listed once; other entries refer to them by their i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,16 +34,10 @@ from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import (
-    Continuous,
-    Count,
     Discrete,
     Name,
     Variable,
 )
-
-
-class RemovedKind(Exception):  # noqa: N818 - it is no fault of the file
-    """Raised if a file has a kind of content that is no longer read; the message names the kind."""
 
 
 @dataclass(frozen=True)
@@ -86,23 +79,6 @@ _OF_POSTERIOR = ("rows", "strength", "centre", "covariance")
 
 # The annotations of single variables.
 _OF_VARIABLES = ("positions", "notes", "titles")
-
-# Names in files of families whose children 0.1.0 did not check to be counts.
-_COUNTED = ("poisson", "negative_binomial")
-
-
-def decode_variables(item: Mapping[str, Any], cpds: Iterable[Any]) -> list[Variable]:
-    """Return the variables of a model, given its CPDs.
-
-    In files of 0.1.0 a variable that is distributed as a count may be a Continuous.
-    """
-    variables = [decode_variable(variable) for variable in item["variables"]]
-    counted = (cpd["children"] for cpd in cpds if cpd["family"] in _COUNTED)
-    for place in itertools.chain.from_iterable(counted):
-        variable = variable_at(variables, place)
-        if type(variable) is Continuous:
-            variables[place] = Count(variable.name)
-    return variables
 
 
 def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
@@ -185,7 +161,7 @@ def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD
         if array.shape[: len(lead)] != lead:
             raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
     cpd = stored.from_arrays(children, parents, values)
-    if "posterior" in item:  # files of 0.1.0 have none
+    if "posterior" in item:
         cpd.parameter_posterior = _decode_posterior(item["posterior"], cpd, arrays)
     return cpd
 
@@ -252,7 +228,7 @@ def _decode_annotations(item: Any, variables: Sequence[Variable]) -> Annotations
 
 
 def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
-    variables = decode_variables(item, item["cpds"])
+    variables = [decode_variable(variable) for variable in item["variables"]]
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
     scores = decode_arcs(item["scored_arcs"], item["arc_scores"], variables, arrays)
     annotations = None
@@ -295,8 +271,7 @@ def _encode_factor_graph(model: FactorGraph, arrays: ArrayWriter) -> dict[str, A
 
 
 def _decode_factor_graph(item: Any, arrays: ArrayReader) -> FactorGraph:
-    cpds = (term["cpd"] for term in item["terms"] if "cpd" in term)
-    variables = decode_variables(item, cpds)
+    variables = [decode_variable(variable) for variable in item["variables"]]
     return FactorGraph(
         [_decode_source(term, variables, arrays) for term in item["terms"]],
         exponents=[arrays.view(term["exponent"]) for term in item["terms"]],

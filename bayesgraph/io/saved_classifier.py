@@ -32,12 +32,8 @@ from bayesgraph.io.tables import plain_columns
 from bayesgraph.models.model import Model
 from bayesgraph.variables import Discrete, Variable
 
-# Estimators, also of version 0.1.0, that do not leave all of their predictions to the network.
-_PREDICT_OTHERWISE = (
-    "DiscriminantAnalysisClassifier",
-    "LinearDiscriminantClassifier",
-    "QuadraticDiscriminantClassifier",
-)
+# The estimator that does not leave all of its predictions to the network.
+_PREDICTS_OTHERWISE = "DiscriminantAnalysisClassifier"
 # Types of parameters, and the length of a line, that scikit-learn shows as `repr` does.
 _PLAIN = (str, int, float, type(None))
 _LINE = 75
@@ -93,7 +89,7 @@ def decode_saved(item: Mapping[str, Any], arrays: ArrayReader) -> SavedClassifie
     ValueError
         If the class and the features are no different variables, or the classes no labels.
     """
-    network = MODELS[item.get("model", "network")].decode(item["network"], arrays)
+    network = MODELS[item["model"]].decode(item["network"], arrays)
     variables = network.variables
     target = variable_at(variables, item["target"])
     features = tuple(variable_at(variables, at) for at in item["features"])
@@ -105,16 +101,16 @@ def decode_saved(item: Mapping[str, Any], arrays: ArrayReader) -> SavedClassifie
         if not isinstance(target, Discrete):
             raise ValueError(f"the class {target.name!r} is not discrete")
         classes = decode_labels(target.states, item["label_type"], arrays)
-    name, given = item.get("estimator"), item["parameters"]
+    name, given = item["estimator"], item["parameters"]
     return SavedClassifier(
         network,
         target,
         features,
         layout,
         classes,
-        _text(name, given, item.get("changed")),
+        _text(name, given, item["changed"]),
         # The columns of a model that was fitted without names are compared otherwise.
-        classes is not None and item["named"] is True and name not in _PREDICT_OTHERWISE,
+        classes is not None and item["named"] is True and name != _PREDICTS_OTHERWISE,
         decode_value(given["unseen"]["value"]) if "unseen" in given else "missing",
     )
 
@@ -122,10 +118,9 @@ def decode_saved(item: Mapping[str, Any], arrays: ArrayReader) -> SavedClassifie
 def _text(name: Any, parameters: Mapping[str, Any], changed: Any) -> str | None:
     """Return the text of an estimator, given the names of parameters that are not as by default.
 
-    It is None if a parameter or the whole is longer than scikit-learn writes in a line, or if a
-    file of version 0.1.0 does not have the names.
+    It is None if a parameter or the whole is longer than scikit-learn writes in a line.
     """
-    if changed is None or not all("value" in parameters[key] for key in changed):
+    if not all("value" in parameters[key] for key in changed):
         return None
     values = {key: decode_value(parameters[key]["value"]) for key in changed}
     if not all(isinstance(value, _PLAIN) for value in values.values()):

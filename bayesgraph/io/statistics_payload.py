@@ -204,7 +204,7 @@ def _decode_families(item: Any, read: _Reader) -> FamiliesSummary:
 
 def _decode_transformed(item: Any, read: _Reader) -> MomentsSummary:
     columns, given = read.head(item, Continuous)
-    functions = tuple(item.get("functions", ["log"]))  # version 0.1.0 had no other function
+    functions = tuple(item["functions"])
     if not set(functions) <= TRANSFORMS.keys():
         raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
     shape = (_n_groups(given), len(columns) * len(functions))
@@ -295,8 +295,6 @@ SUMMARIES: dict[str, _Codec] = {
     "samples": _Codec(SamplesSummary, _decode_samples, _encode_samples),
     "totals": _Codec(TotalsSummary, _decode_totals, _encode_totals),
 }
-# Kinds that version 0.1.0 wrote under another name.
-_RENAMED = {"logs": "moments"}
 _NAMES = {codec.type: name for name, codec in SUMMARIES.items()}
 
 
@@ -331,8 +329,7 @@ def decode_statistics(
         If the content is not such an encoding.
     """
     read = _Reader(variables, arrays)
-    kinds = [_RENAMED.get(item["summary"], item["summary"]) for item in items]
-    summaries = [SUMMARIES[k].decode(item, read) for k, item in zip(kinds, items, strict=True)]
+    summaries = [SUMMARIES[item["summary"]].decode(item, read) for item in items]
     found = {summary.request: summary for summary in summaries}
     if len(found) < len(summaries):
         raise ValueError("the same statistics are there twice")

@@ -20,9 +20,8 @@ from bayesgraph.io.classifier_payload import (
     encode_parameter,
 )
 from bayesgraph.io.json_values import decode_value, encode_value
-from bayesgraph.io.payloads import Kind, RemovedKind
+from bayesgraph.io.payloads import Kind
 from bayesgraph.io.saved_classifier import decode_labels
-from bayesgraph.learning import Smoothing
 from bayesgraph.learning.streaming import StreamingStar, StreamSettings
 from bayesgraph.statistics.sketches import SUMMARIES
 from bayesgraph.statistics.sketches.frequent_values import key_of
@@ -31,11 +30,6 @@ CLASSES: dict[str, type[StreamingNaiveBayesClassifier]] = {
     kind.__name__: kind
     for kind in (StreamingNaiveBayesClassifier, StreamingWeightedNaiveBayesClassifier)
 }
-# Summaries that are no longer read, and the last version that reads them.
-_REMOVED = {"kll": "0.1.0"}
-_NAMES = {"method": "discretizer", "n_intervals": "bins"}
-# Parameters of version 0.1.0 that are now values of a Smoothing, with the same names.
-_OF_SMOOTHING = ("alpha", "shrinkage", "var_smoothing")
 # Settings that are objects.
 _OBJECTS = ("detector", "smoothing")
 
@@ -76,14 +70,8 @@ def _encoded(name: object, values: Iterable[Any]) -> list[Any]:
 
 
 def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
-    if item["summary"] in _REMOVED:
-        version = _REMOVED[item["summary"]]
-        raise RemovedKind(
-            f"a stream with a summary of the kind {item['summary']!r}; bayesgraph {version} was "
-            "the last version that reads it."
-        )
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
-    model = CLASSES[item["estimator"]](**_renamed(parameters))
+    model = CLASSES[item["estimator"]](**parameters)
     check_parameters(model)
     decode_columns(model, item)
     columns = model.layout_.columns
@@ -101,7 +89,7 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
     if len(set(classes)) < len(classes):
         raise ValueError(f"{classes!r:.80} are not the classes of a model")
     model.target_name_ = decode_value(item["target"])
-    model._version = str(item.get("version", "0.1.0"))
+    model._version = str(item["version"])
     model.star_ = star
     _check_fit(model)
     model._changed()
@@ -110,20 +98,9 @@ def _decode(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassifier:
 
 def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
     state = {name: arrays.take(reference) for name, reference in item["state"].items()}
-    given = dict(item["settings"])
-    given |= {name: decode_parameter(given[name]) for name in _OBJECTS if name in given}
-    settings = StreamSettings(**_renamed(given))
+    given = item["settings"]
+    settings = StreamSettings(**given | {name: decode_parameter(given[name]) for name in _OBJECTS})
     return StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
-
-
-def _renamed(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with the names of version 0.1.0 replaced by the present names."""
-    found = {_NAMES.get(name, name): value for name, value in parameters.items()}
-    if "smoothing" not in found:
-        found["smoothing"] = Smoothing(**{name: found.pop(name) for name in _OF_SMOOTHING})
-    if found["discretizer"] == "entropy":
-        found["discretizer"] = "mdlp"
-    return found
 
 
 def _places(items: Any) -> list[int]:

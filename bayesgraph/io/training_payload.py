@@ -25,7 +25,7 @@ def with_training(encode: Encode, decode: Decode) -> tuple[Encode, Decode]:
 
     def decoded(item: Mapping[str, Any], arrays: ArrayReader) -> Any:
         model = decode(item, arrays)
-        if "training" in item:  # neither networks made by hand nor files of 0.1.0 have it
+        if "training" in item:  # networks made by hand have none
             model.training = decode_training(item["training"])
         return model
 

@@ -319,13 +319,3 @@ def test_parameters_are_saved():
     for detector in OWN:
         item = json.loads(json.dumps(encode_parameter("detector", detector)))
         assert repr(decode_parameter(item)) == repr(detector)
-
-
-def test_options_of_0_1_0_are_translated():
-    from bayesgraph.io.classifier_payload import decode_parameter, encode_parameter
-
-    expected = DDM(8, warning_threshold=1.5, drift_threshold=2.5)
-    earlier = {"warning_level": 1.5, "drift_level": 2.5, "least": 9}
-    options = {name: encode_parameter(name, value) for name, value in earlier.items()}
-    item = json.loads(json.dumps({"detector": "ddm", "options": options}))
-    assert repr(decode_parameter(item)) == repr(expected)

@@ -60,15 +60,12 @@ def test_unknown_suffix_names_the_known_ones(net: bg.BayesianNetwork, tmp_path: 
     assert not os.listdir(tmp_path)
 
 
-def test_native_files_are_read_whatever_their_suffix(
-    net: bg.BayesianNetwork, tmp_path: Path
-) -> None:
+def test_a_file_is_of_the_format_of_its_suffix(net: bg.BayesianNetwork, tmp_path: Path) -> None:
     net.save(tmp_path / "a.bayesgraph")
     for name in ("a", "a.pkl", "a.model.zip"):
-        assert bg.load(shutil.copy(tmp_path / "a.bayesgraph", tmp_path / name)) == net
-    (tmp_path / "other.zip").write_bytes(b"PK")
-    with pytest.raises(FileFormatError, match="suffix names the format"):
-        bg.load(tmp_path / "other.zip")
+        shutil.copy(tmp_path / "a.bayesgraph", tmp_path / name)
+        with pytest.raises(FileFormatError, match="suffix names the format"):
+            bg.load(tmp_path / name)
     with pytest.raises(FileNotFoundError, match="no such file"):
         bg.load(tmp_path / "not_there")
 

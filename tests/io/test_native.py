@@ -451,7 +451,7 @@ def test_files_keep_splits_of_many_branches(tmp_path):
 
     joined, binary = written(True, "joined.bayesgraph"), written(False, "binary.bayesgraph")
     assert joined != binary
-    # Trees without such splits are written as ever, so that earlier versions read them.
+    # Trees without such splits say nothing of them.
     assert b"continues" not in (tmp_path / "binary.bayesgraph").read_bytes()
 
 

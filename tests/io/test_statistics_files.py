@@ -167,20 +167,6 @@ def test_forged_statistics_do_no_harm(name, part, tmp_path):
     assert refused >= 5 * len(trails) - 3
 
 
-def test_moments_of_logarithms_as_version_0_1_0_wrote_them(tmp_path):
-    path = tmp_path / "model.bayesgraph"
-    at = saved("moments", path)
-    expected = bg.load(path).statistics_.summaries
-
-    def older(header):
-        item = header["model"]["statistics"][at]
-        item["summary"] = "logs"
-        del item["functions"]
-
-    forged(path, older)
-    assert bg.load(path).statistics_.summaries.keys() == expected.keys()
-
-
 WRONG = {
     "unknown summary": lambda s: s.update(summary="spline"),
     "no summary": lambda s: s.pop("summary"),

@@ -3,7 +3,6 @@
 import copy
 import pickle
 from functools import partial
-from pathlib import Path
 
 import cases
 import numpy as np
@@ -17,7 +16,6 @@ from bayesgraph.statistics import blocks
 
 # Trained to predict: in memory its weights become those of classes, and of rows within them.
 TRAINED = partial(bg.BayesianNetworkClassifier, n_trees=0, max_steps=2)
-OLD = Path(__file__).parents[1] / "io" / "files_0_1_0"
 
 
 def counted(columns):
@@ -204,13 +202,6 @@ def test_other_formats_report_that_they_leave_it_out(network, tmp_path):
     assert lost == ("what the model was fitted on is left out",)
     assert bg.load(tmp_path / "n.bif").training is None
     assert not bg.BayesianNetwork(network.cpds).save(tmp_path / "n.bif")
-
-
-def test_old_files_say_nothing():
-    assert bg.load(OLD / "naive-bayes.bayesgraph").network_.training is None
-    stream = bg.load(OLD / "stream-gk.bayesgraph")
-    assert stream.network_.training.rows is None
-    assert stream.network_.training.version == "0.1.0"
 
 
 @pytest.mark.parametrize(

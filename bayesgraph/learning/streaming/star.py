@@ -64,9 +64,8 @@ class StreamingStar:
         Number of rows learned.
     """
 
-    # Missing values of the numeric columns, and of those of states, in the rows of the summaries;
-    # None after a file that does not have the numbers.
-    _missing: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    # Missing values of the numeric columns, and of those of states, in the rows of the summaries.
+    _missing: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
         self.settings = settings
@@ -226,13 +225,8 @@ class StreamingStar:
         block.empty()
 
     @property
-    def missing(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Missing values in the rows learned: of the numeric columns, and of those of states.
-
-        None if a file of an earlier version did not have the numbers.
-        """
-        if self._missing is None:
-            return None
+    def missing(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Missing values in the rows learned: of the numeric columns, and of those of states."""
         columns, codes, _, _ = self._waiting.rows
         numbers, states = self._missing
         return numbers + np.isnan(columns).sum(axis=1), states + (codes < 0).sum(axis=1)
@@ -343,13 +337,12 @@ class StreamingStar:
         self.exponents.grow(*shape, at, n_numbers)
         self.numbers = self.numbers.grown(n_numbers, shares, k)
         self.states = self.states.grown(n_states, shares, k)
-        if self._missing is not None:
-            # A column is missing in all rows before it came.
-            numbers, states = self._missing
-            self._missing = (
-                np.append(numbers, np.full(n_numbers, self._absorbed)),
-                np.append(states, np.full(n_states, self._absorbed)),
-            )
+        # A column is missing in all rows before it came.
+        numbers, states = self._missing
+        self._missing = (
+            np.append(numbers, np.full(n_numbers, self._absorbed)),
+            np.append(states, np.full(n_states, self._absorbed)),
+        )
         self._centre = self._centre_now()
         self._grown = self._absorbed
 
@@ -363,9 +356,8 @@ class StreamingStar:
             ),
             "held": np.array([self._held]),
             "totals": self.totals,
+            "missing": np.concatenate(self._missing),
         }
-        if self._missing is not None:
-            state["missing"] = np.concatenate(self._missing)
         state |= self._waiting.arrays() | self.exponents.arrays() | self.counts.arrays()
         parts = {
             "summaries": self.summaries.arrays(),
@@ -424,10 +416,8 @@ class StreamingStar:
 
 def _missing_of(
     arrays: Mapping[str, NDArray[Any]], n_numbers: int, n_states: int, n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the missing values of the columns in the arrays of a file, None if it has none."""
-    if "missing" not in arrays:
-        return None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the missing values of the columns in the arrays of a file."""
     found = arrays["missing"]
     is_whole = found.dtype.kind == "i" and found.shape == (n_numbers + n_states,)
     if not is_whole or not ((found >= 0) & (found <= n_rows)).all():

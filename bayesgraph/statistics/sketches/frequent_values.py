@@ -191,8 +191,7 @@ class FrequentValues(SketchState):
         DataError
             If the arrays are inconsistent.
         """
-        # Files of 0.1.0 have the settings of a count-min sketch between size and missed weight.
-        size, *_, missed = state_array(arrays, "limits", (None,), minimum=0.0).tolist()
+        size, missed = state_array(arrays, "limits", (2,), minimum=0.0).tolist()
         totals = state_array(arrays, "totals", (None,), minimum=0.0)
         made = cls(len(totals), size=int(size))
         made.totals, made.missed = totals, missed

@@ -100,9 +100,7 @@ class WindowedSummaries(ColumnSummaries):
 
         `kind` is the class of the panes.
         """
-        # Files of 0.1.0 have two more values: the number of panes started so far, and the kind.
-        shape = state_array(arrays, "shape", (None,), minimum=0, whole=True)
-        n_panes, n = (*shape.tolist(), 0, 0)[:2]
+        n_panes, n = state_array(arrays, "shape", (2,), minimum=0, whole=True).tolist()
         if not 1 <= n <= n_panes:
             raise DataError(f"A saved state has 1 to {n_panes} panes; got {n}.")
         empty, *panes = (kind.from_arrays(part_of(arrays, f"pane_{i}_")) for i in range(n + 1))

@@ -104,15 +104,6 @@ def test_a_state_goes_on_and_grows():
         )
 
 
-def test_a_state_of_the_first_version_is_read():
-    """It had the settings and the counters of a count-min sketch as well."""
-    arrays = added(FrequentValues(1, size=2), list("aabbc"), [0] * 5).arrays()
-    old = arrays | {"limits": np.array([2, 0.001, 0.01, 0.0, 1.0]), "table": np.zeros((5, 9, 1))}
-    found = FrequentValues.from_arrays(old)
-    assert (found.size, found.missed) == (2, 1.0)
-    np.testing.assert_array_equal(found.listed()[1], arrays["seen"])
-
-
 def test_what_is_refused():
     with pytest.raises(ModelError, match="size takes a whole number"):
         FrequentValues(size=0)

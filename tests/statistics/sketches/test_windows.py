@@ -176,8 +176,13 @@ def test_state_round_trip(kind):
         summaries.update(*rows(25, 1))
     for name, array in window.arrays().items():
         np.testing.assert_array_equal(array, again.arrays()[name])
-    for shape in ([2, 3], [2, 0], [2], []):
-        with pytest.raises(DataError, match="panes"):
+    for shape, message in (
+        ([2, 3], "panes"),
+        ([2, 0], "panes"),
+        ([2], "has shape as int64"),
+        ([], "has shape as int64"),
+    ):
+        with pytest.raises(DataError, match=message):
             WindowedSummaries.restored(
                 window.kind, window.arrays() | {"shape": np.array(shape, dtype=np.int64)}
             )
