@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 68_745,
-    "nodes of syntax trees": 748_249,
+    "lines of code": 68_573,
+    "nodes of syntax trees": 746_089,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,

@@ -13,7 +13,7 @@ _CHARACTERS = b"0123456789+-.eE \t\r\n\f\v"
 _NUMBER = re.compile(rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+")
 
 
-def floats_of(text: str | bytes) -> Floats:
+def floats_of(text: str) -> Floats:
     """Return the numbers of a text, separated by blanks; each is the float nearest to its decimal.
 
     Raises
@@ -21,7 +21,7 @@ def floats_of(text: str | bytes) -> Floats:
     ValueError
         If a word is not a decimal number; infinity and NaN are none.
     """
-    data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
+    data = text.encode(errors="backslashreplace")
     words = data.split()
     try:
         if data.translate(None, _CHARACTERS):

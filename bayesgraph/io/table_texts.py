@@ -12,7 +12,7 @@ from bayesgraph.cpds.validation import SUM_TOLERANCE
 from bayesgraph.factors.algebra import Floats, Ints
 from bayesgraph.io.number_text import floats_of
 
-# Bytes of text that become numbers at once. Their tables share an array, which is in memory as long
+# Characters that become numbers at once. Their tables share an array, which is in memory as long
 # as one of them is.
 _BATCH = 1 << 18
 
@@ -31,12 +31,12 @@ class Numbered(NamedTuple):
     sums_to_one: bool
 
 
-def numbered(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]:
+def numbered(texts: Sequence[str], cards: Sequence[int]) -> Iterator[Numbered]:
     """Yield the numbers of some texts, one after the other.
 
     Parameters
     ----------
-    texts : sequence of bytes
+    texts : sequence of str
     cards : sequence of int
         Length of the rows in each.
 
@@ -55,9 +55,9 @@ def numbered(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]
         yield from _batch(texts[begin:], cards[begin:])
 
 
-def _batch(texts: Sequence[bytes], cards: Sequence[int]) -> Iterator[Numbered]:
+def _batch(texts: Sequence[str], cards: Sequence[int]) -> Iterator[Numbered]:
     try:
-        values = floats_of(b" ".join(texts))
+        values = floats_of(" ".join(texts))
     except ValueError:  # the first text with a word that is no number names it
         yield from (Numbered(floats_of(text), False) for text in texts)
         return

@@ -88,7 +88,7 @@ def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwo
         "genie": layout.take,
     }
     with np.errstate(over="ignore", invalid="ignore"):
-        root, sidecar = read_xml(data, budget, handlers, flat=nodes, numbers="probabilities")
+        root, sidecar = read_xml(data, budget, handlers)
         reader.check(root)
         if layout.app.startswith(_FIRST_FASTEST):
             reader.take_first_parent_as_fastest(layout.app)
@@ -217,9 +217,8 @@ class _Nodes:
         return child
 
     def _strong(self, element: Element, name: str) -> list[int]:
-        texts = [text.encode("ascii", "replace") for text in element.texts("strengths")[:1]]
         try:
-            return [int(x) for text in texts for x in floats_of(text).tolist()]
+            return [int(x) for x in floats_of(" ".join(element.texts("strengths")[:1])).tolist()]
         except ValueError as error:
             raise self._error(element.line, f"<strengths> of {name!r}: {error}.") from None
 
@@ -276,7 +275,7 @@ class _Nodes:
 
     def _cpds(self) -> Iterator[CPD]:
         nodes = [node for node in self._nodes.values() if node.numbers is not None]
-        texts = [node.numbers.numbers for node in nodes if node.numbers is not None]
+        texts = [node.numbers.text for node in nodes if node.numbers is not None]
         tables = numbered(texts, [len(node.states) for node in nodes])
         for name, node in self._nodes.items():
             found = _NO_NUMBERS

@@ -198,7 +198,7 @@ class _Definition(NamedTuple):
     line: int
     child: str
     parents: list[str]
-    numbers: bytes
+    numbers: str
 
 
 class _Reader:
@@ -215,9 +215,7 @@ class _Reader:
             "variable": self._variable,
             "definition": self._definition,
         }
-        root, sidecar = read_xml(
-            data, self._budget, handlers, encoding=encoding, flat=list(handlers), numbers="TABLE"
-        )
+        root, sidecar = read_xml(data, self._budget, handlers, encoding=encoding)
         if root.tag.upper() != "BIF" or not self._variables:
             raise self._error(
                 root.line,
@@ -288,7 +286,7 @@ class _Reader:
         if child in self._definitions:
             raise self._error(element.line, f"{child!r} has a second <DEFINITION>.")
         self._definitions[child] = _Definition(
-            element.line, child, element.texts("given"), tables[0].numbers
+            element.line, child, element.texts("given"), tables[0].text
         )
 
     def _cpds(self, rounded: RoundedRows) -> Iterator[TableCPD]:
