@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 68_573,
-    "nodes of syntax trees": 746_089,
+    "lines of code": 68_338,
+    "nodes of syntax trees": 743_350,
     "files": 507,
     "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 169,
+    "comments that silence a check": 168,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

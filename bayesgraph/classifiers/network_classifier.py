@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers.collected import CollectedStatistics, PartsSource, with_parameters
 from bayesgraph.classifiers.columns_by_class import ColumnsByClass, TableColumns
-from bayesgraph.classifiers.count_tables import counted
 from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
 from bayesgraph.classifiers.feature_layout import VECTORS, Layout
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
@@ -533,64 +532,6 @@ class NetworkClassifier(GraphClassifier):
             self.__dict__.pop("feature_names_in_", None)
         self.layout_ = layout
 
-    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
-    def collect_counts(
-        self,
-        tables: Iterable[Any],
-        target: Name,
-        *,
-        count: Name = "count",
-        moments: Mapping[Name, Any] | None = None,
-    ) -> CollectedStatistics:
-        """Return statistics that another engine counted, such as a database by ``GROUP BY``.
-
-        Parameters
-        ----------
-        tables : iterable of tables
-            Each has the column `target`, the column `count`, and one discrete column or two whose
-            joint values are counted: the result of ``SELECT x, class, count(*) AS count ... GROUP
-            BY x, class``. One table for each column, in the order that the features shall have,
-            and for classifiers with arcs between features one for each pair of columns. A table
-            without further columns counts the classes alone; it is needed if all columns are
-            numeric. Rows in which a column is NULL stay in the tables: they have a class.
-        target : name
-            The column with the classes.
-        count : name
-            The column with the numbers (or the sums of the weights) of rows.
-        moments : mapping from name to table, optional
-            Numeric columns, for Gaussians given the class alone. The columns of a table are
-            `target`, `count` (of the rows with a number), ``mean`` and ``variance`` (that of all
-            rows, ``var_pop`` in SQL); it has one row for each class.
-
-        Returns
-        -------
-        CollectedStatistics
-            A part for `from_statistics`.
-
-        Raises
-        ------
-        DataError
-            If a count is missing, negative or infinite, a table is missing or there twice, or the
-            counts of pairs do not add up to those of single columns (the message names the
-            columns), or if the classifier has other distributions.
-
-        Examples
-        --------
-        >>> import bayesgraph as bg
-        >>> clf = bg.NaiveBayesClassifier()
-        >>> colour = {"colour": ["red", "blue", "red"], "class": [0, 0, 1], "count": [30, 10, 5]}
-        >>> part = clf.collect_counts([colour], "class")
-        >>> clf.from_statistics([part]).predict({"colour": ["red"]})
-        array([0])
-        """
-        self._check_updatable()
-        if self._distributions not in (None, "gaussian", "categorical"):
-            raise DataError(
-                f"Tables hold counts of states and moments of Gaussians; {self!r} has other "
-                "distributions. Collect by collect."
-            )
-        return counted(clone(self), tables, target, count, moments or {})
-
     @property
     def collected_(self) -> CollectedStatistics:
         """The statistics of all rows so far, with columns and states: a part as of `collect`.
@@ -631,7 +572,7 @@ class NetworkClassifier(GraphClassifier):
         Parameters
         ----------
         parts : iterable of CollectedStatistics or fitted classifiers
-            What `collect` or `collect_counts` returned, and classifiers whose rows can be added (by
+            What `collect` returned, and classifiers whose rows can be added (by
             `partial_fit`); `bayesgraph.load` reads files of both. A single one will do.
         **parameters
             Of the classifier. By default those of the first part, if it was collected by a

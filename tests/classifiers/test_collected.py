@@ -307,7 +307,6 @@ def test_classifiers_that_need_more_than_the_parts_hold():
     with pytest.raises(DataError, match="takes further passes over the data"):
         bg.BayesianNetworkClassifier.from_statistics([base()], structure="hill_climb")
     assert not hasattr(bg.KDBClassifier(2), "collect")
-    assert not hasattr(bg.KDBClassifier(2), "collect_counts")
 
 
 @pytest.mark.parametrize(

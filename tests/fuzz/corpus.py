@@ -216,8 +216,7 @@ def models() -> tuple[object, ...]:
         data = cases.make_data(kind, 30)
         labels = np.arange(30.0) if name == "tree-regressor" else data.y
         found.append(make().fit(_few_columns(data.columns, name), labels))
-    counts = {"x": ["a", "b", "b"], "class": [0, 0, 1], "count": [3, 1, 2]}
-    found.append(bg.NaiveBayesClassifier().collect_counts([counts], "class"))
+    found.append(bg.NaiveBayesClassifier().collect({"x": ["a", "b", "b"]}, [0, 0, 1], [3, 1, 2]))
     return tuple(found)
 
 
