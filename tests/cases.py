@@ -590,6 +590,7 @@ CLASSIFIERS = (
             partial(bg.StreamingWeightedNaiveBayesClassifier, **options),
             without=_STREAM_WEIGHTED | more,
             likelihood=False,
+            kinds=("discrete",) if "window" in options else KINDS,
         )
         for name, options, more in (
             ("mixed", {}, {}),
@@ -597,7 +598,7 @@ CLASSIFIERS = (
             ("class", {"exponents": "class", "step": 0.01}, {}),
             ("nonnegative", {"domain": "nonnegative", "summary": "pid"}, _BINS),
             ("gaussian", {"summary": "gaussian"}, _POWERED),
-            ("window", {"window": 160, "detector": "adwin", "discretizer": "modl"}, {}),
+            ("window", {"window": 160, "detector": "adwin", "categorical": "all"}, {}),
         )
     ),
 )

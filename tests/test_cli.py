@@ -491,7 +491,10 @@ def test_streams_take_options_of_their_own(capfd, tmp_path):
         assert code == 0, err
         found = bg.load(saved)
         assert (found.summary, found.decay, found.detector) == ("pid", 0.99, "ddm")
-        assert run(capfd, *arguments, "--window", "100")[0] == 0
+        code, _, err = run(capfd, *arguments, "--window", "100")
+        assert code == 2
+        assert "are numeric: use --decay instead" in err
+        assert run(capfd, *arguments, "--window", "100", "--categorical", "all")[0] == 0
         assert bg.load(saved).window == 100
 
 

@@ -28,7 +28,7 @@ from bayesgraph.encoding.kernels import are_within
 from bayesgraph.encoding.suspicious import Examined
 from bayesgraph.encoding.table import MAGNITUDES, categorical_names, check_magnitudes
 from bayesgraph.encoding.unseen import Unseen, UnseenValues
-from bayesgraph.errors import DataTypeError, UnknownStateError, quoted, suggestion
+from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 from bayesgraph.learning.streaming import StreamingStar
 from bayesgraph.statistics.sketches.frequent_values import FIRST_KEY, key_of
@@ -96,10 +96,27 @@ class StreamColumns:
         """
         numbers = self._numbers(found)
         _check_squares(numbers, self.numbers, star)
+        if star.settings.window is not None and self.numbers:
+            raise DataError(
+                f"window= subtracts rows from the counts of discrete columns, and "
+                f"{quoted(self.numbers)} are numeric: use decay= instead, or name them in "
+                "categorical= if they have few values."
+            )
         if not self.states:
             return numbers, _no_codes(numbers)
-        limit = star.settings.max_categories
-        return numbers, self._codes(found, lambda j, s: self._learn(j, s, limit))
+        limit, before = star.settings.max_categories, [len(v) for v in self.vocabularies]
+        codes = self._codes(found, lambda j, s: self._learn(j, s, limit))
+        if star.settings.window is not None and (codes >= FIRST_KEY).any():
+            full = self.states[int((codes >= FIRST_KEY).any(axis=1).argmax())]
+            for vocabulary, n in zip(self.vocabularies, before, strict=True):
+                while len(vocabulary) > n:
+                    vocabulary.popitem()
+            raise DataError(
+                f"window= subtracts rows from the counts of each value, and column {full!r} has "
+                f"more than max_categories={limit} values: use decay= instead, or a larger "
+                "max_categories=."
+            )
+        return numbers, codes
 
     def known(
         self, found: Columns | Mapping[Name, Any], unseen: Unseen, star: StreamingStar
@@ -460,7 +477,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
 
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:
     """Raise an error for numbers whose squares overflow, if the summaries are sums of squares."""
-    of_squares = star.summaries.kind.densities == "gaussians"
+    of_squares = star.summaries.densities == "gaussians"
     if of_squares and columns.size and not are_within(columns.ravel("K"), MAGNITUDES[1]):
         largest = np.abs(columns).max(axis=1, initial=0.0, where=~np.isnan(columns))
         # Small magnitudes are allowed: other rows of the column may be larger.

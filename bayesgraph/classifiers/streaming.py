@@ -100,10 +100,10 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         a weight in about 6,900 rows. A row enters the summaries with its block, up to 256 rows
         later, with its weight decayed accordingly.
     window : int, optional
-        Length of a sliding window in rows. The window consists of 8 panes (sub-windows), of which
-        the oldest is dropped as a whole: the model holds between 7/8 of `window` and `window` rows,
-        and takes 8 times the memory. A column with more than `max_categories` values has no panes;
-        instead its counts decay by 1/8 with each new pane.
+        Number of the last rows that count, for discrete columns alone: these rows are kept, and
+        subtracted when they leave. After `fit` and `refresh` the model counts exactly the last
+        `window` rows, and their states and classes are all that were learned so far. Numeric
+        columns, and columns of more than `max_categories` values, are refused: use `decay`.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
         Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, `DDM`, `PageHinkley`, or any
         object with `update(error)` and `drift_detected`, such as river's (the model then cannot be
@@ -114,8 +114,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         Reaction to an alarm. "forget": the weight of the earlier rows is reduced to 50 rows, and
         exponents are reset; "quicken": only the step sizes and averages of the exponents are reset;
         "note": the row is only listed in `drifts_`. For abrupt drift "forget" had the best measured
-        accuracy; gradual drift is followed better by `decay` or `window`, which reduce the accuracy
-        on a stationary stream.
+        accuracy; gradual drift is followed better by `decay`, which reduces the accuracy on a
+        stationary stream.
     categorical : names, positions or "all", optional
         Numeric columns to treat as discrete. Text and booleans are always discrete.
     unseen : {"missing", "warn", "error"}

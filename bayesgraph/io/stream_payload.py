@@ -52,7 +52,7 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
         # The current settings of the stream; the parameters may have been set since it began.
         "settings": asdict(star.settings)
         | {name: encode_parameter(name, getattr(star.settings, name)) for name in _OBJECTS},
-        "summary": star.summaries.kind.name,
+        "summary": star.summaries.name,
         "version": model._version,
         "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
     }
@@ -60,8 +60,6 @@ def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[s
 
 def _group(name: str) -> str:
     """Return the group that stores the array `name`; all tables of counts are in one group."""
-    if name.startswith("panes.pane_"):
-        return "stream.pane"
     return "stream.table" if name.startswith("table_") else f"stream.{name}"
 
 
@@ -126,6 +124,11 @@ def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
     found = (star.n_classes, star.summaries.n_features, len(star.counts))
     if found != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):
         raise ValueError("the state is of other classes or columns")
+    limit = star.settings.max_categories
+    if star.settings.window is not None and any(
+        len(v) > limit for v in model._columns.vocabularies
+    ):
+        raise ValueError("values that are not counted one by one have no window")
     sizes = np.diff(star.states.start).tolist()
     for j, vocabulary in zip(range(len(sizes)), model._columns.vocabularies, strict=True):
         counted = [] if star.is_sketched(j) else range(max(len(star.counts.tables[j]), sizes[j]))

@@ -19,7 +19,7 @@ MODELS = {
     "plain": bg.StreamingNaiveBayesClassifier,
     "weighted": bg.StreamingWeightedNaiveBayesClassifier,
     "gaussian": lambda: bg.StreamingWeightedNaiveBayesClassifier(
-        summary="gaussian", window=80, detector="adwin"
+        summary="gaussian", decay=0.99, detector="adwin"
     ),
 }
 

@@ -106,7 +106,9 @@ def fit(
     decay: Annotated[
         float | None, _of_streams("Factor of the weight of past rows at each new row, in (0, 1].")
     ] = None,
-    window: Annotated[int | None, _of_streams("Number of the last rows to learn from.")] = None,
+    window: Annotated[
+        int | None, _of_streams("Number of the last rows that count, of columns of states alone.")
+    ] = None,
     detector: Annotated[
         str | None,
         _of_streams("Detector of drift, which resets the model. {detectors}"),

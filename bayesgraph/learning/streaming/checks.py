@@ -55,6 +55,9 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
         and set(star.states.grouped.tolist()) <= set(counts.sketches),
         "densities of states that were counted",
     )
+    _require(
+        counts.window is None or not star.summaries.n_features, "no numeric columns in a window"
+    )
 
 
 def densities_of(kind: type[DensitiesT], arrays: Mapping[str, NDArray[Any]]) -> DensitiesT:

@@ -46,7 +46,7 @@ class StreamSettings:
     max_categories : int
         Maximum number of states of a column that are counted individually.
     window : int, optional
-        Length of the sliding window in rows; by default the summaries cover all rows.
+        Number of the last rows that are counted, if no column is numeric; by default all rows.
     detector : str, detector or None
         Drift detector, fed with the errors of predictions made before each row is learned.
     on_drift : {"forget", "quicken", "note"}
@@ -81,6 +81,8 @@ class StreamSettings:
                 raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
         checked_size("max_categories", self.max_categories, 1)
         checked_size("bins", self.bins, 1)
+        if self.window is not None:
+            checked_size("window", self.window, 1)
         if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
         values = {n: plain(v) for n, v in as_smoothing(self.smoothing).get_params().items()}

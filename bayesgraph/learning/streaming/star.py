@@ -17,7 +17,7 @@ from bayesgraph.learning.streaming.densities import DENSITIES, StateDensities
 from bayesgraph.learning.streaming.drift_reaction import REMAINING_WEIGHT, DriftReaction
 from bayesgraph.learning.streaming.exponents import StreamExponents
 from bayesgraph.learning.streaming.settings import StreamSettings
-from bayesgraph.statistics.sketches import ColumnSummaries, WindowedSummaries
+from bayesgraph.statistics.sketches import ColumnSummaries
 from bayesgraph.statistics.sketches.base import part_of, state_array, widened
 
 # Maximum and minimum number of rows of a block, which enter the summaries together.
@@ -70,11 +70,10 @@ class StreamingStar:
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
         self.settings = settings
         n_classes = summaries.n_classes
-        windowed = settings.window is None or isinstance(summaries, WindowedSummaries)
         self.counts = StateCounts(
             n_classes, n_states, max_categories=settings.max_categories, window=settings.window
         )
-        self.summaries = summaries if windowed else WindowedSummaries(summaries)
+        self.summaries = summaries
         self.exponents = StreamExponents(
             n_classes,
             self.n_features,
@@ -178,8 +177,7 @@ class StreamingStar:
 
     def _block_size(self) -> int:
         grown = int(_GROWTH * (self._absorbed - self.watch.begun))
-        size = _BLOCK if grown >= _BLOCK else max(_FIRST_BLOCK, grown)
-        return self.counts.panes.room(size)
+        return _BLOCK if grown >= _BLOCK else max(_FIRST_BLOCK, grown)
 
     def log_densities(self, columns: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return log p(x_i | y) of rows, shape (n, n_classes, n_features), 0 where missing."""
@@ -210,17 +208,14 @@ class StreamingStar:
         waiting = np.bincount(classes, weights, self.n_classes).astype(np.float64)
         if self.watch.alarmed(n, self.n_seen - n):
             self._react(waiting)
-        if self.counts.panes.is_full:
-            # A new pane (sub-window) of the sliding window replaces the oldest.
-            assert isinstance(self.summaries, WindowedSummaries)  # the settings have a window
-            self.summaries.turn()
-            totals, self._held = self.counts.turn()
-            self.totals = totals * decay**n + waiting
         self._fade(decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(columns), classes, unit)
-        self.counts.absorb(codes, classes, weights, ages)
+        left = self.counts.absorb(codes, classes, weights)
         self._held += float(ages.sum())
+        if self.settings.window is not None:
+            self.totals = np.maximum(self.totals - left, 0.0)
+            self._held = min(self._held, float(self.settings.window))
         self._absorbed += n
         block.empty()
 
@@ -258,8 +253,7 @@ class StreamingStar:
     def _look(self) -> None:
         """Refresh the densities from the summaries."""
         set_ = self.settings
-        together = self.summaries.together()
-        self.numbers = DENSITIES[together.densities].from_summaries(together, set_)
+        self.numbers = DENSITIES[self.summaries.densities].from_summaries(self.summaries, set_)
         counts = self.counts
         self.states = StateDensities.of(
             counts.tables, self.n_classes, set_.smoothing.alpha, counts.sketches
@@ -383,12 +377,7 @@ class StreamingStar:
         DataError, LookupError, TypeError, ValueError
             If the arrays are not a valid state.
         """
-        own = part_of(arrays, "summaries.")
-        held: ColumnSummaries = (
-            summaries.from_arrays(own)
-            if settings.window is None
-            else WindowedSummaries.restored(summaries, own)
-        )
+        held = summaries.from_arrays(part_of(arrays, "summaries."))
         made = cls(held, len(arrays["waiting_codes"]), settings)
         made.totals = state_array(arrays, "totals", (held.n_classes,), minimum=0.0)
         made.n_seen, made._absorbed, made._looked, due, made._grown = arrays["numbers"].tolist()

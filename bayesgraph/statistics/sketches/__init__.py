@@ -5,7 +5,6 @@ from bayesgraph.statistics.sketches.frequent_values import FrequentValues
 from bayesgraph.statistics.sketches.gaussian import GaussianSummary
 from bayesgraph.statistics.sketches.gk import GKSummary
 from bayesgraph.statistics.sketches.pid import PiDSummary
-from bayesgraph.statistics.sketches.windows import PANES, WindowedSummaries
 
 # All summaries of numeric columns by name; the card of each class describes it, see
 # ColumnSummaries.
@@ -14,7 +13,6 @@ SUMMARIES: dict[str, type[ColumnSummaries]] = {
 }
 
 __all__ = [
-    "PANES",
     "SUMMARIES",
     "Cells",
     "ColumnSummaries",
@@ -23,5 +21,4 @@ __all__ = [
     "GKSummary",
     "GaussianSummary",
     "PiDSummary",
-    "WindowedSummaries",
 ]

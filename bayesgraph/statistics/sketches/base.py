@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -206,29 +206,6 @@ class ColumnSummaries(SketchState):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
         raise NotImplementedError
-
-    @classmethod
-    def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one read-only summary that merges several summaries.
-
-        The size of the result is at most the sum of the summaries' sizes, and its error at most the
-        sum of their errors.
-
-        Parameters
-        ----------
-        summaries : sequence of summaries of this class
-            At least one; all with the same features and classes.
-        """
-        raise NotImplementedError
-
-    @property
-    def kind(self) -> type[ColumnSummaries]:
-        """The class of the summary; for a sliding window, the class of its panes (sub-windows)."""
-        return type(self)
-
-    def together(self) -> ColumnSummaries:
-        """Return this summary; for a sliding window, one summary that unites its panes."""
-        return self
 
     def __repr__(self) -> str:
         return (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -66,13 +64,6 @@ class GaussianSummary(ColumnSummaries):
         """Variances (divided by the weight), shape (n_features, n_classes); 0 where unknown."""
         count = self.moments.count
         return np.ascontiguousarray((self.moments.square / np.where(count > 0, count, 1.0)).T)
-
-    @classmethod
-    def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary of the rows of several summaries, exact up to rounding errors."""
-        made = cls(summaries[0].n_features, summaries[0].n_classes)
-        made.moments = functools.reduce(operator.add, (s.moments for s in summaries))
-        return made
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.errors import DataError, ModelError
 from bayesgraph.factors.algebra import Floats
-from bayesgraph.parallel import by_rows, over_rows
+from bayesgraph.parallel import over_rows
 from bayesgraph.statistics.sketches import gk_kernels as kernels
 from bayesgraph.statistics.sketches.base import (
     LIGHT,
@@ -238,25 +238,6 @@ class GKSummary(CutSummaries):
         cuts = halfway(value, np.append(low[1:], np.inf)[: len(low)])
         cuts[start[1:][self._used > 0] - 1] = np.inf
         return Cells.joined(start, tuples[:, kernels.GAPS :], cuts, low, value)
-
-    @classmethod
-    def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary that merges the sorted tuples of several summaries.
-
-        The method is that of Greenwald and Khanna (PODS 2004). If there are more than 2 `size`
-        tuples, neighbours are joined to tuples of at most 1 / `size` of the total weight, which
-        adds 1 / (2 `size`) to the relative error. With `epsilon`, 1 / `size` is replaced by it.
-        """
-        first = summaries[0]
-        room = max(summary._tuples.shape[1] for summary in summaries)
-        shape = (first.n_features, room, first._tuples.shape[2])
-        tuples = np.stack([widened(summary._tuples, shape) for summary in summaries])
-        used = np.stack([summary._used for summary in summaries])
-        made = cls(first.n_features, first.n_classes, size=len(summaries) * room)
-        share = first.epsilon or 1.0 / first.size
-        arrays = (used, tuples, share, made._used, made._tuples)
-        by_rows(kernels.unite_quantiles, arrays, first.n_features, 64 * made.size)
-        return made
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""

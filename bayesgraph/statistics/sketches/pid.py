@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -96,22 +96,6 @@ class PiDSummary(CutSummaries):
         flat[start[1:][self._used > 0] - 1] = np.inf
         return Cells.joined(start, self._count[used], flat, low, high)
 
-    @classmethod
-    def united(cls, summaries: Sequence[Self]) -> Self:
-        """Return one summary that merges several; its bin edges are those of all summaries.
-
-        The weight of each given bin is divided among the new bins within it in proportion to width.
-        """
-        n = summaries[0].n_features
-        found = [_united_bins([s.bins(f) for s in summaries]) for f in range(n)]
-        size = max([2, *(len(counts) for _, counts in found)])
-        made = cls(n, summaries[0].n_classes, size=size)
-        for f, (edges, counts) in enumerate(found):
-            made._used[f] = len(counts)
-            made._edge[f, : len(edges)], made._count[f, : len(counts)] = edges, counts
-        made._total = made._count.sum(axis=(1, 2))
-        return made
-
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
         state = (self._used, self._edge, self._count, self._total)
@@ -150,22 +134,3 @@ class PiDSummary(CutSummaries):
         inside = np.arange(room + 1) <= made._used[:, None]
         check_ascending("edge", made._edge, inside & (made._used > 0)[:, None], ties=True)
         return made
-
-
-def _united_bins(histograms: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Merge histograms of one feature, each given as a pair (edges, class weights of the bins)."""
-    known = [(edges, counts) for edges, counts in histograms if len(counts)]
-    if not known:
-        return histograms[0][0][:0], histograms[0][1]
-    places = np.unique(np.concatenate([edges for edges, _ in known]))
-    below = np.zeros((len(places), known[0][1].shape[1]))
-    for edges, counts in known:
-        sums = np.concatenate([np.zeros_like(counts[:1]), counts.cumsum(axis=0)])
-        for k, column in enumerate(sums.T):
-            below[:, k] += np.interp(places, edges, column)
-    if len(places) == 1:
-        return np.repeat(places, 2), below
-    # Rounding must not make weights negative; the first bin includes the weight at its lower edge.
-    counts = np.maximum(np.diff(below, axis=0), 0.0)
-    counts[0] = below[1]
-    return places, counts

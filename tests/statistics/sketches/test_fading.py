@@ -12,8 +12,6 @@ from bayesgraph.statistics.sketches import (
     CutSummaries,
     FrequentValues,
     GKSummary,
-    PiDSummary,
-    WindowedSummaries,
 )
 
 
@@ -23,7 +21,6 @@ def of_size(kind, size):
 
 KINDS = {name: of_size(kind, 6) for name, kind in SUMMARIES.items()} | {
     "epsilon": lambda: GKSummary(2, 2, epsilon=0.05),
-    "windowed": lambda: WindowedSummaries(GKSummary(2, 2, size=6), 2),
 }
 
 # How many rows come, from which seed, in which class (2: in both), and what is forgotten after.
@@ -76,9 +73,8 @@ def test_any_fading_leaves_a_valid_summary(kind, steps):
             assert (array >= 0).all(), name
     again = summary.copy()
     np.testing.assert_array_equal(again.counts, summary.counts)
-    together = summary.together()
-    if isinstance(together, CutSummaries):
-        check_cells(together.cells(), held)
+    if isinstance(summary, CutSummaries):
+        check_cells(summary.cells(), held)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,11 +84,11 @@ def test_nothing_left_is_as_if_nothing_had_been_seen(kind, factor):
     summary.update(*rows(200, 0, 2))
     summary.fade(factor)
     assert not summary.counts.any()
-    if isinstance(summary.together(), CutSummaries):
-        assert len(summary.together().cells().counts) == 0
+    if isinstance(summary, CutSummaries):
+        assert len(summary.cells().counts) == 0
     new = rows(20, 1, 2)
     np.testing.assert_array_equal(summary.update(*new).counts, fresh.update(*new).counts)
-    np.testing.assert_array_equal(*(s.copy().together().counts for s in (summary, fresh)))
+    np.testing.assert_array_equal(*(s.copy().counts for s in (summary, fresh)))
     if kind == "gaussian":
         np.testing.assert_array_equal(summary.mean, fresh.mean)
         np.testing.assert_array_equal(summary.variance, fresh.variance)
@@ -111,7 +107,7 @@ def test_what_hardly_weighs_anything_is_no_cell(kind):
     """Weights of rows may be tiny beside others, before anything fades."""
     values = np.column_stack([np.arange(4.0)] * 2)
     summary = KINDS[kind]().update(values, [0, 1, 0, 1], [1e-320, 1.0, 1e-20, 1.0])
-    check_cells(summary.together().cells(), summary.counts)
+    check_cells(summary.cells(), summary.counts)
 
 
 def test_cells_are_joined_halfway():
@@ -128,13 +124,6 @@ def test_cells_are_joined_halfway():
     assert cells.low.tolist() == cells.high.tolist() == [1.0, 4.0, 8.0]
     none = Cells.joined(start, counts * 0, cuts, values, values)
     assert (none.start.tolist(), none.counts.shape, none.cuts.shape) == ([0] * 5, (0, 2), (0,))
-
-
-def test_histograms_with_a_gap_between_them_have_no_empty_cell():
-    parts = [PiDSummary(1, 1, size=4).update(np.arange(50.0) + x, [0] * 50) for x in (0, 1000)]
-    cells = PiDSummary.united(parts).cells()
-    assert (cells.counts > 0).all()
-    assert 524 in cells.cuts.round()
 
 
 STREAM = st.lists(

@@ -30,13 +30,12 @@ def test_moments_are_those_of_the_rows():
 
 
 @given(st.integers(0, 500), st.sampled_from([1.0, 0.5]))
-def test_merging_is_as_one(at, factor):
+def test_what_has_faded_and_what_comes_later_are_as_one(at, factor):
     x, k, w = made(seed=1)
-    a = GaussianSummary(3, 2).update(x[:at], k[:at], w[:at])
-    b = GaussianSummary(3, 2).update(x[at:], k[at:], w[at:])
+    both = GaussianSummary(3, 2).update(x[:at], k[:at], w[:at])
+    both.fade(factor)
+    both.update(x[at:], k[at:], w[at:])
     one = GaussianSummary(3, 2).update(x, k, w * np.where(np.arange(500) < at, factor, 1.0))
-    a.fade(factor)
-    both = GaussianSummary.united([a, b])
     np.testing.assert_allclose(both.counts, one.counts)
     np.testing.assert_allclose(both.mean, one.mean, rtol=1e-12)
     np.testing.assert_allclose(both.variance, one.variance, rtol=1e-6)
