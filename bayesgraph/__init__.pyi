@@ -71,9 +71,7 @@ from .cpds import Trees as Trees
 from .datasets import Dataset as Dataset
 from .datasets import open_dataset as open_dataset
 from .drift import ADWIN as ADWIN
-from .drift import DDM as DDM
 from .drift import DriftDetector as DriftDetector
-from .drift import PageHinkley as PageHinkley
 from .explain import Contribution as Contribution
 from .explain import Contributions as Contributions
 from .explain import Explanation as Explanation

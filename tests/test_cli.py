@@ -486,16 +486,26 @@ def test_streams_take_options_of_their_own(capfd, tmp_path):
     for name in ("stream", "stream-weighted"):
         arguments = ("fit", HEART, "--target", "disease", "--model", name, "-o", saved)
         code, _, err = run(
-            capfd, *arguments, "--summary", "pid", "--decay", "0.99", "--detector", "ddm"
+            capfd, *arguments, "--summary", "pid", "--decay", "0.99", "--detector", "adwin"
         )
         assert code == 0, err
         found = bg.load(saved)
-        assert (found.summary, found.decay, found.detector) == ("pid", 0.99, "ddm")
+        assert (found.summary, found.decay, found.detector) == ("pid", 0.99, "adwin")
         code, _, err = run(capfd, *arguments, "--window", "100")
         assert code == 2
         assert "are numeric: use --decay instead" in err
         assert run(capfd, *arguments, "--window", "100", "--categorical", "all")[0] == 0
         assert bg.load(saved).window == 100
+
+
+def test_a_file_does_not_hold_a_detector_of_river(capfd, tmp_path):
+    pytest.importorskip("river")
+    saved = tmp_path / "m.bayesgraph"
+    fit = ("fit", HEART, "--target", "disease", "--model", "stream", "-o", saved)
+    code, _, err = run(capfd, *fit, "--detector", "ddm")
+    assert code == 2
+    assert "A file holds the state of bayesgraph's ADWIN" in err
+    assert not saved.exists()
 
 
 def measures_of(text):

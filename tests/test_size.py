@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 68_140,
-    "nodes of syntax trees": 740_964,
+    "lines of code": 68_041,
+    "nodes of syntax trees": 739_946,
     "files": 505,
     "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 166,
+    "comments that silence a check": 164,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

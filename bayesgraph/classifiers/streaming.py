@@ -105,11 +105,11 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         `window` rows, and their states and classes are all that were learned so far. Numeric
         columns, and columns of more than `max_categories` values, are refused: use `decay`.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
-        Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, `DDM`, `PageHinkley`, or any
-        object with `update(error)` and `drift_detected`, such as river's (the model then cannot be
-        saved). A copy of the detector gets the error (0 or 1) of the prediction of each row before
-        the row is learned. Alarms take effect when the block of rows is full, at most 256 rows
-        later.
+        Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, or any object with
+        `update(error)` and `drift_detected`, such as river's. "ddm" and "page-hinkley" are those of
+        river, which they need. A model with another detector than ADWIN cannot be saved. A copy of
+        the detector gets the error (0 or 1) of the prediction of each row before the row is
+        learned. Alarms take effect when the block of rows is full, at most 256 rows later.
     on_drift : {"forget", "quicken", "note"}
         Reaction to an alarm. "forget": the weight of the earlier rows is reduced to 50 rows, and
         exponents are reset; "quicken": only the step sizes and averages of the exponents are reset;

@@ -20,7 +20,7 @@ from bayesgraph.cli.models import models
 from bayesgraph.cli.progress import say_share
 from bayesgraph.compilation import mode_is
 from bayesgraph.compilation.background import mark_complete
-from bayesgraph.drift.detectors import DETECTORS
+from bayesgraph.drift import ADWIN
 from bayesgraph.errors import BayesGraphError
 from bayesgraph.families import FAMILIES
 from bayesgraph.learning.exponents import ALL_SCHEMES
@@ -86,8 +86,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"summary {name}", partial(_fit_stream, name)
     for name in DISCRETIZERS:
         yield f"intervals {name}", partial(_discretize, name)
-    for name in DETECTORS:
-        yield f"detector {name}", partial(_detect, name)
+    yield "detector adwin", _detect
 
 
 def _network(n: int, numbers: bool) -> bg.BayesianNetwork:
@@ -214,7 +213,7 @@ def _discretize(name: str) -> None:
     DISCRETIZERS[name]().fit(X[:, N_STATES:], y)
 
 
-def _detect(name: str) -> None:
-    detector = DETECTORS[name]()
+def _detect() -> None:
+    detector = ADWIN()
     for value in (np.arange(N_ROWS) // (N_ROWS // 2)).tolist():
         detector.update(value)

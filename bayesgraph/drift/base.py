@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.drift import kernels
 from bayesgraph.errors import DataError, ModelError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
 
@@ -25,8 +23,10 @@ class DriftDetector(ABC):
 
     Attributes
     ----------
-    drift_detected, warning_detected : bool
-        Whether the last number caused an alarm, or a warning.
+    drift_detected : bool
+        Whether the last number caused an alarm.
+    warning_detected : bool
+        False: there are no warnings. River's wrappers ask for it.
     """
 
     drift_detected = False
@@ -59,19 +59,15 @@ class DriftDetector(ABC):
             raise DataError(f"A detector takes numbers; got {errors!r}.") from error
         if values.ndim != 1 or not np.isfinite(values).all():
             raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
-        flags = np.zeros(len(values), dtype=np.int8)
+        flags = np.zeros(len(values), dtype=np.bool_)
         if len(values):
             self._update(np.ascontiguousarray(values), flags)
-            self.drift_detected = bool(flags[-1] == kernels.DRIFT)
-            self.warning_detected = bool(flags[-1] == kernels.WARNING)
-        return np.flatnonzero(flags == kernels.DRIFT)
+            self.drift_detected = bool(flags[-1])
+        return np.flatnonzero(flags)
 
     @abstractmethod
-    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        """Process numbers, and write the signal after each number to `flags`.
-
-        Signals are STEADY, WARNING and DRIFT of the compiled loops in `drift.kernels`.
-        """
+    def _update(self, values: Floats, flags: NDArray[np.bool_]) -> None:
+        """Process numbers, and mark those that cause an alarm in `flags`, all False before."""
 
     @abstractmethod
     def _beginning(self) -> dict[str, NDArray[Any]]:
@@ -79,7 +75,7 @@ class DriftDetector(ABC):
 
     def reset(self) -> None:
         """Reset the detector to its initial state."""
-        self.drift_detected = self.warning_detected = False
+        self.drift_detected = False
         self._state = self._beginning()
 
     @property
@@ -149,29 +145,12 @@ class DriftDetector(ABC):
 MODES = ("up", "down", "both")
 
 
-def number(
-    name: str, value: Any, minimum: float, *, included: bool = False, below: float = math.inf
-) -> Any:
-    """Return the parameter `value` of a detector; raise a ModelError unless it is within bounds.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for the error message.
-    value : object
-    minimum : float
-        Lower bound.
-    included : bool
-        Whether the value may equal the lower bound.
-    below : float
-        Upper bound, which the value must not equal.
-    """
+def share(name: str, value: Any) -> Any:
+    """Return `value`; raise a ModelError unless it is a number between 0 and 1, without these."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if is_number and (minimum < value < below or (included and value == minimum)):
+    if is_number and 0.0 < value < 1.0:
         return value
-    start = f"of at least {minimum:g}" if included else f"above {minimum:g}"
-    end = f" and below {below:g}" if math.isfinite(below) else ""
-    raise ModelError(f"{name} takes a number {start}{end}; got {value!r}.")
+    raise ModelError(f"{name} takes a number above 0 and below 1; got {value!r}.")
 
 
 def whole(name: str, value: Any, minimum: int) -> int:

@@ -1,19 +1,21 @@
-"""Detectors of changes in a model's errors, and their lookup by name."""
+"""The detector ADWIN of changes in a model's errors, and all detectors by name."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.drift import kernels
-from bayesgraph.drift.base import DriftDetector, direction, number, whole
+from bayesgraph.drift.base import DriftDetector, direction, share, whole
 from bayesgraph.errors import DataError, ModelError, quoted, suggestion
 from bayesgraph.factors.algebra import Floats
+from bayesgraph.optional import optional_module
 
 # Number of levels of buckets, up to buckets of 2**47 numbers: no stream is longer.
 _LEVELS = 48
@@ -69,7 +71,7 @@ class ADWIN(DriftDetector):
         grace_period: int = 10,
         mode: str = "up",
     ) -> None:
-        self.delta = number("delta", delta, 0.0, below=1.0)
+        self.delta = share("delta", delta)
         self.clock = whole("clock", clock, 1)
         self.max_buckets = whole("max_buckets", max_buckets, 2)
         self.min_window_length = whole("min_window_length", min_window_length, 1)
@@ -86,7 +88,7 @@ class ADWIN(DriftDetector):
             "window": np.zeros(4),
         }
 
-    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
+    def _update(self, values: Floats, flags: NDArray[np.bool_]) -> None:
         kernels.update_adwin(
             values, self.delta, self.clock, self.min_window_length, self.grace_period,
             self.mode != "down", self.mode != "up", *self._state.values(), flags,
@@ -120,122 +122,17 @@ class ADWIN(DriftDetector):
         return float(self._state["window"][1] / self.width) if self.width else math.nan
 
 
-class _RateDetector(DriftDetector):
-    """Base class of detectors whose state is one array that starts with a count and a mean."""
-
-    _START: ClassVar[tuple[float, ...]]
-
-    def _beginning(self) -> dict[str, NDArray[Any]]:
-        return {"state": np.array(self._START)}
-
-    @property
-    def estimation(self) -> float:
-        """Mean of the numbers since the last alarm; NaN without numbers."""
-        n, mean, *_ = self._state["state"].tolist()
-        return float(mean) if n else math.nan
+def _of_river(module: str, name: str, **options: Any) -> Any:
+    """Return a new detector of river, given its module, the name of its class and arguments."""
+    found = optional_module(f"river.{module}", extra="river", what=f"The drift detector {name}")
+    return getattr(found, name)(**options)
 
 
-class PageHinkley(_RateDetector):
-    """Page-Hinkley test: an alarm when a cumulative sum of deviations is far above its minimum.
-
-    The deviation of a number is the number minus the mean so far minus a tolerance. For decreases,
-    signs are reversed. The test is reset after an alarm.
-
-    Parameters
-    ----------
-    min_instances : int
-        Minimum count of numbers for an alarm.
-    delta : float
-        Tolerance subtracted from each deviation.
-    threshold : float
-        Excess of the sum over its minimum that causes an alarm. The default of 50 means 50 errors
-        more than expected.
-    alpha : float
-        Forgetting factor in (0, 1], which multiplies the sum before each number is added.
-    mode : {"up", "down", "both"}
-        Direction of changes of the mean that cause an alarm (river's detector takes "both").
-
-    References
-    ----------
-    E. S. Page: Continuous inspection schemes. Biometrika 41 (1954). J. Gama, R. Sebastiao,
-    P. Rodrigues: On evaluating stream learning algorithms. Machine Learning 90 (2013), section 5.
-    """
-
-    _START = (0.0,) * 6
-
-    def __init__(
-        self,
-        min_instances: int = 30,
-        *,
-        delta: float = 0.005,
-        threshold: float = 50.0,
-        alpha: float = 0.9999,
-        mode: str = "up",
-    ) -> None:
-        self.min_instances = whole("min_instances", min_instances, 1)
-        self.delta = number("delta", delta, 0.0, included=True)
-        self.threshold = number("threshold", threshold, 0.0)
-        self.alpha = alpha if alpha == 1.0 else number("alpha", alpha, 0.0, below=1.0)
-        self.mode = direction(mode)
-        self.reset()
-
-    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        kernels.update_page_hinkley(
-            values, self.min_instances, self.delta, self.threshold, self.alpha,
-            self.mode != "down", self.mode != "up", *self._state.values(), flags,
-        )  # fmt: skip
-
-
-class DDM(_RateDetector):
-    """Drift detection method: an alarm when the error rate is several deviations above its minimum.
-
-    With the error rate p of n rows and its standard deviation s = sqrt(p (1 - p) / n), there is a
-    warning if p + s > p_min + 2 s_min and an alarm if p + s > p_min + 3 s_min. Here p_min and s_min
-    are the p and s of the row with minimum p + s among those with p > 0. The detector is reset
-    after an alarm. It takes errors of 0 and 1. A slow drift late in a long stream changes the rate
-    over all rows only slightly, and ADWIN detects it better.
-
-    Parameters
-    ----------
-    warm_start : int
-        Number of errors before an alarm is possible.
-    warning_threshold, drift_threshold : float
-        Number of deviations s_min above the minimum.
-
-    References
-    ----------
-    J. Gama, P. Medas, G. Castillo, P. Rodrigues: Learning with drift detection. SBIA 2004.
-    """
-
-    _START = (0.0, 0.0, math.inf, math.inf)
-
-    def __init__(
-        self,
-        warm_start: int = 30,
-        *,
-        warning_threshold: float = 2.0,
-        drift_threshold: float = 3.0,
-    ) -> None:
-        self.warm_start = whole("warm_start", warm_start, 0)
-        self.warning_threshold = number("warning_threshold", warning_threshold, 0.0)
-        self.drift_threshold = number(
-            "drift_threshold", drift_threshold, warning_threshold, included=True
-        )
-        self.reset()
-
-    def _update(self, values: Floats, flags: NDArray[np.int8]) -> None:
-        if not np.isin(values, (0.0, 1.0)).all():
-            raise DataError("DDM takes errors of 0 and 1; for other numbers take ADWIN.")
-        kernels.update_ddm(
-            values, self.warm_start, self.warning_threshold, self.drift_threshold,
-            *self._state.values(), flags,
-        )  # fmt: skip
-
-
-DETECTORS: dict[str, type[DriftDetector]] = {
+# What makes a new detector, by name. Errors are watched: their decrease is no alarm.
+DETECTORS: dict[str, Callable[[], Any]] = {
     "adwin": ADWIN,
-    "ddm": DDM,
-    "page-hinkley": PageHinkley,
+    "ddm": partial(_of_river, "drift.binary", "DDM"),
+    "page-hinkley": partial(_of_river, "drift", "PageHinkley", mode="up"),
 }
 
 
@@ -244,6 +141,8 @@ def chosen_detector(detector: Any) -> Any:
 
     Raises
     ------
+    MissingDependencyError
+        If the name is that of a detector of river, which is not installed.
     ModelError
         If the name is unknown, or the object has no `update` and `drift_detected` (the protocol of
         river's detectors).

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from bayesgraph.compilation import kernel
 from bayesgraph.factors.algebra import Floats
 
-STEADY, WARNING, DRIFT = 0, 1, 2
-
 
 @kernel(interpreted=False)
 def _joined_squares(n: float, total: float, n2: float, total2: float) -> float:
@@ -119,9 +117,9 @@ def update_adwin(
     totals: Floats,
     squares: Floats,
     window: Floats,
-    flags: NDArray[np.int8],
+    flags: NDArray[np.bool_],
 ) -> None:
-    """Add numbers to an adaptive window (ADWIN), and write the signal after each to `flags`.
+    """Add numbers to an adaptive window (ADWIN), and mark those that cause an alarm in `flags`.
 
     Parameters
     ----------
@@ -138,11 +136,10 @@ def update_adwin(
     window : ndarray, shape (4,)
         Count, sum, and sum of squared deviations of the numbers in the window; count of all
         numbers so far.
-    flags : ndarray, shape (n,)
-        Receives the signal after each number: no change, or drift.
+    flags : ndarray of bool, shape (n,)
+        All False before; receives True for each number that causes an alarm.
     """
     for row in range(len(values)):
-        flags[row] = STEADY
         _push(values[row], counts, totals, squares, window)
         window[3] += 1.0
         if int(window[3]) % clock or window[0] <= grace:
@@ -152,72 +149,5 @@ def update_adwin(
             if found == 0:
                 break
             if (found > 0 and up) or (found < 0 and down):
-                flags[row] = DRIFT
+                flags[row] = True
             _drop_oldest(counts, totals, squares, window)
-
-
-@kernel(interpreted=False)
-def update_page_hinkley(
-    values: Floats,
-    min_instances: int,
-    delta: float,
-    threshold: float,
-    alpha: float,
-    up: bool,
-    down: bool,
-    state: Floats,
-    flags: NDArray[np.int8],
-) -> None:
-    """Add numbers to the Page-Hinkley test, and write the signal after each to `flags`.
-
-    `up` and `down` say whether an increase or a decrease of the mean is an alarm. `state` holds the
-    count and mean of the numbers, the cumulative sum for increases and its minimum, and the
-    cumulative sum for decreases and its maximum. Other arguments are parameters of `PageHinkley`.
-    """
-    for row in range(len(values)):
-        flags[row] = STEADY
-        state[0] += 1.0
-        state[1] += (values[row] - state[1]) / state[0]
-        excess = values[row] - state[1]
-        state[2] = alpha * state[2] + excess - delta
-        state[3] = min(state[3], state[2])
-        state[4] = alpha * state[4] + excess + delta
-        state[5] = max(state[5], state[4])
-        if state[0] >= min_instances and (
-            (up and state[2] - state[3] > threshold) or (down and state[5] - state[4] > threshold)
-        ):
-            flags[row] = DRIFT
-            state[:] = 0.0
-
-
-@kernel(interpreted=False)
-def update_ddm(
-    values: Floats,
-    warm_start: int,
-    warning: float,
-    drift: float,
-    state: Floats,
-    flags: NDArray[np.int8],
-) -> None:
-    """Add errors to the drift detection method (DDM), and write the signal after each to `flags`.
-
-    `state` holds the count of errors, their mean p, and the p_min and s_min of `DDM`. The other
-    arguments are parameters of `DDM`.
-    """
-    for row in range(len(values)):
-        flags[row] = STEADY
-        state[0] += 1.0
-        state[1] += (values[row] - state[1]) / state[0]
-        if state[0] <= warm_start:
-            continue
-        p = state[1]
-        s = math.sqrt(max(p * (1.0 - p), 0.0) / state[0])
-        # Without p > 0, the first error of a model without errors so far would be an alarm.
-        if p > 0.0 and p + s <= state[2] + state[3]:
-            state[2], state[3] = p, s
-        if p + s > state[2] + drift * state[3]:
-            flags[row] = DRIFT
-            state[:2] = 0.0
-            state[2:] = np.inf
-        elif p + s > state[2] + warning * state[3]:
-            flags[row] = WARNING

@@ -16,7 +16,7 @@ from bayesgraph.classifiers.decision_trees import DecisionTreeNetworkRegressor
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.drift import DETECTORS
+from bayesgraph.drift import ADWIN
 from bayesgraph.encoding.unseen import check_unseen
 from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter, without_repeats
@@ -34,7 +34,7 @@ from bayesgraph.variables import Continuous, Discrete, Variable
 # Classes of bayesgraph whose objects may be parameters, by kind and name.
 _OBJECTS: dict[str, Mapping[str, Any]] = {
     "discretizer": DISCRETIZERS,
-    "detector": DETECTORS,
+    "detector": {"adwin": ADWIN},
     "smoothing": {"Smoothing": Smoothing},
 }
 # Numbers of a choice that are saved unless they are what they are if nothing was compared.

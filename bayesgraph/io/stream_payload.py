@@ -11,6 +11,8 @@ import numpy as np
 from bayesgraph.classifiers.stream_columns import StreamColumns
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
+from bayesgraph.drift import ADWIN
+from bayesgraph.errors import LossyExportError
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
 from bayesgraph.io.classifier_payload import (
     check_parameters,
@@ -36,6 +38,13 @@ _OBJECTS = ("detector", "smoothing")
 
 def _encode(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[str, Any]:
     star, found = model.star_, model._columns
+    detector = star.watch.detector
+    if detector is not None and type(detector) is not ADWIN:
+        raise LossyExportError(
+            f"A file holds the state of bayesgraph's ADWIN, and not that of another drift detector "
+            f"({type(detector).__name__}), without which the stream would go on differently. Take "
+            "detector='adwin', or save network_, the model alone, which does not go on learning."
+        )
     place = {name: i for i, name in enumerate(model.layout_.columns)}
     return {
         **encode_estimator(model),

@@ -1,11 +1,11 @@
 """Drift detectors against plain references, and against river's."""
 
-import copy
 import inspect
 import itertools
 import json
 import math
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import bayesgraph as bg
-from bayesgraph.drift import ADWIN, DDM, DETECTORS, PageHinkley
+from bayesgraph.drift import ADWIN, DETECTORS
 from bayesgraph.drift.detectors import alarms, chosen_detector
-from bayesgraph.errors import DataError, ModelError
+from bayesgraph.errors import DataError, LossyExportError, MissingDependencyError, ModelError
 
 
 def rates(*parts, seed=0):
@@ -125,41 +125,51 @@ def parameters_of(detector):
 
 
 def test_parameters_are_rivers():
-    drift, binary = pytest.importorskip("river.drift"), pytest.importorskip("river.drift.binary")
+    drift = pytest.importorskip("river.drift")
     # Ours watch errors: a fall is no alarm unless it is asked for.
     mode = {"mode": "up"}
     assert parameters_of(ADWIN) == parameters_of(drift.ADWIN) | mode
-    assert parameters_of(PageHinkley) == parameters_of(drift.PageHinkley) | mode
-    assert parameters_of(DDM) == parameters_of(binary.DDM)
 
 
-@pytest.mark.parametrize("mode", ["up", "down", "both"])
-@pytest.mark.parametrize("options", [{}, {"delta": 0.1, "threshold": 20.0, "alpha": 0.99}])
-def test_page_hinkley_is_rivers(mode, options):
-    drift = pytest.importorskip("river.drift")
+def test_names_of_rivers_detectors_are_river():
+    drift, binary = pytest.importorskip("river.drift"), pytest.importorskip("river.drift.binary")
     errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.8), (1000, 0.1))
-    peer, own = drift.PageHinkley(mode=mode, **options), PageHinkley(mode=mode, **options)
-    found = own.feed(errors)
-    np.testing.assert_array_equal(found, alarms(peer, errors))
-    assert len(found) or "alpha" in options
+    # Errors are watched: a fall is no alarm.
+    peers = {"ddm": binary.DDM(), "page-hinkley": drift.PageHinkley(mode="up")}
+    assert peers.keys() | {"adwin"} == DETECTORS.keys()
+    for name, peer in peers.items():
+        own = chosen_detector(name)
+        assert type(own) is type(peer)
+        found = alarms(own, errors)
+        assert len(found)
+        np.testing.assert_array_equal(found, alarms(peer, errors))
+        assert not chosen_detector(name).drift_detected
 
 
-@pytest.mark.parametrize("options", [{}, {"warm_start": 50, "drift_threshold": 2.5}])
-def test_ddm_is_rivers(options):
-    binary = pytest.importorskip("river.drift.binary")
-    errors = rates((1000, 0.1), (1000, 0.4), (1000, 0.2), (500, 0.9))
-    peer, own = binary.DDM(**options), DDM(**options)
-    for i, error in enumerate(errors):
-        peer.update(bool(error))
-        assert own.update(error) == peer.drift_detected, i
-        assert own.warning_detected == peer.warning_detected, i
+@pytest.mark.parametrize("name", ["ddm", "page-hinkley"])
+def test_without_river_its_detectors_say_what_to_install(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "river.drift", None)
+    monkeypatch.setitem(sys.modules, "river.drift.binary", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'bayesgraph\[river\]'"):
+        bg.StreamingNaiveBayesClassifier(detector=name).fit({"x": ["a", "b"]}, [0, 1])
 
 
-@pytest.mark.parametrize("name", DETECTORS)
+@pytest.mark.parametrize("named", [True, False])
+def test_streams_with_a_detector_of_river_are_not_saved(named, tmp_path):
+    drift = pytest.importorskip("river.drift")
+    detector = "page-hinkley" if named else drift.PageHinkley()
+    model = bg.StreamingNaiveBayesClassifier(detector=detector).fit({"x": ["a", "b"]}, [0, 1])
+    with pytest.raises(LossyExportError, match=r"\(PageHinkley\).* Take detector='adwin'"):
+        model.save(tmp_path / "m.bayesgraph")
+    model.network_.save(tmp_path / "n.bayesgraph")
+    again = pickle.loads(pickle.dumps(model))
+    assert type(again.star_.watch.detector) is drift.PageHinkley
+
+
 @given(cuts=st.lists(st.integers(0, 1500), max_size=4))
-def test_stretches_do_not_matter(name, cuts):
+def test_stretches_do_not_matter(cuts):
     errors = rates((900, 0.1), (600, 0.6))
-    whole, parts = chosen_detector(name), chosen_detector(name)
+    whole, parts = ADWIN(), ADWIN()
     expected = whole.feed(errors)
     places = [0, *sorted(cuts), len(errors)]
     found = [a + parts.feed(errors[a:b]) for a, b in itertools.pairwise(places)]
@@ -169,15 +179,14 @@ def test_stretches_do_not_matter(name, cuts):
         np.testing.assert_array_equal(parts.arrays()[key], array)
 
 
-@pytest.mark.parametrize("name", DETECTORS)
-def test_a_restored_detector_goes_on(name):
+def test_a_restored_detector_goes_on():
     errors = rates((900, 0.1), (600, 0.6))
-    first = chosen_detector(name)
+    first = ADWIN()
     first.feed(errors[:700])
     second = type(first)(**first.get_params()).restore(first.arrays())
     np.testing.assert_array_equal(first.feed(errors[700:]), second.feed(errors[700:]))
     first.reset()
-    np.testing.assert_array_equal(first.feed(errors), chosen_detector(name).feed(errors))
+    np.testing.assert_array_equal(first.feed(errors), ADWIN().feed(errors))
     forged = {key: array.copy() for key, array in first.arrays().items()}
     for array in forged.values():
         array.flat[0] = 99 if array.dtype == np.int64 else np.nan
@@ -187,14 +196,9 @@ def test_a_restored_detector_goes_on(name):
         second.restore({key: array[:1] for key, array in first.arrays().items()})
 
 
-def test_ddm_bears_the_first_error():
-    assert len(DDM().feed(rates((100, 0.0), (1000, 0.01)))) == 0
-    assert len(DDM().feed(rates((100, 0.0), (200, 0.01), (200, 0.5)))) >= 1
-
-
 def test_updates_tell_of_alarms():
-    detector = PageHinkley(threshold=5)
-    flags = [detector.update(e) for e in rates((50, 0.0), (50, 1.0))]
+    detector = ADWIN()
+    flags = [detector.update(e) for e in rates((200, 0.0), (200, 1.0))]
     assert sum(flags) >= 1
     assert not detector.warning_detected
 
@@ -202,22 +206,13 @@ def test_updates_tell_of_alarms():
 def test_bad_input():
     with pytest.raises(DataError, match="finite"):
         ADWIN().feed([0.0, np.nan])
-    with pytest.raises(DataError, match="0 and 1"):
-        DDM().update(0.5)
     for make in (
         lambda: ADWIN(2.0),
         lambda: ADWIN(clock=0),
         lambda: ADWIN(max_buckets=True),
-        lambda: PageHinkley(threshold=0),
-        lambda: DDM(drift_threshold=1.0),
         lambda: ADWIN("x"),
         lambda: ADWIN(True),
         lambda: ADWIN(mode="no"),
-        lambda: PageHinkley("x"),
-        lambda: PageHinkley(-1),
-        lambda: PageHinkley(alpha=1.5),
-        lambda: PageHinkley(threshold=None),
-        lambda: DDM(warning_threshold="x"),
         lambda: chosen_detector("adwim"),
         lambda: chosen_detector(3),
         lambda: chosen_detector(ADWIN),
@@ -233,28 +228,23 @@ def test_bad_input():
         ADWIN("x")
 
 
-OWN = [ADWIN(0.01, clock=8), PageHinkley(threshold=9.0), DDM(50)]
-
-
-@pytest.mark.parametrize("detector", OWN, ids=repr)
-def test_scikit_learns_parameters(detector):
-    detector = copy.deepcopy(detector)
+def test_scikit_learns_parameters():
+    detector = ADWIN(0.01, clock=8)
     detector.feed(rates((500, 0.1)))
     model = bg.StreamingNaiveBayesClassifier(detector=detector)
     for again in (clone(detector), clone(model).detector, detector.clone()):
         assert repr(again) == repr(detector)
         assert math.isnan(again.estimation)  # it has seen nothing
     assert not math.isnan(pickle.loads(pickle.dumps(detector)).estimation)
-    name = {ADWIN: "clock", PageHinkley: "min_instances", DDM: "warm_start"}[type(detector)]
-    assert clone(model).get_params()[f"detector__{name}"] == getattr(detector, name)
-    model.set_params(**{f"detector__{name}": 77})
-    assert getattr(detector, name) == 77
+    assert clone(model).get_params()["detector__clock"] == 8
+    model.set_params(detector__clock=77)
+    assert detector.clock == 77
     assert math.isnan(detector.estimation)
-    with pytest.raises(ModelError, match=rf"has the parameters .* Did you mean '{name}'"):
-        detector.set_params(**{f"{name}s": 3})
+    with pytest.raises(ModelError, match=r"has the parameters .* Did you mean 'clock'"):
+        detector.set_params(clocks=3)
     with pytest.raises(ModelError, match="whole number"):
-        detector.set_params(**{name: -1})
-    assert getattr(detector, name) == 77
+        detector.set_params(clock=-1)
+    assert detector.clock == 77
 
 
 def test_other_buckets_make_another_window():
@@ -263,10 +253,9 @@ def test_other_buckets_make_another_window():
     np.testing.assert_array_equal(detector.feed(errors), ADWIN(max_buckets=3).feed(errors))
 
 
-@pytest.mark.parametrize("name", DETECTORS)
-def test_estimation_is_the_mean(name):
+def test_estimation_is_the_mean():
     errors = rates((200, 0.3))
-    detector = chosen_detector(name)
+    detector = ADWIN()
     assert math.isnan(detector.estimation)
     detector.feed(errors)
     assert detector.estimation == pytest.approx(errors.mean())
@@ -285,12 +274,11 @@ def share_right_at_last(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("detector", OWN, ids=repr)
-def test_rivers_retraining_takes_own_detectors(detector):
+def test_rivers_retraining_takes_own_detectors():
     drift = pytest.importorskip("river.drift")
     naive_bayes = pytest.importorskip("river.naive_bayes")
     model = drift.DriftRetrainingClassifier(
-        naive_bayes.GaussianNB(), detector.clone(), train_in_background=False
+        naive_bayes.GaussianNB(), ADWIN(0.01, clock=8), train_in_background=False
     )
     assert share_right_at_last(model) > 0.9
 
@@ -301,7 +289,7 @@ def test_rivers_wrappers_take_own_detectors():
     naive_bayes = pytest.importorskip("river.naive_bayes")
     forest = pytest.importorskip("river.forest")
     assert share_right_at_last(naive_bayes.GaussianNB()) < 0.7
-    background = drift.DriftRetrainingClassifier(naive_bayes.GaussianNB(), DDM())
+    background = drift.DriftRetrainingClassifier(naive_bayes.GaussianNB(), ADWIN())
     assert share_right_at_last(background) > 0.9
     model = forest.ARFClassifier(
         n_models=2, seed=0, drift_detector=ADWIN(0.001), warning_detector=ADWIN(0.01)
@@ -316,6 +304,6 @@ def test_public_names():
 def test_parameters_are_saved():
     from bayesgraph.io.classifier_payload import decode_parameter, encode_parameter
 
-    for detector in OWN:
-        item = json.loads(json.dumps(encode_parameter("detector", detector)))
-        assert repr(decode_parameter(item)) == repr(detector)
+    detector = ADWIN(0.01, clock=8)
+    item = json.loads(json.dumps(encode_parameter("detector", detector)))
+    assert repr(decode_parameter(item)) == repr(detector)

@@ -111,7 +111,9 @@ def fit(
     ] = None,
     detector: Annotated[
         str | None,
-        _of_streams("Detector of drift, which resets the model. {detectors}"),
+        _of_streams(
+            "Detector of drift, which resets the model; files hold adwin alone. {detectors}"
+        ),
     ] = None,
     check_columns: CheckColumns = True,
     cache: Annotated[

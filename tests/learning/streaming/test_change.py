@@ -47,7 +47,7 @@ def taken(columns, rows):
 
 OPTIONS = [
     {"detector": "adwin"},
-    {"detector": "ddm", "on_drift": "quicken"},
+    {"detector": "adwin", "on_drift": "quicken"},
     {"window": 333},
     {"detector": ADWIN(0.01), "summary": "gaussian"},
     {"window": 100, "detector": ADWIN(0.01)},
@@ -126,7 +126,7 @@ def test_a_model_saved_at_an_alarm_is_read_again(tmp_path):
     X += 3 * y[:, None]
     y[40:] = 1 - y[40:]
     for n in range(60, 200, 7):
-        model = bg.StreamingNaiveBayesClassifier(detector="ddm")
+        model = bg.StreamingNaiveBayesClassifier(detector=ADWIN(0.1, clock=1))
         model.partial_fit(X[:n], y[:n], sample_weight=np.full(n, 100.0))
         model.save(tmp_path / "m.bayesgraph")
         again = bg.load(tmp_path / "m.bayesgraph").partial_fit(X[n:], y[n:])
