@@ -47,6 +47,11 @@ class Upward:
         return MethodType(function, instance) if is_bound else function
 
 
+def is_question(function: Any) -> bool:
+    """Return whether a function asks a model: whether `bayesgraph.questions.question` made it."""
+    return getattr(function, "is_question", False)
+
+
 class Ask:
     """The questions of `bayesgraph.questions` as methods of a model or of a fitted estimator.
 
@@ -57,13 +62,15 @@ class Ask:
         self._asked = asked
 
     def __dir__(self) -> list[str]:
-        return list(import_module("bayesgraph.questions").__all__)
+        questions = import_module("bayesgraph.questions")
+        return [n for n in questions.__all__ if is_question(getattr(questions, n))]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in dir(self):
+        function = getattr(import_module("bayesgraph.questions"), name, None)
+        if not is_question(function):
             near = suggestion(name, dir(self))
             raise AttributeError(f"No question is called {name!r}.{near}", name=name, obj=self)
-        return MethodType(getattr(import_module("bayesgraph.questions"), name), self._asked)
+        return MethodType(function, self._asked)
 
     def __repr__(self) -> str:
         return f"Questions: {', '.join(dir(self))}"

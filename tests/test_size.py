@@ -37,7 +37,7 @@ LIMITS = {
     "files": 505,
     "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 164,
+    "comments that silence a check": 163,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -67,7 +67,7 @@ def question(
                 )
             return function(*bound.args, **bound.kwargs)
 
-        ask.__signature__ = signature  # type: ignore[attr-defined]
+        vars(ask).update(__signature__=signature, is_question=True)
         return ask
 
     return decorate

@@ -1,9 +1,7 @@
 """Questions as functions of models and of estimators, and the accessor that shows them."""
 
-import ast
 import inspect
 import pydoc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ NET = bg.BayesianNetwork(
 )
 X = {"a": ["p", "q", "p", "q", "p", "q"] * 3, "b": ["u", "u", "v", "v", "v", "u"] * 3}
 Y = ["no", "yes", "no", "yes", "yes", "yes"] * 3
-NAMES = bg.questions.__all__
+NAMES = dir(NET.ask)
 # Questions whose target is by default the class of an estimator.
 ABOUT_THE_CLASS = (
     "credible_intervals",
@@ -38,10 +36,10 @@ def fitted():
     return bg.TANClassifier().fit(X, Y)
 
 
-def test_the_stub_lists_the_questions():
-    stub = ast.parse(Path(bg.questions.__file__).with_suffix(".pyi").read_text("utf-8"))
-    assert sorted(alias.name for line in stub.body for alias in line.names) == sorted(NAMES)
-    assert {"flip", "next_question", "effect", "explanation", "diff"} <= set(NAMES)
+def test_the_accessor_lists_what_asks_a_model():
+    assert {"flip", "next_question", "effect", "explanation"} <= set(NAMES)
+    assert not {"diff", "question", "Flip"} & set(NAMES)
+    assert set(NAMES) <= set(bg.questions.__all__)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,7 +51,7 @@ def test_the_accessor_shows_each_question_with_its_signature_and_docstring(name)
         assert name in dir(asked.ask)
         assert [*inspect.signature(method).parameters.values()] == others
         assert inspect.getdoc(method) == inspect.getdoc(function)
-        assert first.name in ("model", "a")
+        assert first.name == "model"
         assert name in pydoc.render_doc(method)
     assert name in repr(NET.ask)
 
