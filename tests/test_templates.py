@@ -192,9 +192,7 @@ def test_a_learner(module_of, monkeypatch, tmp_path):
 def test_a_classifier(module_of, monkeypatch, tmp_path):
     names = {"NewClassifier": "PairsClassifier", "new-command": "pairs", "theta": "minimum"}
     kind = module_of("classifier.py", names, CLASSIFIER).PairsClassifier
-    listed = [*dir(classifiers), "PairsClassifier"]
     monkeypatch.setattr(classifiers, "PairsClassifier", kind, raising=False)
-    monkeypatch.setattr(classifiers, "__dir__", lambda: listed)
     assert kind().get_params()["minimum"] == 0.1
     assert "smoothing : " in kind.__doc__
     conforms(cases.Case("pairs", kind, searched=("minimum", (0.0, 0.2))), monkeypatch, tmp_path)

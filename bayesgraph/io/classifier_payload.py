@@ -15,6 +15,9 @@ from bayesgraph import classifiers
 from bayesgraph.classifiers.decision_trees import DecisionTreeNetworkRegressor
 from bayesgraph.classifiers.discretizers import DISCRETIZERS
 from bayesgraph.classifiers.feature_layout import Layout
+from bayesgraph.classifiers.graph_classifier import GraphClassifier
+from bayesgraph.classifiers.model_queries import ModelQuestions
+from bayesgraph.classifiers.network_classifier import NetworkClassifier
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.drift import ADWIN
 from bayesgraph.encoding.unseen import check_unseen
@@ -142,9 +145,18 @@ def _number(item: Any) -> int | float:
     raise ValueError(f"expected a number; got {found!r:.80}")
 
 
+def estimator_class(name: str) -> type[Any]:
+    """Return the class of estimators of a name; raise a ValueError if there is none."""
+    kind = getattr(classifiers, name, None)
+    is_base = kind in (GraphClassifier, NetworkClassifier)
+    if is_base or not (isinstance(kind, type) and issubclass(kind, ModelQuestions)):
+        raise ValueError(f"there is no estimator {name!r:.80}")
+    return kind
+
+
 def _estimator(name: str, parameters: dict[str, Any]) -> Any:
     """Return an unfitted estimator, given the name of its class and its parameters."""
-    model = getattr(classifiers, name)(**parameters)
+    model = estimator_class(name)(**parameters)
     check_parameters(model)
     return model
 
@@ -262,8 +274,8 @@ def decode_parameter(item: Any) -> Any:
 
 def _holds(model: Any) -> bool:
     """Return whether a model is of an estimator class of bayesgraph that is not streaming."""
-    name = type(model).__name__
-    ours = name in dir(classifiers) and getattr(classifiers, name) is type(model)
+    kind = type(model)
+    ours = getattr(classifiers, kind.__name__, None) is kind and issubclass(kind, ModelQuestions)
     return ours and not isinstance(model, StreamingNaiveBayesClassifier)
 
 

@@ -6,7 +6,6 @@ from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
-from bayesgraph import classifiers
 from bayesgraph.classifiers.collected import CollectedStatistics
 from bayesgraph.classifiers.network_classifier import NetworkClassifier
 from bayesgraph.io.archive import ArrayReader, ArrayWriter
@@ -15,6 +14,7 @@ from bayesgraph.io.classifier_payload import (
     decode_columns,
     decode_parameter,
     encode_estimator,
+    estimator_class,
 )
 from bayesgraph.io.payloads import Kind
 from bayesgraph.io.saved_classifier import decode_labels
@@ -39,8 +39,8 @@ def _encode(part: CollectedStatistics, arrays: ArrayWriter) -> dict[str, Any]:
 
 def _decode(item: Any, arrays: ArrayReader) -> CollectedStatistics:
     name = item["estimator"]
-    kind = getattr(classifiers, name) if name in dir(classifiers) else None
-    if not (isinstance(kind, type) and issubclass(kind, NetworkClassifier)):
+    kind = estimator_class(name)
+    if not issubclass(kind, NetworkClassifier):
         raise ValueError(f"{name!r:.80} has no statistics")
     estimator = kind(**{key: decode_parameter(p) for key, p in item["parameters"].items()})
     check_parameters(estimator)

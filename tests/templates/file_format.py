@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from bayesgraph.io.loss_report import LossReport
 
 from bayesgraph.cpds import TableCPD
 from bayesgraph.errors import BayesGraphError, FileFormatError
@@ -32,6 +31,7 @@ from bayesgraph.io.capabilities import Capabilities, TextSpelling
 from bayesgraph.io.exporting import Export
 from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
 from bayesgraph.io.sidecar import Sidecar, content_of
+from bayesgraph.loss_report import LossReport
 from bayesgraph.models.network import BayesianNetwork
 from bayesgraph.variables import Discrete, Variable
 
