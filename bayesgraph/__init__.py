@@ -6,6 +6,6 @@ columns missing, the most probable explanation, the likelihood of a table.
 
 import lazy_loader
 
-from bayesgraph.version import __version__ as __version__
+from bayesgraph.core.version import __version__ as __version__
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

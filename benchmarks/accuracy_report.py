@@ -15,7 +15,7 @@ from accuracy_models import PEERS
 from numpy.typing import NDArray
 from rank_tests import Match, holm, match, ranking
 
-from bayesgraph.measures import top_label_error
+from bayesgraph.questions.measures import top_label_error
 
 Columns = dict[str, NDArray[Any]]
 

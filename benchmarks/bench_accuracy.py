@@ -37,7 +37,7 @@ from harness import parser, versions
 from rank_tests import draw, ranking
 from table_files import bundled_tasks, data_files, results_files, task_name
 
-from bayesgraph.parallel import N_THREADS
+from bayesgraph.core.parallel import N_THREADS
 
 
 def options() -> argparse.Namespace:

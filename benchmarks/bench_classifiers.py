@@ -21,7 +21,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 import bayesgraph as bg
-from bayesgraph.variables import Binned
+from bayesgraph.core import Binned
 
 
 def tan(n: int, d: int, *, predicted: int, repeats: int) -> list[Row]:

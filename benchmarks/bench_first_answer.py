@@ -27,7 +27,7 @@ HEART = ROOT / "examples" / "data" / "heart.csv"
 TARGET = 2.0
 
 NETWORK = """
-import bayesgraph as bg, bayesgraph.models, bayesgraph.io.bif
+import bayesgraph as bg, bayesgraph.models, bayesgraph.files.bif
 from importlib.resources import files
 network = bg.load(str(files("pgmpy") / "utils/example_models/{name}.bif.gz"))
 name = {observed!r}

@@ -158,7 +158,7 @@ def suffixes() -> list[str]:
 
     A page holds a native file, and is refused where a browser would not answer from it.
     """
-    homes = {home: suffix for suffix, home in reversed(bg.io.FORMATS.items())}
+    homes = {home: suffix for suffix, home in reversed(bg.files.FORMATS.items())}
     cards = {suffix: _card(home) for home, suffix in homes.items()}
     return [s for s, card in reversed(cards.items()) if card.read and card.write and s != ".html"]
 

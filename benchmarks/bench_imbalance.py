@@ -26,7 +26,7 @@ from sklearn.metrics import average_precision_score, log_loss
 from sklearn.utils.class_weight import compute_sample_weight
 
 import bayesgraph as bg
-from bayesgraph.measures import calibration_error
+from bayesgraph.questions import calibration_error
 
 N_TABLES, N_QUICK = 20, 4
 WEIGHTINGS = ("none", "class_weight", "sample_weight")

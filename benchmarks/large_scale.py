@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.checks import random_generator, whole_number
-from bayesgraph.errors import DataError, quoted, suggestion
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.typing import RandomState
+from bayesgraph.core.arrays import Floats, random_generator, whole_number
+from bayesgraph.core.errors import DataError, quoted, suggestion
+from bayesgraph.core.typing import RandomState
 
 Codes = NDArray[np.int64]
 

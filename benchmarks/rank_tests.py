@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from bayesgraph.plots import save_figure
+from bayesgraph.pictures import save_figure
 
 # Accuracies in percent closer than this are a draw: tables of others carry few digits.
 _DRAW = 5e-3

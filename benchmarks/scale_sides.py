@@ -172,8 +172,8 @@ def read(folder: str, columns: str = "all") -> Cost:
 
 def counted_pairs(folder: str) -> Cost:
     """Count all pairs of text columns given the class, of encoded rows in memory."""
-    from bayesgraph.encoding import columns_of, infer_variables
     from bayesgraph.statistics import Pairs, Statistics
+    from bayesgraph.tables import columns_of, infer_variables
 
     rows = ds.dataset(folder).to_table(columns=[*TEXTS, "y"])
     table = infer_variables(columns_of(rows))
@@ -278,7 +278,7 @@ def generated(n_rows: str) -> Cost:
 def in_parts(folder: str, n_blocks: str, n_threads: str) -> Cost:
     """TAN from Parquet in parts of some blocks, on an executor of some threads."""
     import bayesgraph as bg
-    from bayesgraph.datasets import dataset
+    from bayesgraph.tables import datasets as dataset
 
     dataset.BLOCKS_OF_PART = int(n_blocks)
     with ThreadPoolExecutor(int(n_threads)) as executor:

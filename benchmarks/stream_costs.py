@@ -14,7 +14,7 @@ from stream_data import note, rows_in_blocks, training
 from stream_models import RIVER, SKLEARN, STREAMING, SUMMARIES, Maker, named
 from threadpoolctl import threadpool_limits
 
-from bayesgraph import parallel
+from bayesgraph.core import parallel
 
 _BATCH = 1000
 # Columns of the narrow case, where what a call costs counts more than what it computes.

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sklearn import datasets
 
-from bayesgraph.io.tables import MISSING, read_table
+from bayesgraph.core.variables import MISSING
+from bayesgraph.tables import read_table
 
 SUFFIXES = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arff")
 # The first column of a table of results, which is no data.

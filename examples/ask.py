@@ -32,7 +32,7 @@ print("What says most, whatever it costs, and what says most per dollar:")
 print(clf.ask.next_question(evidence={"sex": "female"}), "\n")
 ranking = clf.ask.next_question(evidence={"sex": "female"}, costs=PRICES)
 print(ranking, "\n")
-bg.plots.save_figure(bg.plot(ranking), OUT / "ask_next.svg")
+bg.pictures.save_figure(bg.plot(ranking), OUT / "ask_next.svg")
 
 print("A session that ends at a probability of 0.8, question after question:")
 session = clf.ask.questionnaire(evidence={"sex": "female"}, costs=PRICES, threshold=0.8)

@@ -39,5 +39,5 @@ gaussian = bg.NaiveBayesClassifier().fit(X, y)
 drift = bg.table_drift(gaussian, heart, later)
 for family in drift.families[:4]:
     print(f"  {family.name:<9} {family.information:.4f} nats a row, p = {family.p_value:.2g}")
-bg.plots.save_figure(bg.plot(drift), OUT / "drift.svg")
+bg.pictures.save_figure(bg.plot(drift), OUT / "drift.svg")
 print("Drawn to out/drift.svg")

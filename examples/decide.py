@@ -21,8 +21,8 @@ for result in results:
 forest = results[1]
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)
-bg.plots.save_figure(bg.plots.evaluation_figure(results), out / "reliability.svg")
-bg.plots.save_figure(bg.plots.roc_figure(results, positive="yes"), out / "roc.svg")
+bg.pictures.save_figure(bg.pictures.evaluation_figure(results), out / "reliability.svg")
+bg.pictures.save_figure(bg.pictures.roc_figure(results, positive="yes"), out / "roc.svg")
 
 print("\nA disease that is overlooked costs ten times a false alarm:")
 costs = {("yes", "no"): 10, ("no", "yes"): 1}

@@ -6,7 +6,7 @@ The chest clinic of Lauritzen and Spiegelhalter (1988): eight variables, dyspnoe
 import textwrap
 
 import bayesgraph as bg
-from bayesgraph.errors import MemoryLimitError
+from bayesgraph.core.errors import MemoryLimitError
 
 NO_YES = ["no", "yes"]
 asia, tub, smoke, lung, bronc, either, xray, dysp = (

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import bayesgraph as bg
-from bayesgraph.plots import nomogram_figure, plot_decision_boundary, save_figure
+from bayesgraph.pictures import nomogram_figure, plot_decision_boundary, save_figure
 
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 X, y = heart.drop_columns("disease"), heart.select(["disease"])

@@ -109,7 +109,7 @@ start = time.perf_counter()
 if scored.is_dir():  # of an earlier run
     for path in scored.iterdir():
         path.unlink()
-n_rows = bg.io.predict_dataset(clf, new, scored, keep=["parcel"])
+n_rows = bg.files.predict_dataset(clf, new, scored, keep=["parcel"])
 seconds = time.perf_counter() - start
 print(f"\nScored {n_rows:,} new parcels, {n_rows / seconds:,.0f} rows a second; "
       f"{megabytes():,.0f} MB.")  # fmt: skip

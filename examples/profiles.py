@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 
 import bayesgraph as bg
-from bayesgraph.plots import save_figure
+from bayesgraph.pictures import save_figure
 
 heart = bg.read_table(Path(__file__).parent / "data" / "heart.csv")
 out = Path("out")

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.naive_bayes import GaussianNB
 
 import bayesgraph as bg
-from bayesgraph.plots import evaluation_figure, save_figure
+from bayesgraph.pictures import evaluation_figure, save_figure
 
 here = Path(__file__).parent
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 import bayesgraph as bg
-from bayesgraph.plots import save_figure
+from bayesgraph.pictures import save_figure
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 TOPICS = {

@@ -42,5 +42,5 @@ for explanation in clf.ask.most_relevant(["disease", "thal", "slope"], seen, k=2
 print("\nWhich findings the answer hangs on:")
 tornado = clf.ask.tornado(evidence=patient, by="findings")
 print(tornado)
-bg.plots.save_figure(bg.plot(tornado), OUT / "tornado.svg")
+bg.pictures.save_figure(bg.plot(tornado), OUT / "tornado.svg")
 print("Drawn to out/tornado.svg")

@@ -22,8 +22,8 @@ import numpy as np
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.learning.exponents import ALL_SCHEMES
-from bayesgraph.variables import is_missing
+from bayesgraph.core.variables import is_missing
+from bayesgraph.learning import ALL_SCHEMES
 
 KINDS = ("continuous", "discrete", "mixed")
 # Four columns of positive numbers, of numbers between 0 and 1, and of counts, and one of every kind

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.cpds.tree import ARRAYS
+from bayesgraph.models.cpds.tree import ARRAYS
 
 
 def assert_same_network(one, other, tolerance=1e-12):

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.io.payloads import STORED
-from bayesgraph.variables import is_missing
+from bayesgraph.core.variables import is_missing
+from bayesgraph.files.payloads import STORED
 
 
 def table(cpd, cell, value):

@@ -3,8 +3,8 @@
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
-from bayesgraph.learning.growing import CodedColumns, Limits, grow_tree
+from bayesgraph.learning import CodedColumns, Limits, grow_tree
+from bayesgraph.tables import Table
 
 
 def table(**columns):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from bayesgraph.core import Binned, Discrete
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import start
-from bayesgraph.variables import Binned, Discrete
 
 
 def features_of(cards, binned=()):

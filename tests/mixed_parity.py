@@ -10,10 +10,9 @@ import cases
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
-from bayesgraph.explorer.snapshot import take_snapshot
-from bayesgraph.inference import Posterior
-from bayesgraph.inference.items_mixture import ItemsMixture
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
+from bayesgraph.inference import ItemsMixture, Posterior
+from bayesgraph.page.snapshot import take_snapshot
 
 # Changes that Python and the page examine at most.
 EFFORT = 20_000

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.factors import Evidence
+from bayesgraph.core import Evidence
 
 LOG_2PI = math.log(2.0 * math.pi)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.explorer.snapshot import findings
+from bayesgraph.page.snapshot import findings
 
 KINDS = ("none", "hard", "negative", "soft", "mixed")
 

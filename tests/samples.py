@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
 from bayesgraph.statistics import Families, Family, Pairs, Singles
+from bayesgraph.tables import Table
 
 EPS = np.finfo(float).eps
 

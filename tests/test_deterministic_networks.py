@@ -9,7 +9,9 @@ from deterministic_networks import adder, chances_of, given_sum, log_probability
 from joint import Joint
 
 import bayesgraph as bg
-from bayesgraph.inference import compiled, memory, programs
+from bayesgraph.core import parallel as memory
+from bayesgraph.inference import programs
+from bayesgraph.inference import programs as compiled
 
 
 def network(nodes):

@@ -100,7 +100,7 @@ for seed in range(6):
 """
 
 KEYS = """
-from bayesgraph.statistics.sketches.frequent_values import key_of
+from bayesgraph.statistics import key_of
 print("key", key_of("café"))
 """
 

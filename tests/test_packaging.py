@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.io import FORMATS
+from bayesgraph.files import FORMATS
 
 ROOT = Path(bg.__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -63,12 +63,12 @@ def test_the_wheel_has_the_package_and_nothing_else(tmp_path):
         about = Parser().parsestr(wheel.read(beside["METADATA"]).decode())
         commands = wheel.read(beside["entry_points.txt"]).decode()
     assert names == files_of("bayesgraph")
-    assert {"bayesgraph/py.typed", "bayesgraph/explorer/front/kernel.wasm"} <= names
+    assert {"bayesgraph/py.typed", "bayesgraph/page/front/kernel.wasm"} <= names
     assert "LICENSE" in beside
     assert about["Version"] == bg.__version__
     assert set(about.get_all("Provides-Extra")) == set(PROJECT["project"]["optional-dependencies"])
     assert about.get_payload().startswith("# bayesgraph")
-    assert "bayesgraph = bayesgraph.cli:main" in commands
+    assert "bayesgraph = bayesgraph.cli.entry:main" in commands
 
 
 @pytest.mark.slow
@@ -79,8 +79,8 @@ def test_the_wheel_alone_is_the_library(tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import bayesgraph as bg; "
         "[getattr(bg, name) for name in bg.__all__]; "
-        "[bg.io.format_of('x' + suffix) for suffix in bg.io.FORMATS]; "
-        "print(bg.__file__, len(bg.io.FORMATS)); "
+        "[bg.files.format_of('x' + suffix) for suffix in bg.files.FORMATS]; "
+        "print(bg.__file__, len(bg.files.FORMATS)); "
         "net = bg.BayesianNetwork([bg.TableCPD(bg.Discrete('a', ['x', 'y']), [0.5, 0.5])]); "
         "assert '</html>' in net.to_html()"
     )

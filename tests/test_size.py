@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 68_041,
-    "nodes of syntax trees": 739_946,
-    "files": 505,
+    "lines of code": 66_768,
+    "nodes of syntax trees": 734_947,
+    "files": 280,
     "public names": 171,
     "bytes of the front end": 304_042,
     "comments that silence a check": 163,

@@ -21,14 +21,12 @@ from scipy import stats
 
 import bayesgraph as bg
 from bayesgraph import classifiers
-from bayesgraph.errors import FileFormatError, ImpossibleEvidenceError
-from bayesgraph.families import FAMILIES
-from bayesgraph.inference import solver
-from bayesgraph.inference.contract import METHODS
+from bayesgraph.core.errors import FileFormatError, ImpossibleEvidenceError
+from bayesgraph.files.payloads import STORED
+from bayesgraph.inference import METHODS, solver
 from bayesgraph.inference.table_solvers import CompiledPrograms
-from bayesgraph.io.payloads import STORED
-from bayesgraph.learning.structure import LEARNERS
-from bayesgraph.models.model import Model
+from bayesgraph.learning import LEARNERS
+from bayesgraph.models import FAMILIES, Model
 
 TESTS = Path(__file__).parent
 TEMPLATES = TESTS / "templates"
@@ -202,8 +200,8 @@ def test_a_file_format(module_of, monkeypatch, tmp_path):
     names = {"the new format": "lines of text", "read_new_format": "read_lines"}
     names["write_new_format"] = "write_lines"
     module = module_of("file_format.py", names, FILE_FORMAT)
-    monkeypatch.setitem(bg.io.FORMATS, ".lines", "")  # so that it is gone afterwards
-    bg.io.register_format(".lines", f"{module.__name__}:FORMAT")
+    monkeypatch.setitem(bg.files.FORMATS, ".lines", "")  # so that it is gone afterwards
+    bg.files.register_format(".lines", f"{module.__name__}:FORMAT")
     formats = suite("test_every_format", monkeypatch)
     assert formats.CARDS[".lines"] is module.FORMAT
     assert run(formats, suffix=".lines", tmp_path=tmp_path) == 2

@@ -1,7 +1,7 @@
 """Likelihood weighting of a network whose variables are given by name."""
 
 from bayesgraph.graphs import build_dag, topological_order
-from bayesgraph.inference.weighting import likelihood_weighting
+from bayesgraph.inference.sampling import likelihood_weighting
 
 
 def nodes_of(network):

@@ -1,7 +1,4 @@
-"""scikit-learn estimators: each is a choice of structure, CPDs and exponents of CPDs.
-
-An estimator is imported when it is first used: rows are encoded without any of them.
-"""
+"""scikit-learn's contract around a learned model."""
 
 import lazy_loader
 

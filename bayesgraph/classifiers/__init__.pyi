@@ -1,15 +1,45 @@
-from .aode import AODEClassifier as AODEClassifier
+from .base import GraphClassifier as GraphClassifier
 from .bayesian_network import BayesianNetworkClassifier as BayesianNetworkClassifier
-from .complement import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
+from .collected import CollectedStatistics as CollectedStatistics
 from .decision_trees import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
 from .decision_trees import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
+from .discretizers import DISCRETIZERS as DISCRETIZERS
+from .discretizers import MDLP as MDLP
+from .discretizers import MODL as MODL
+from .discretizers import UNSUPERVISED as UNSUPERVISED
+from .discretizers import Discretizer as Discretizer
+from .discretizers import EqualFrequency as EqualFrequency
+from .discretizers import EqualWidth as EqualWidth
 from .discriminant import DiscriminantAnalysisClassifier as DiscriminantAnalysisClassifier
-from .kdb import KDBClassifier as KDBClassifier
+from .evaluation import Evaluation as Evaluation
+from .evaluation import PairedTest as PairedTest
+from .evaluation import evaluate as evaluate
+from .evaluation import paired_tests as paired_tests
+from .layout import Layout as Layout
+from .model_queries import ModelQuestions as ModelQuestions
+from .naive_bayes import AODEClassifier as AODEClassifier
+from .naive_bayes import AveragedTANClassifier as AveragedTANClassifier
+from .naive_bayes import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
+from .naive_bayes import KDBClassifier as KDBClassifier
 from .naive_bayes import NaiveBayesClassifier as NaiveBayesClassifier
+from .naive_bayes import TANClassifier as TANClassifier
+from .naive_bayes import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
+from .network_classifier import NetworkClassifier as NetworkClassifier
+from .prequential_tests import PrequentialComparison as PrequentialComparison
+from .prequential_tests import PrequentialResult as PrequentialResult
+from .prequential_tests import prequential as prequential
+from .river_adapter import to_river as to_river
+from .rows import Columns as Columns
+from .rows import counted as counted
+from .rows import encoded_chunks as encoded_chunks
+from .rows import joined as joined
+from .rows import known_table as known_table
+from .rows import n_rows_of as n_rows_of
+from .rows import predicted_columns as predicted_columns
+from .rows import with_policy as with_policy
+from .stream_columns import StreamColumns as StreamColumns
 from .streaming import StreamingNaiveBayesClassifier as StreamingNaiveBayesClassifier
-from .streaming_weighted import (
+from .streaming import (
     StreamingWeightedNaiveBayesClassifier as StreamingWeightedNaiveBayesClassifier,
 )
-from .tan import AveragedTANClassifier as AveragedTANClassifier
-from .tan import TANClassifier as TANClassifier
-from .weighted_naive_bayes import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
+from .validation import check_fitted as check_fitted

@@ -12,21 +12,18 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.checks import whole_number
+from bayesgraph.classifiers.base import OF_TABLES, estimator, one_at_a_time
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, RoundFrequency
-from bayesgraph.classifiers.labels import checked_priors
+from bayesgraph.classifiers.labels import checked_priors, prior_of, shifted, with_class_weights
 from bayesgraph.classifiers.network_classifier import (
     ColumnClassifier,
     Source,
     check_pseudo_counts,
     check_statistics,
 )
-from bayesgraph.classifiers.parameters import OF_TABLES, estimator
-from bayesgraph.classifiers.updates import one_at_a_time
 from bayesgraph.classifiers.validation import check_fitted
-from bayesgraph.classifiers.weights import prior_of, shifted, with_class_weights
-from bayesgraph.datasets.source import DatasetSource
-from bayesgraph.errors import (
+from bayesgraph.core.arrays import whole_number
+from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
     UnsupportedModelError,
@@ -34,27 +31,34 @@ from bayesgraph.errors import (
     suggestion,
     unknown_variable,
 )
+from bayesgraph.core.variables import Discrete
 from bayesgraph.graphs import build_dag
-from bayesgraph.learning import Smoothing, Structure, estimate_network
-from bayesgraph.learning.exponents import (
+from bayesgraph.learning import (
+    LEARNERS,
     SCHEMES,
+    Choice,
+    Effort,
+    LearnerCard,
+    Progress,
+    Structure,
+    counts_ahead,
+    estimate_network,
     exponents_between,
+    informative_indicators,
+    learned_by,
+    train_network,
     weighted_network,
 )
-from bayesgraph.learning.loglinear import Choice, Effort, Progress, train_network
-from bayesgraph.learning.missing_indicators import informative_indicators
-from bayesgraph.learning.smoothing import one_of
-from bayesgraph.learning.structure import (
-    LEARNERS,
-    LearnerCard,
-    counts_ahead,
-    learned_by,
+from bayesgraph.models import FactorGraph, PosteriorAverage, WeightedNetwork
+from bayesgraph.statistics import (
+    CountSource,
+    DatasetSource,
+    Smoothing,
+    Statistics,
+    StatisticsSource,
+    TableSource,
+    one_of,
 )
-from bayesgraph.models.average import PosteriorAverage
-from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.statistics import CountSource, Statistics, StatisticsSource, TableSource
-from bayesgraph.variables import Discrete
 
 # Maximum number of intervals of a numeric column if the tables are trained to predict.
 _MAX_INTERVALS = 32
@@ -152,7 +156,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     held-out losses are too low.)
     `smoothing` affects only the tables that `to_factor_graph` starts from, and the learner of a
     structure that is not "auto". For the training see
-    :func:`bayesgraph.learning.loglinear.train_network`.
+    :func:`bayesgraph.learning.train_network`.
 
     If the network is trained to predict, a class weight does not count as rows: a few rare
     rows would look like many, and their held-out copies easy. The network is learned from the

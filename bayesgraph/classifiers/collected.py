@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.classifiers.feature_layout import Layout
 from bayesgraph.classifiers.labels import check_one_type, joined_classes
-from bayesgraph.display import rounded
-from bayesgraph.encoding.columns import kind_of, with_states
-from bayesgraph.errors import DataError, DataTypeError, quoted
-from bayesgraph.models.training import TrainingRows
-from bayesgraph.statistics import Family, Statistics, StatisticsSource
-from bayesgraph.statistics.requests import Request, Totals
-from bayesgraph.typing import PathLike
-from bayesgraph.upward import upward
-from bayesgraph.variables import Binned, Discrete, Grouped, Variable, values_of
+from bayesgraph.classifiers.layout import Layout
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.typing import PathLike
+from bayesgraph.core.upward import upward
+from bayesgraph.core.variables import Binned, Discrete, Grouped, Variable, values_of
+from bayesgraph.statistics import Family, Request, Statistics, StatisticsSource, Totals
+from bayesgraph.tables import TrainingRows, kind_of, with_states
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers.network_classifier import NetworkClassifier

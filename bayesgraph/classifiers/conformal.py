@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from bayesgraph.classifiers.evaluation import copy_for_fold, folds_of, rows_of
 from bayesgraph.classifiers.labels import class_codes
 from bayesgraph.classifiers.validation import target_column
-from bayesgraph.errors import DataError, quoted
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, quoted
 
 # Scores of one row that differ by less are equal: rounding must not leave out the true class.
 _ROUNDING = 1e-9

@@ -13,16 +13,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.checks import whole_number
-from bayesgraph.classifiers.criterion_trees import CriterionGrowing
-from bayesgraph.classifiers.feature_layout import Layout
+from bayesgraph.classifiers.base import GraphClassifier, Smoothed, estimator, note_training
 from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
-from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import coded_labels
+from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
-from bayesgraph.classifiers.parameters import Smoothed, estimator, note_training
 from bayesgraph.classifiers.rows import Columns
 from bayesgraph.classifiers.tree_growing import (
+    CriterionGrowing,
     Growing,
     Learner,
     Pruning,
@@ -39,28 +37,26 @@ from bayesgraph.classifiers.validation import (
     unlike,
     warn_of_suspicious,
 )
-from bayesgraph.cpds import CPD, GaussianCPD, Tree, TreeCPD
-from bayesgraph.encoding import Table
-from bayesgraph.encoding.suspicious import Examined, Labels
-from bayesgraph.encoding.unseen import check_unseen
-from bayesgraph.errors import DataError, MemoryLimitError
-from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
-from bayesgraph.learning import Smoothing
-from bayesgraph.learning.growing import ChiSquared, Criterion, ErrorRate, GainRatio, Limits
-from bayesgraph.learning.smoothing import SmoothingLike, one_of
-from bayesgraph.learning.trees import (
+from bayesgraph.core.arrays import Floats, whole_number
+from bayesgraph.core.errors import DataError, MemoryLimitError
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.learning import (
+    ChiSquared,
+    Criterion,
+    ErrorRate,
+    GainRatio,
+    Limits,
     estimate_roots,
     filled_from_above,
     information_by_parent,
     leaf_probabilities,
     node_sums,
 )
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import TableSource
-from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Tree, TreeCPD
+from bayesgraph.statistics import Smoothing, SmoothingLike, TableSource, one_of, safe_divide
+from bayesgraph.tables import Examined, Labels, Table, check_unseen
 
 # Maximum number of entries of the matrix of leaf posteriors that `predict` holds at once.
 _CHUNK_NUMBERS = 2**22

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers.columns_by_class import ColumnsByClass, TableColumns
-from bayesgraph.classifiers.feature_layout import Layout, make_layout
+from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.rows import known_table
 from bayesgraph.classifiers.validation import (
     fit_columns,
@@ -22,23 +22,163 @@ from bayesgraph.classifiers.validation import (
     target_column,
     weighted,
 )
-from bayesgraph.discretize.boulle_groups import best_groups
-from bayesgraph.discretize.boulle_intervals import granular_intervals, modl_intervals
-from bayesgraph.discretize.cells import CELL_METHODS
-from bayesgraph.discretize.cutting import SortedColumn
-from bayesgraph.discretize.fayyad_irani import mdlp_cuts, split_intervals
-from bayesgraph.discretize.unsupervised import (
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
+from bayesgraph.statistics import (
+    CELL_METHODS,
+    DatasetSource,
+    Histograms,
+    Singles,
+    SortedColumn,
+    best_groups,
     checked_bins,
     frequency_cuts,
+    granular_intervals,
+    histogram_edges,
+    mdlp_cuts,
+    modl_intervals,
+    observed,
     round_frequency_cuts,
+    split_intervals,
+    value_counts,
     width_cuts,
 )
-from bayesgraph.encoding import Table
-from bayesgraph.encoding.columns import factorise
-from bayesgraph.encoding.table import as_frame
-from bayesgraph.errors import DataError, DataTypeError, quoted
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
+from bayesgraph.tables import Table, as_frame, factorise
+
+# ----- What discretisers know of columns: values and states with their classes, of rows or counted
+
+
+# Maximum number of edges of a histogram of a numeric column.
+MAX_EDGES = 4095
+# Maximum number of entries of the histograms that are counted in one pass.
+_MAX_ENTRIES = 1 << 21
+
+
+class ColumnsByClass(Protocol):
+    """The columns of a table with their classes.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        All columns but the class.
+    """
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All columns but the class."""
+        ...
+
+    def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
+        """Yield each of some numeric columns."""
+        ...
+
+    def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
+        """Yield the class weights of the states of discrete columns, (n_states, n_classes)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """The columns of a table in memory.
+
+    Attributes
+    ----------
+    table : Table
+    classes : ndarray of integers, shape (n_rows,)
+        Codes below `n_classes`.
+    n_classes : int
+    weights : ndarray, shape (n_rows,), or None
+    """
+
+    table: Table
+    classes: NDArray[np.signedinteger[Any]]
+    n_classes: int
+    weights: Floats | None
+
+    @classmethod
+    def of_present(
+        cls, table: Table, classes: NDArray[np.signedinteger[Any]], weights: Floats | None
+    ) -> TableColumns:
+        """Return the columns of a table, with only those classes that have rows."""
+        there = np.bincount(classes) > 0
+        return cls(table, (np.cumsum(there) - 1)[classes], int(there.sum()), weights)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All columns."""
+        return self.table.variables
+
+    def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
+        """Yield each of some numeric columns."""
+        for v in variables:
+            yield observed(self.table.column(v), self.weights, self.classes, self.n_classes)
+
+    def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
+        """Yield the class weights of the states of discrete columns."""
+        for v in variables:
+            yield value_counts(self.table.column(v), self.classes, self.n_classes, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetColumns:
+    """The columns of a dataset, which are counted in passes.
+
+    Numbers are counted in histograms. Edges are all values that a sample of the rows has, or
+    quantiles of the sample if there are more than `MAX_EDGES`. As rows at the edges and between
+    them are counted apart, the result is exact for columns of few values.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        All columns but the class.
+    target : Discrete
+    source_of : callable
+        Returns a count source over some columns and the class.
+    """
+
+    variables: tuple[Variable, ...]
+    target: Discrete
+    source_of: Callable[[Sequence[Variable]], DatasetSource]
+
+    def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
+        """Yield each of some numeric columns."""
+        n_edges, together = self._sizes()
+        for first in range(0, len(variables), together):
+            columns = tuple(variables[first : first + together])
+            source = self.source_of(columns)
+            edges = self._edges(source, columns, n_edges)
+            found = source.summary(Histograms(columns, edges, self.target))
+            there = found.totals > 0
+            for low, high, counts in found.columns():
+                yield SortedColumn.of_counts(low, high, counts[:, there])
+
+    def _sizes(self) -> tuple[int, int]:
+        """Return the number of edges of a column, and of columns to count in one pass."""
+        entries = self.target.cardinality + 2
+        n_edges = min(MAX_EDGES, _MAX_ENTRIES // (2 * entries))
+        return n_edges, max(1, _MAX_ENTRIES // (entries * (2 * n_edges + 1)))
+
+    def _edges(
+        self, source: DatasetSource, columns: Sequence[Continuous], n_edges: int
+    ) -> tuple[tuple[float, ...], ...]:
+        sample = source.sample()
+        classes = sample.table.column(self.target), self.target.cardinality
+        found = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
+        return tuple(tuple(histogram_edges(column, n_edges).tolist()) for column in found)
+
+    def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
+        """Yield the class weights of the states of discrete columns."""
+        if not variables:
+            return
+        columns = tuple(variables)
+        found = self.source_of(columns).singles(Singles(columns, self.target))
+        counts = found.counts[found.totals > 0].T
+        for v in columns:
+            yield counts[found.at.states(v)]
+
+
+# ----------------- Discretisers: transformers of numbers to intervals, and of categories to groups
 
 
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -281,7 +421,7 @@ class MDLP(Discretizer):
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the cut points of recursive minimum-entropy splits, which an MDL criterion stops.
 
-        See Discretizer.find_cuts and :func:`bayesgraph.discretize.mdlp`.
+        See Discretizer.find_cuts and :func:`bayesgraph.statistics.cuts.mdlp`.
         """
         return mdlp_cuts(column)
 
@@ -329,7 +469,7 @@ class MODL(Discretizer):
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the most probable cut points given the classes.
 
-        See Discretizer.find_cuts and :func:`bayesgraph.discretize.modl`.
+        See Discretizer.find_cuts and :func:`bayesgraph.statistics.boulle.modl`.
         """
         search = granular_intervals if self.granular else modl_intervals
         return search(column).cuts
@@ -341,7 +481,7 @@ class MODL(Discretizer):
     def find_groups(self, counts: Floats) -> list[list[int]] | None:
         """Return the most probable groups of categories, or None if the column is not grouped.
 
-        See Discretizer.find_groups and :func:`bayesgraph.discretize.modl_groups`.
+        See Discretizer.find_groups and :func:`bayesgraph.statistics.modl_groups`.
         """
         limit = self.group_values if self.group_values is not True else 0
         if (counts.sum(axis=1) > 0).sum() <= limit:
@@ -349,7 +489,7 @@ class MODL(Discretizer):
         return best_groups(counts).groups
 
 
-# Discretisers of tables by name. `bayesgraph.discretize.cells` has the methods of the same names
+# Discretisers of tables by name. `bayesgraph.statistics.boulle` has the methods of the same names
 # for streams.
 DISCRETIZERS: dict[str, type[Discretizer]] = {
     kind.name: kind for kind in (EqualWidth, EqualFrequency, MDLP, MODL)

@@ -9,23 +9,25 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from bayesgraph.classifiers.base import estimator
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
-from bayesgraph.classifiers.parameters import estimator
 from bayesgraph.classifiers.rows import Columns, encoded_chunks, known_table
 from bayesgraph.classifiers.validation import check_fitted, known_columns, known_rows
-from bayesgraph.cpds import GaussianPlate, JointGaussianCPD, TableCPD, kernels
-from bayesgraph.encoding.kernels import are_finite
-from bayesgraph.encoding.unseen import Unseen, check_unseen
-from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference.contract import Joint
-from bayesgraph.inference.scores import OF_ROWS, ClassScores
-from bayesgraph.inference.solver import select
-from bayesgraph.learning import Smoothing
-from bayesgraph.learning.discriminant import CovarianceModel, estimate_discriminant
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Discrete
+from bayesgraph.inference import OF_ROWS, ClassScores, Joint, select
+from bayesgraph.learning import CovarianceModel, estimate_discriminant
+from bayesgraph.models import (
+    BayesianNetwork,
+    GaussianPlate,
+    JointGaussianCPD,
+    TableCPD,
+    row_kernels,
+)
+from bayesgraph.statistics import Smoothing
+from bayesgraph.tables import Unseen, are_finite, check_unseen
 
 # Minimum within-class variance of a discriminant axis, in standardised columns. Columns that are
 # collinear but for `var_smoothing` have directions of less, along which only rounding errors vary.
@@ -242,7 +244,7 @@ class DiscriminantAnalysisClassifier(
             joint = np.empty((len(constants), len(rows)))
             # Relative to the first class, whose scores are then 0.
             joint[:] = (constants - constants[0])[:, None]
-            kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
+            row_kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
             return joint.T
 
         return ClassScores(self.target_, "the linear form", scores)

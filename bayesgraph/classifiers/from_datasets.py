@@ -12,27 +12,43 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesgraph.classifiers.collected import known_variables
-from bayesgraph.classifiers.columns_by_class import ColumnsByClass, DatasetColumns, TableColumns
-from bayesgraph.classifiers.discretizers import Discretizer
-from bayesgraph.classifiers.feature_layout import Layout, make_layout
+from bayesgraph.classifiers.discretizers import (
+    ColumnsByClass,
+    DatasetColumns,
+    Discretizer,
+    TableColumns,
+)
 from bayesgraph.classifiers.labels import check_weighed, class_weights, joined_classes
+from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
-from bayesgraph.datasets import Dataset, as_dataset
-from bayesgraph.datasets.ahead import Ahead, first_rows
-from bayesgraph.datasets.counting import RowsEncoding, variables_of
-from bayesgraph.datasets.domains import Domain, Domains, find_domains
-from bayesgraph.datasets.rows import Rows
-from bayesgraph.datasets.schemas import decoded
-from bayesgraph.datasets.source import DatasetSource, sample_of
-from bayesgraph.encoding import columns_of
-from bayesgraph.encoding.columns import Column, is_discrete
-from bayesgraph.encoding.lazy import engine_of
-from bayesgraph.errors import BayesGraphError, DataError, DataTypeError, quoted
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.memory import default_memory_limit
-from bayesgraph.learning.tiles import SHARE
-from bayesgraph.statistics import Statistics, blocks
-from bayesgraph.variables import Discrete, MissingIndicator, Name, Variable
+from bayesgraph.core import parallel
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import BayesGraphError, DataError, DataTypeError, quoted
+from bayesgraph.core.parallel import default_memory_limit
+from bayesgraph.core.variables import Discrete, MissingIndicator, Name, Variable
+from bayesgraph.learning import SHARE
+from bayesgraph.statistics import (
+    Ahead,
+    DatasetSource,
+    Domain,
+    Domains,
+    Rows,
+    RowsEncoding,
+    Statistics,
+    find_domains,
+    first_rows,
+    sample_of,
+    variables_of,
+)
+from bayesgraph.tables import (
+    Column,
+    Dataset,
+    as_dataset,
+    columns_of,
+    decoded,
+    engine_of,
+    is_discrete,
+)
 
 # Number of first rows whose fit tells what is counted, and maximum numbers of columns and of bytes
 # of statistics that are counted before the states are known.
@@ -212,7 +228,7 @@ def _bytes_ahead(estimator: Any, data: Dataset, y: Any, weight: Any) -> int:
     It is 0 if nothing is: if what is counted depends on the rows, if they have weights, of which
     the blocks are those of the rows that count, or if it would save no pass.
     """
-    is_short = data.n_rows is not None and data.n_rows <= blocks.BLOCK
+    is_short = data.n_rows is not None and data.n_rows <= parallel.BLOCK
     is_weighed = weight is not None or estimator.class_weight is not None
     if is_short or is_weighed or data.is_lazy or data.cache is not False:
         return 0

@@ -7,14 +7,13 @@ from functools import wraps
 from typing import Any, ClassVar, TypeVar, cast
 
 from bayesgraph.classifiers.validation import check_fitted
-from bayesgraph.errors import UnsupportedModelError
-from bayesgraph.inference import Plan
-from bayesgraph.inference.contract import METHODS, Joint, Sample, Samples, Slopes
-from bayesgraph.loss_report import LossReport
-from bayesgraph.models.model import QUESTIONS, Model
-from bayesgraph.questions.estimators import question
-from bayesgraph.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
-from bayesgraph.upward import Ask, Upward, upward
+from bayesgraph.core.errors import UnsupportedModelError
+from bayesgraph.core.files import LossReport
+from bayesgraph.core.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
+from bayesgraph.core.upward import Ask, Upward, upward
+from bayesgraph.inference import METHODS, Joint, Plan, Sample, Samples, Slopes
+from bayesgraph.models import QUESTIONS, Model
+from bayesgraph.questions import question
 
 _MethodT = TypeVar("_MethodT", bound=Callable[..., Any])
 
@@ -213,7 +212,7 @@ class ModelQuestions:
         path : str or path
             ``.bayesgraph`` is the native format. Others, such as ``.bif``, hold the network alone.
         **options
-            Options of the format; see :func:`bayesgraph.io.save`.
+            Options of the format; see :func:`bayesgraph.files.save`.
 
         Returns
         -------
@@ -237,7 +236,7 @@ class ModelQuestions:
     def to_html(self, path: PathLike | None = None, **options: Any) -> str:
         """Return the estimator as one offline page that answers questions exactly, and write it.
 
-        Options are those of :func:`bayesgraph.explorer.page.to_html`; the target is that of the
+        Options are those of :func:`bayesgraph.page.page.to_html`; the target is that of the
         estimator.
         """
         check_fitted(self, "network_")

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.classifiers.network_classifier import ColumnClassifier
-from bayesgraph.classifiers.parameters import estimator
+from bayesgraph.classifiers.base import OF_TABLES, estimator
+from bayesgraph.classifiers.discretizers import MDLP, Discretizer
+from bayesgraph.classifiers.labels import checked_priors, with_class_weights
+from bayesgraph.classifiers.network_classifier import ColumnClassifier, NetworkClassifier, Source
+from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.core.arrays import Floats, random_generator
+from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import CountVector, Discrete, Name
+from bayesgraph.inference import METHODS, Joint
+from bayesgraph.learning import (
+    ALL_SCHEMES,
+    Structure,
+    aode,
+    averaged_tan,
+    kdb,
+    tan,
+    weighted_network,
+)
+from bayesgraph.models import (
+    FactorGraph,
+    MultinomialCPD,
+    NetworkMixture,
+    TableCPD,
+    WeightedNetwork,
+    as_mapping,
+    item_sums,
+)
+from bayesgraph.statistics import (
+    CountSource,
+    DatasetSource,
+    Smoothing,
+    SmoothingLike,
+    TableSource,
+    Totals,
+    one_of,
+)
+
+# ------------------------------------------------------------ Naive Bayes over columns of any type
 
 
 @estimator
@@ -53,3 +93,441 @@ class NaiveBayesClassifier(ColumnClassifier):
     @property
     def _distributions(self) -> Mapping[Any, str] | str | None:
         return self.distributions
+
+
+# ----------------------------- Tree-augmented naive Bayes: the best tree, or an average over trees
+
+
+@estimator
+class TANClassifier(ColumnClassifier):
+    """Tree-augmented naive Bayes: each feature has the class and one other feature as parents.
+
+    The tree is a maximum spanning tree over conditional mutual information (Friedman, Geiger,
+    Goldszmidt 1997), for discrete, continuous and mixed features alike.
+
+    Parameters
+    ----------
+    root : name, optional
+        Root of the tree; by default the first discrete feature, or the first feature if none is
+        discrete.
+    candidates : int, optional
+        For very many columns: number of partners of each feature, the best ones in a sample of
+        65,536 rows, that are counted in all rows. The tree is then the best one among these pairs
+        and those of the sample's tree, and there is no `partial_fit`, `fit_batches` or `forget`.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Notes
+    -----
+    If the statistics of all pairs of features take more than a share of the memory, they are
+    counted in tiles, each in a pass of its own, of which only scores are kept: the model is the
+    same (up to rounding, for continuous features), but it cannot add or forget rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> sorted(TANClassifier().fit(X, y).network_.arc_scores)
+    [('x0', 'x1'), ('x0', 'x2'), ('x2', 'x3')]
+    """
+
+    command: ClassVar[str] = "tan"
+
+    root: Name | None = None
+    candidates: int | None = None
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        return partial(tan, root=self.root, candidates=self.candidates)
+
+
+@estimator
+class AveragedTANClassifier(ColumnClassifier):
+    """Tree-augmented naive Bayes averaged over trees that are drawn from their posterior.
+
+    The posterior probabilities of every tree over the features and of every edge are known in
+    closed form (matrix-tree theorem; Meila and Jaakkola 2006). The model is a mixture of trees
+    drawn exactly from that posterior. With few rows many trees are plausible; with many rows one
+    tree has nearly all the probability, and the model is that of TANClassifier.
+
+    Parameters
+    ----------
+    n_trees : int, default 50
+        Number of draws. The weight of a tree is proportional to the number of times it is drawn.
+    ess : float, optional
+        Equivalent sample size, in rows, of the Dirichlet prior of the tree posterior. By default
+        half a row for each cell of the table of two features and the class, averaged over the pairs
+        of features.
+    random_state : int or numpy Generator, default 0
+        Source of the draws; with an int every update of the model draws from the same seed again.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    edge_probabilities_ : ndarray, shape (n_features, n_features)
+        Exact posterior probability of each edge over all trees, independent of the draws. Pictures
+        show it as the opacity of the arcs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = AveragedTANClassifier().fit(X, y)
+    >>> clf.edge_probabilities_[0].round(2).tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+
+    command: ClassVar[str] = "averaged-tan"
+    _fitted = ("edge_probabilities_",)
+    _model_name = "NetworkMixture"
+
+    network_: NetworkMixture = field(init=False)  # type: ignore[assignment]
+    edge_probabilities_: Floats = field(init=False)
+
+    n_trees: int = 50
+    ess: float | None = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = 0
+
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
+        n: Any = self.n_trees
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise DataError(f"n_trees is a number of trees, 1 or more; got {n!r}.")
+        if self.ess is not None and not (np.isfinite(self.ess) and self.ess > 0):
+            raise DataError(f"ess is a positive number of rows; got {self.ess!r}.")
+        mixture, self.edge_probabilities_ = averaged_tan(
+            source,
+            smoothing,
+            n_trees=int(n),
+            ess=self.ess,
+            random=random_generator(self.random_state),
+            priors=checked_priors(self.priors, target),
+        )
+        return mixture
+
+
+# ------------------------------------------------------------ The k-dependence Bayesian classifier
+
+
+@estimator
+class KDBClassifier(ColumnClassifier):
+    """k-dependence Bayesian classifier: the parents of a feature are the class and k features.
+
+    Features are ordered by their mutual information with the class. The parents of a feature are
+    the class and the k earlier features with the highest mutual information given the class (Sahami
+    1996).
+
+    Parameters
+    ----------
+    k : int, default 2
+        0 is naive Bayes. From 2 on the structure must be known before the tables can be counted,
+        which takes a second pass over the data: there is no `partial_fit`, `fit_batches` or
+        `forget`.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    """
+
+    command: ClassVar[str] = "kdb"
+
+    k: int = field(default=2, kw_only=False)
+
+    def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        return partial(kdb, k=self.k)
+
+
+# -------------------------------------------------------------- Averaged one-dependence estimators
+
+
+@estimator
+class AODEClassifier(ColumnClassifier):
+    """Averaged one-dependence estimators: a mixture of networks, one for each feature.
+
+    In the network of a feature, this feature and the class are the parents of all other features
+    (Webb, Boughton, Wang 2005). No structure is learned. A continuous feature is a parent of the
+    other continuous features only. Missing values are marginalised in each network.
+
+    Tables given the class and another feature have few rows in each cell. Therefore `smoothing` is
+    "m" by default: m-estimates with m = 1, an equivalent sample size that does not depend on the
+    number of states.
+
+    Parameters
+    ----------
+    min_rows : float, default 1.0
+        Minimum number of rows of a value of the parent feature. Given a value with fewer rows, the
+        other features depend on the class alone. (The paper takes 30, later work 1.)
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = AODEClassifier().fit(X, y)
+    >>> clf.network_
+    NetworkMixture of 4 networks over 5 variables, 16 different arcs and 143 parameters
+    """
+
+    command: ClassVar[str] = "aode"
+    _model_name = "NetworkMixture"
+
+    network_: NetworkMixture = field(init=False)  # type: ignore[assignment]
+
+    smoothing: SmoothingLike = "m"
+    min_rows: float = 1.0
+
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
+        if not self.min_rows >= 0:
+            raise DataError(f"min_rows is a number of rows, 0 or more; got {self.min_rows!r}.")
+        priors = checked_priors(self.priors, target)
+        return aode(source, smoothing, min_rows=self.min_rows, priors=priors)
+
+
+# ------------------------------------------------------ Naive Bayes with exponents of the features
+
+
+@estimator
+class WeightedNaiveBayesClassifier(ColumnClassifier):
+    """Naive Bayes with exponents that reduce the influence of redundant and irrelevant features.
+
+    Weighted naive Bayes: P(c | x) is proportional to ``P(c) e^{b_c} prod_i p(x_i | c)^{w_i}``, with
+    exponents w_i and, for some choices of `exponents`, a bias b_c of each class. Numeric columns
+    are discretised by MDLP unless `discretizer` is given. `network_` is a WeightedNetwork. For the
+    meaning of weights see the notes of BayesianNetworkClassifier.
+
+    Parameters
+    ----------
+    exponents : str, default "variable"
+        * "variable": one exponent in [0, 1] for each feature, maximising the conditional likelihood
+          (WANBIA; Zaidi, Cerquides, Carman, Webb 2013);
+        * "class": one exponent for each feature and class, and a bias for each class;
+        * "mixed": one exponent for each feature, plus deviations of the classes shrunk to zero;
+        * "selective": average over naive Bayes classifiers on subsets of the features, weighted by
+          their compression of the class labels (Boullé 2007);
+        * "fractional": sparse exponents, by a prior that prefers zero (Hue, Boullé, Lemaire 2017);
+        * "averaged": the exact average over all subsets of features, as tables (Dash, Cooper 2004);
+        * "mutual_information", "gain_ratio", "mdl", "conditional_likelihood", "correlation":
+          closed-form scores of the features (filters);
+        * "tree_depth": from the depth at which trees split on a feature (Hall 2007). The trees are
+          grown on rows that are drawn, so that a row of weight 2 is not exactly two rows, as in
+          scikit-learn's forests, which it excuses from that check.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = WeightedNaiveBayesClassifier().fit(X, y)
+    >>> round(float(clf.network_.exponents["x0"]), 1)
+    0.8
+    """
+
+    command: ClassVar[str] = "weighted"
+    _reads = OF_TABLES
+    _model_name = "WeightedNetwork"
+
+    network_: WeightedNetwork = field(init=False)  # type: ignore[assignment]
+
+    exponents: str = field(default="variable", kw_only=False)
+
+    def _counts_ahead(self) -> bool:
+        return False
+
+    def _discretizer(self) -> Discretizer | None:
+        one_of("exponents", self.exponents, ALL_SCHEMES)
+        return MDLP() if self.discretizer is None else super()._discretizer()
+
+    @property
+    def _moves_prior(self) -> bool:
+        return True
+
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
+        # Without `partial_fit` there is no other source.
+        assert isinstance(source, TableSource | DatasetSource)
+        network = super()._network(source, smoothing, target)
+        found = weighted_network(network, source, self.exponents)
+        return found if self.priors is not None else with_class_weights(found, source, target)
+
+    def to_factor_graph(self) -> FactorGraph:
+        """Return a factor graph with exponents; see `WeightedNetwork.to_factor_graph`."""
+        check_fitted(self, "network_")
+        return self.network_.to_factor_graph()
+
+
+# ------ Complement naive Bayes: scores a class by the low likelihood of a row in all other classes
+
+
+# Minimum pseudo-count: with 0, a word that all other classes lack would have an infinite weight.
+_MIN_ALPHA = 1e-10
+
+
+@estimator
+class ComplementNaiveBayesClassifier(NetworkClassifier):
+    """Complement naive Bayes for counts of words: robust where classes differ in size.
+
+    For each class the shares of the items are estimated from the rows of all *other* classes, and
+    the prediction is the class whose complement explains the row worst (Rennie, Shih, Teevan,
+    Karger 2003, section 3.1). The model is a factor graph with the structure of naive Bayes: it has
+    a multinomial of each complement, raised to the exponent -1 (with `norm`, to a negative exponent
+    for each class). The weights of the counts in the log score are ``-log P(item | not class)``.
+    This is a scoring rule and not a distribution of documents: queries that need a distribution,
+    such as samples or the likelihood of documents, are refused.
+
+    Probabilities and classes are those of scikit-learn's ``ComplementNB``, whose parameters
+    `fit_prior` and `class_prior` have an effect for a single class only. Missing counts are
+    marginalised before the exponents are applied: the shares of each complement are renormalised
+    over the observed items. In fitting, the sum of an item is divided by the share of the rows in
+    which the item is observed.
+
+    Parameters
+    ----------
+    smoothing : float or Smoothing, default "dirichlet"
+        Its `alpha` is the pseudo-count of each item in each complement, at least 1e-10: a number
+        for all items, a number for each item, or a mapping from variable name to either.
+    norm : bool, default False
+        Divide the weights of each class by their sum (the second normalisation of the paper), which
+        compensates for classes whose words are more dependent.
+    items : array_like of names, shape (n_features,), optional
+        Names of the items that the columns of an array or a sparse matrix count, such as the words
+        of a vectorizer.
+    priors : None, "empirical", "uniform" or array_like of shape (n_classes,), default None
+        Prior factor of each class in its score. None and "uniform" both mean equal priors, as in
+        scikit-learn. "empirical" means the shares of the classes in the rows, as in the paper.
+    check_columns : bool, default True
+        Whether `fit` warns of columns that look wrong, as for the other classifiers.
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> texts = ["free money now", "free offer", "lunch at noon", "meeting at noon"]
+    >>> X = CountVectorizer().fit_transform(texts)
+    >>> clf = ComplementNaiveBayesClassifier().fit(X, ["spam", "spam", "ham", "ham"])
+    >>> clf.predict(X).tolist()
+    ['spam', 'spam', 'ham', 'ham']
+    """
+
+    command: ClassVar[str] = "complement"
+    _model_name = "FactorGraph"
+    _reads = ("alpha",)
+
+    network_: FactorGraph = field(init=False)  # type: ignore[assignment]
+
+    norm: bool = False
+    items: ArrayLike | None = None
+
+    _declined = frozenset(METHODS) - {Joint}
+    _because = (
+        "it scores each class by how badly the other classes explain a document, which is no "
+        "distribution of documents. Use NaiveBayesClassifier('multinomial')."
+    )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # As for ComplementNB: scikit-learn's checks use Gaussian clusters, shifted to be positive.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    @property
+    def _distributions(self) -> str:
+        return "multinomial"
+
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> FactorGraph:
+        if others := [f.name for f in source.features if not isinstance(f, CountVector)]:
+            raise DataTypeError(
+                f"Complement naive Bayes takes counts; {quoted(others)} are text, categories or "
+                "booleans. Leave them out, or take NaiveBayesClassifier."
+            )
+        summaries = [
+            (feature, source.summary(Totals(feature, target)))
+            for feature in source.features
+            if isinstance(feature, CountVector)
+        ]
+        rows = summaries[0][1].seen.max(axis=1)
+        factors: list[TableCPD | MultinomialCPD] = [
+            TableCPD(target, _class_factor(self.priors, target, rows))
+        ]
+        exponents: list[Floats | None] = [None]
+        for vector, summary in summaries:
+            alpha = smoothing.pseudo_counts(vector, len(vector.items))
+            shares = complement_shares(item_sums(summary), alpha)
+            factors.append(MultinomialCPD(vector, shares, [target]))
+            exponents.append(_exponents(shares, norm=self.norm))
+        return FactorGraph(factors, exponents=exponents, domain="free")
+
+    # ----------------------------------------------------------------------------- queries
+
+    def _given(self, evidence: EvidenceLike) -> EvidenceLike:
+        """Return the evidence, with unnamed count vectors added as vectors of missing counts.
+
+        A multinomial raised to a negative exponent cannot be summed over all documents. Therefore a
+        count vector without evidence is passed as a vector of missing counts.
+        """
+        model = self._fitted_model
+        known = model.case(evidence).hard
+        unknown = [v for v in self._vectors if model.number[v.name] not in known]
+        return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
+
+    def _row(self, row: Any) -> Evidence:
+        """Return one row as evidence; a count vector that is not observed is a vector of NaN."""
+        columns = dict(super()._row(row).columns)
+        for vector in self._vectors:
+            columns.setdefault(vector, np.full((1, len(vector.items)), np.nan))
+        return Evidence(1, columns)
+
+    @property
+    def _vectors(self) -> list[CountVector]:
+        return [feature for feature in self.features_ if isinstance(feature, CountVector)]
+
+
+def complement_shares(sums: Floats, alpha: Floats) -> Floats:
+    """Return for each class the smoothed shares of the items in the rows of all other classes.
+
+    Rennie et al. (2003), section 3.1: ``(N_ci~ + alpha_i) / (N_c~ + alpha)``, where N_ci~ is the
+    count of item i in the other classes, N_c~ the sum of these counts over the items, and alpha the
+    sum of the pseudo-counts alpha_i.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (n_classes, n_items)
+        Sum of the counts of each item over the rows of each class.
+    alpha : ndarray, shape () or (n_items,)
+        Pseudo-counts of the items.
+    """
+    others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _MIN_ALPHA)
+    return np.asarray(others / others.sum(axis=1, keepdims=True))
+
+
+def _exponents(shares: Floats, *, norm: bool) -> Floats:
+    """Return the exponent of the multinomials: -1, or one for each class if `norm` is true.
+
+    Rennie et al. (2003), section 3.2: with `norm`, the weights ``-log P(item | not class)`` of a
+    class are divided by the sum of their magnitudes. `shares` is the result of `complement_shares`.
+    """
+    if not norm:
+        return np.array(-1.0)
+    total = np.log(shares).sum(axis=1)
+    # With a single item every share is 1, and all weights are zero.
+    return np.where(total < 0, 1.0 / np.minimum(total, -np.finfo(float).tiny), -1.0)
+
+
+def _class_factor(priors: Any, target: Discrete, rows: Floats) -> Floats:
+    if isinstance(priors, str) and priors == "empirical":
+        return np.asarray(rows / rows.sum())
+    given = checked_priors("uniform" if priors is None else priors, target)
+    assert given is not None  # only None gives None
+    return given

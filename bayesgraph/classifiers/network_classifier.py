@@ -13,21 +13,31 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
+from bayesgraph.classifiers.base import (
+    GraphClassifier,
+    estimator,
+    note_training,
+    one_at_a_time,
+    unchanged_if_refused,
+)
 from bayesgraph.classifiers.collected import CollectedStatistics, PartsSource, with_parameters
-from bayesgraph.classifiers.columns_by_class import ColumnsByClass, TableColumns
-from bayesgraph.classifiers.discretizers import Discretizer, chosen_discretizer
-from bayesgraph.classifiers.feature_layout import VECTORS, Layout
+from bayesgraph.classifiers.discretizers import (
+    ColumnsByClass,
+    Discretizer,
+    TableColumns,
+    chosen_discretizer,
+)
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
-from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import (
     check_weighed,
     checked_priors,
     class_codes,
     coded_labels,
+    parted,
+    weights_by_class,
 )
-from bayesgraph.classifiers.parameters import estimator, note_training
+from bayesgraph.classifiers.layout import VECTORS, Layout
 from bayesgraph.classifiers.rows import Columns, known_table
-from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     check_fitted,
     grown_variables,
@@ -39,13 +49,8 @@ from bayesgraph.classifiers.validation import (
     warn_of_suspicious,
     weighted,
 )
-from bayesgraph.classifiers.weights import parted, weights_by_class
-from bayesgraph.datasets import Dataset
-from bayesgraph.datasets.source import DatasetSource
-from bayesgraph.discretize import discretized
-from bayesgraph.encoding.suspicious import Examined, Labels
-from bayesgraph.encoding.unseen import check_unseen
-from bayesgraph.errors import (
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
     UnavailableError,
@@ -53,15 +58,23 @@ from bayesgraph.errors import (
     quoted,
     unknown_variable,
 )
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.families import FAMILIES
-from bayesgraph.learning import Smoothing, Structure, estimate_network, star
-from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
-from bayesgraph.learning.structure import counts_ahead
-from bayesgraph.models.training import TrainingRows
-from bayesgraph.statistics import CountSource, Request, Statistics, StatisticsSource, TableSource
-from bayesgraph.statistics.source import checked_weights
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
+from bayesgraph.models import FAMILIES
+from bayesgraph.statistics import (
+    CountSource,
+    DatasetSource,
+    Request,
+    Smoothing,
+    SmoothingLike,
+    Statistics,
+    StatisticsSource,
+    TableSource,
+    as_smoothing,
+    checked_weights,
+    discretized,
+)
+from bayesgraph.tables import Dataset, Examined, Labels, TrainingRows, check_unseen
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
 Source: TypeAlias = TableSource | StatisticsSource | DatasetSource

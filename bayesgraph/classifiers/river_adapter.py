@@ -11,10 +11,9 @@ from sklearn.base import clone
 
 from bayesgraph.classifiers.streaming import (
     StreamingNaiveBayesClassifier,
+    StreamingWeightedNaiveBayesClassifier,
 )
-from bayesgraph.classifiers.streaming_weighted import StreamingWeightedNaiveBayesClassifier
-from bayesgraph.errors import DataTypeError, ModelError, quoted, suggestion
-from bayesgraph.optional import optional_module
+from bayesgraph.core.errors import DataTypeError, ModelError, optional_module, quoted, suggestion
 
 
 def to_river(model: StreamingNaiveBayesClassifier | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,15 +12,28 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.checks import is_sparse
-from bayesgraph.classifiers.feature_layout import Layout
-from bayesgraph.encoding import Table, columns_of, encode_table
-from bayesgraph.encoding.columns import Column, as_counts, sparse_rows
-from bayesgraph.encoding.table import length
-from bayesgraph.encoding.unseen import Unseen, check_unseen, of_rows, tell
-from bayesgraph.errors import DataError, EmptyColumnsWarning, quoted, warn
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import CountVector, MissingIndicator, Name, Variable
+from bayesgraph.classifiers.layout import Layout
+from bayesgraph.core.arrays import Floats, is_sparse
+from bayesgraph.core.errors import DataError, EmptyColumnsWarning, quoted, warn
+from bayesgraph.core.variables import CountVector, MissingIndicator, Name, Variable
+from bayesgraph.inference import largest, normalised
+from bayesgraph.models import warn_of_impossible
+from bayesgraph.tables import (
+    Column,
+    Table,
+    Unseen,
+    as_counts,
+    check_unseen,
+    columns_of,
+    encode_table,
+    length,
+    of_rows,
+    sparse_rows,
+    tell,
+)
+
+# ----------- Rows of a table X in chunks, encoded for a network; scikit-learn is not needed for it
+
 
 EncodedT = TypeVar("EncodedT")
 
@@ -238,3 +252,47 @@ def joined(
             result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
         result[rows] = part
     return result, impossible
+
+
+# ------------------------- Columns that a classifier or a regressor predicts for a table in memory
+
+
+def predicted_columns(estimator: Any, table: Any) -> dict[str, Any]:
+    """Return the columns that are predicted for a table in memory, by name.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or regressor
+    table : pyarrow.Table
+    """
+    columns, impossible = counted(estimator, table, "both")
+    warn_of_impossible(impossible, table.num_rows, estimator.target_)
+    return columns
+
+
+def with_policy(estimator: Any, unseen: Unseen) -> Any:
+    """Return a fitted estimator that treats values which are no states in another way."""
+    found = copy.copy(estimator)
+    vars(found)["unseen"] = unseen  # a saved classifier is frozen
+    return found
+
+
+def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]:
+    """Return predicted columns by name, and the number of impossible rows."""
+    target = str(estimator.target_.name)
+    if not hasattr(estimator, "classes_"):
+        means, deviations = estimator.predict(table, return_std=True)
+        return {target: means, f"std({target})": deviations}, 0
+    found, impossible = estimator._counted_rows(table, _best_and_all)
+    columns = {}
+    if what != "predict_proba":
+        columns[target] = estimator.classes_[found[:, 0].astype(np.intp)]
+    if what != "predict":
+        for state, column in zip(estimator.classes_, found[:, 1:].T, strict=True):
+            columns[f"P({target}={state})"] = column
+    return columns, impossible
+
+
+def _best_and_all(joint: Floats) -> Floats:
+    """Return for each row the index of the most probable class, and all probabilities."""
+    return np.vstack([largest(joint), normalised(joint).T]).T

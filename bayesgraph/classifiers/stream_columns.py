@@ -14,25 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers.rows import Columns
-from bayesgraph.encoding.columns import (
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
+from bayesgraph.core.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
+from bayesgraph.learning import StreamingStar
+from bayesgraph.statistics import FIRST_KEY, key_of
+from bayesgraph.tables import (
+    MAGNITUDES,
     Column,
+    Examined,
     Factorised,
+    Unseen,
+    UnseenValues,
+    are_within,
     as_numbers,
+    categorical_names,
     check_kinds,
+    check_magnitudes,
     factorise,
     infinite,
     is_discrete,
     naturally_ordered,
 )
-from bayesgraph.encoding.kernels import are_within
-from bayesgraph.encoding.suspicious import Examined
-from bayesgraph.encoding.table import MAGNITUDES, categorical_names, check_magnitudes
-from bayesgraph.encoding.unseen import Unseen, UnseenValues
-from bayesgraph.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.streaming import StreamingStar
-from bayesgraph.statistics.sketches.frequent_values import FIRST_KEY, key_of
-from bayesgraph.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 
 # Encoded rows: numbers, shape (n_numbers, n_rows), and state codes, shape (n_states, n_rows).
 Encoded = tuple[Floats, NDArray[np.int64]]

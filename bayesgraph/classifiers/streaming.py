@@ -12,16 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from bayesgraph.classifiers.base import (
+    GraphClassifier,
+    estimator,
+    one_at_a_time,
+    training_of,
+    unchanged_if_refused,
+)
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
-from bayesgraph.classifiers.feature_layout import Layout, make_layout
 from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
-from bayesgraph.classifiers.graph_classifier import GraphClassifier
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
+from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.network_classifier import checked_batches
-from bayesgraph.classifiers.parameters import estimator, training_of
 from bayesgraph.classifiers.rows import Columns, encoded_chunks
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
-from bayesgraph.classifiers.updates import one_at_a_time, unchanged_if_refused
 from bayesgraph.classifiers.validation import (
     bounded_weights,
     check_fitted,
@@ -35,29 +39,17 @@ from bayesgraph.classifiers.validation import (
     unlike,
     warn_of_suspicious,
 )
-from bayesgraph.cpds import TableCPD
-from bayesgraph.encoding import columns_of
-from bayesgraph.encoding.suspicious import Labels
-from bayesgraph.encoding.table import length
-from bayesgraph.encoding.unseen import check_unseen
-from bayesgraph.errors import (
-    ModelError,
-    quoted,
-)
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.contract import Joint
-from bayesgraph.inference.normalise import normalised
-from bayesgraph.inference.scores import OF_ROWS, ClassScores
-from bayesgraph.inference.solver import select
-from bayesgraph.learning.smoothing import SmoothingLike
-from bayesgraph.learning.streaming import StreamingStar, StreamSettings
-from bayesgraph.learning.streaming.kernels import normalise
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.models.training import TrainingRows
-from bayesgraph.models.weighted import WeightedNetwork
-from bayesgraph.statistics.sketches import SUMMARIES, ColumnSummaries
-from bayesgraph.variables import Continuous, Discrete, Name, Variable, plain
-from bayesgraph.version import __version__
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable, plain
+from bayesgraph.core.version import __version__
+from bayesgraph.inference import OF_ROWS, ClassScores, Joint, normalised, select
+from bayesgraph.learning import StreamingStar, StreamSettings, normalise
+from bayesgraph.models import BayesianNetwork, TableCPD, WeightedNetwork
+from bayesgraph.statistics import SUMMARIES, ColumnSummaries, SmoothingLike
+from bayesgraph.tables import Labels, TrainingRows, check_unseen, columns_of, length
+
+# --------------------------- Naive Bayes for data streams, learned in one pass with bounded memory
 
 
 @estimator
@@ -88,7 +80,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     discretizer : str or Discretizer
         Method that forms intervals from a summary: "smooth", which lets the ratios of the class
         densities change smoothly with the rank, a key of
-        `bayesgraph.discretize.cells.CELL_METHODS`, such as "modl", or an object such as
+        `bayesgraph.statistics.boulle.CELL_METHODS`, such as "modl", or an object such as
         ``EqualFrequency(5)``.
     bins : int
         Number of intervals, for a discretiser given by name that does not choose it.
@@ -671,3 +663,107 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             bias=star.exponents.mean_bias,
             domain=star.settings.domain,
         )
+
+
+# ----------------------- Weighted naive Bayes for data streams: exponents learned in the same pass
+
+
+# Number of rows above which `fit` warns of rows that are sorted by class.
+_SORTED = 500
+
+
+@estimator
+class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
+    """Naive Bayes for streams whose exponents are learned by stochastic gradient in the same pass.
+
+    The score of class k is ``log P(k) + b_k + sum_i w_ik log p(x_i | k)``. For each row, exponents
+    and biases first take one gradient step on the negative log likelihood, with the densities
+    before that row; then the row enters the summaries (Salperwyck, Lemaire, Hue 2014).
+
+    Independent exponents for each class and feature converge slowly in one pass. By default
+    (``"mixed"``) an exponent is the sum of a part that all classes share and a slower deviation
+    for each class. Step sizes are those of AdaGrad: 0.1 divided by the square root
+    of 1 plus the sum of the squared gradients of the exponent. They are smaller for a feature whose
+    log densities differ by more than 2 nats (root mean square), as those of Gaussians with few rows
+    do. Exponents are dimensionless and near 1, so that no step size needs to be tuned. Predictions
+    use a weighted average of the exponents over all steps, in which late steps weigh most.
+    ``network_.exponents`` and ``network_.bias`` are these averages, classes as in `classes_`.
+
+    Exponents depend on the order of the rows, as all parameters learned by stochastic gradient do.
+    Ten orders of 3,000 rows of two classes gave accuracies of 0.810 to 0.815, where naive
+    Bayes has 0.813; rows sorted by class gave 0.53. On the digits, sorting changed the accuracy
+    from 0.93 to 0.89: exponents adapt to the last class. Shuffle a sorted table, or use
+    StreamingNaiveBayesClassifier, which lost 0.006 on the rows of two classes and nothing on the
+    digits. `fit` warns of many rows sorted by class.
+
+    For the same reason a row of weight 2 is not exactly two rows: this estimator is excused from
+    `check_sample_weight_equivalence_on_dense_data` of scikit-learn, as its SGDClassifier is.
+
+    Parameters
+    ----------
+    exponents : {"mixed", "variable", "class"}
+        "variable" has an exponent for each feature, "class" an exponent for each feature and class,
+        "mixed" the sum of both.
+    step : float, optional
+        Fixed step size in place of adaptive ones; with ``exponents="class"`` this is exactly the
+        method of the 2014 study.
+    domain : {"free", "nonnegative"}
+        Negative exponents reverse the evidence of a feature. They improve predictions if features
+        are correlated, but are hard to interpret.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    References
+    ----------
+    C. Salperwyck, V. Lemaire, C. Hue: Classifieur naif de Bayes pondere pour flux de donnees. EGC
+    2014. J. Duchi, E. Hazan, Y. Singer: Adaptive subgradient methods for online learning and
+    stochastic optimization. JMLR 12 (2011). O. Shamir, T. Zhang: Stochastic gradient descent for
+    non-smooth optimization. ICML 2013 (the average). S. Ross, P. Mineiro, J. Langford: Normalized
+    online learning. UAI 2013.
+    """
+
+    command: ClassVar[str] = "stream-weighted"
+
+    exponents: str = field(default="mixed", kw_only=False)
+    step: float | None = None
+    domain: str = "free"
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit on a table, row by row in its order, and refresh the densities.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n_rows, n_features)
+        y : array_like, shape (n_rows,)
+        sample_weight : array_like, shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        BayesGraphWarning
+            If the rows are sorted by class: exponents would adapt to the last class.
+        """
+        if dataset_of(X, y) is not None:
+            return super().fit(X, y, sample_weight)
+        labels, _ = target_column(y)
+        changes = np.count_nonzero(labels[1:] != labels[:-1])
+        if len(labels) > _SORTED and 0 < changes < 2 * len(np.unique(labels)):
+            warn(
+                "The rows are sorted by class, and exponents are learned row by row: shuffle them.",
+                BayesGraphWarning,
+            )
+        return super().fit(X, y, sample_weight)
+
+    def _settings(self) -> StreamSettings:
+        if self.exponents is None:
+            raise ModelError(
+                "exponents= is 'mixed', 'variable' or 'class'; for exponents of 1 take "
+                "StreamingNaiveBayesClassifier."
+            )
+        return super()._settings()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,24 +14,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
-from bayesgraph.cli.wording import OPTIONS
-from bayesgraph.errors import DataError, suggestion
+from bayesgraph.cli.entry import OPTIONS
+from bayesgraph.cli.output import NATIVE, Output
+from bayesgraph.core.errors import DataError, suggestion, unknown_variable
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers.graph_classifier import GraphClassifier
+    from bayesgraph.classifiers import Discretizer, GraphClassifier
+    from bayesgraph.core.variables import Variable
+
+# -------- The models that the command line fits, and the options that only some of the models take
+
 
 # Where the lists are that the help reads; to import them all takes a while.
 _LISTS = {
-    "families": "bayesgraph.families:FAMILIES",
-    "smoothings": "bayesgraph.learning.smoothing:SCHEMES",
-    "discretizers": "bayesgraph.classifiers.discretizers:DISCRETIZERS",
-    "discretizers without a class": "bayesgraph.classifiers.discretizers:UNSUPERVISED",
-    "discretizers of streams": "bayesgraph.learning.streaming.settings:DISCRETIZERS",
-    "exponents": "bayesgraph.learning.exponents:ALL_SCHEMES",
-    "summaries": "bayesgraph.statistics.sketches:SUMMARIES",
-    "detectors": "bayesgraph.drift.detectors:DETECTORS",
-    "methods": "bayesgraph.learning.general:METHODS",
-    "scores": "bayesgraph.learning.scores:GENERAL_SCORES",
+    "families": "bayesgraph.models:FAMILIES",
+    "smoothings": "bayesgraph.statistics:SCHEMES",
+    "discretizers": "bayesgraph.classifiers:DISCRETIZERS",
+    "discretizers without a class": "bayesgraph.classifiers:UNSUPERVISED",
+    "discretizers of streams": "bayesgraph.learning:DISCRETIZERS",
+    "exponents": "bayesgraph.learning:ALL_SCHEMES",
+    "summaries": "bayesgraph.statistics:SUMMARIES",
+    "detectors": "bayesgraph.learning:DETECTORS",
+    "methods": "bayesgraph.learning:METHODS",
+    "scores": "bayesgraph.learning:GENERAL_SCORES",
     "measures": "bayesgraph.cli.printing:MEASURES",
 }
 # The list that the value of a parameter is from; exponents also have names for single models.
@@ -302,3 +309,149 @@ def families(items: Sequence[str] | None) -> str | dict[str, str] | None:
             )
         found[column] = family
     return found
+
+
+# ---- What is refused before a network is learned: wrong options, and a format that cannot hold it
+
+
+# Options by parameter of a learner.
+LEARNING_OPTIONS = {
+    "score": "score",
+    "alpha": "level",
+    "required": "required",
+    "forbidden": "forbidden",
+    "tiers": "tier",
+    "max_parents": "max-parents",
+    "restarts": "restarts",
+}
+
+
+def checked_learning(method: str, score: str | None, options: Mapping[str, Any]) -> str:
+    """Return the name of a method in Python, which takes the options.
+
+    Raises
+    ------
+    DataError
+        If the method or the score is unknown, or the method does not take an option.
+    """
+    name = chosen("method", method, "methods").replace("-", "_")
+    if score is not None:
+        chosen("score", score, "scores")
+    taken = inspect.signature(registered("methods")[name]).parameters
+    for parameter in options:
+        if parameter not in taken:
+            known = [_option(n) for n in LEARNING_OPTIONS if n in taken]
+            raise DataError(
+                f"--method {method} does not take {_option(parameter)}; it takes "
+                f"{', '.join(known)}."
+            )
+    return name
+
+
+def _option(parameter: str) -> str:
+    return f"--{LEARNING_OPTIONS[parameter]}"
+
+
+def checked_smoothing(scheme: str | None, alpha: float | None) -> bg.Smoothing | None:
+    """Return the smoothing of options, or None if there is no option.
+
+    Raises
+    ------
+    DataError
+        If the scheme is unknown, or the pseudo-count is none.
+    """
+    if scheme is None and alpha is None:
+        return None
+    check_numbers({"smoothing__alpha": alpha})
+    given: dict[str, Any] = {"scheme": chosen("smoothing", scheme or "dirichlet", "smoothings")}
+    if alpha is not None:
+        given["alpha"] = alpha
+    return bg.Smoothing(**given)
+
+
+def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer | None:
+    """Return the discretiser of options, or None if there is no option.
+
+    Raises
+    ------
+    DataError
+        If it is unknown, or needs a class, or there is only a number of intervals.
+    """
+    if discretizer is None:
+        if bins is not None:
+            raise DataError("--bins goes with --discretizer.")
+        return None
+    kind = registered("discretizers without a class")[
+        chosen("discretizer", discretizer, "discretizers without a class")
+    ]
+    return kind() if bins is None else kind(bins)  # type: ignore[no-any-return]
+
+
+def intervals_of(table: Any, discretizer: Discretizer, categorical: Any) -> list[Variable]:
+    """Return the variables of the columns of numbers, whose states are intervals.
+
+    Raises
+    ------
+    DataError
+        For a dataset, of which there is no table in memory.
+    """
+    if isinstance(table, bg.Dataset):
+        raise DataError(f"--discretizer goes with a single file; got {table.source}.")
+    found = discretizer.set_params(categorical=categorical).fit(table).variables_
+    return [variable for variable in found if isinstance(variable, bg.Binned)]
+
+
+def check_holds(
+    output: Output, table: Any, categorical: Any, declared: Iterable[Variable], *, lossy: bool
+) -> None:
+    """Refuse a format that cannot hold the columns of a table, whatever the arcs between them.
+
+    Raises
+    ------
+    LossyExportError
+        From the writer of the format.
+    """
+    if output.suffix in NATIVE:
+        return
+    known = {variable.name: variable for variable in declared}
+    found = bg.count_source(table, categorical=categorical).features
+    variables = [known.get(variable.name, variable) for variable in found]
+    empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Output(Path(folder) / f"empty{output.suffix}", output.suffix).save(empty, lossy=lossy)
+
+
+def _any_distribution(variable: Any) -> bg.CPD:
+    if isinstance(variable, bg.Discrete):
+        return bg.TableCPD(variable, [1 / variable.cardinality] * variable.cardinality)
+    return bg.GaussianCPD(variable, 0.0, 1.0)
+
+
+# ----------------------------------------------------- Arcs and tiers as texts of the command line
+
+
+def arc_of(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """Return the arc of a text such as ``smoke:lung``, whose names may have colons themselves.
+
+    Raises
+    ------
+    DataError
+        If the text has no colon.
+    UnknownVariableError
+        If a name is no column.
+    """
+    parts = text.split(":")
+    ways = [(":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))]
+    if not ways:
+        raise DataError(f"An arc is PARENT:CHILD, such as smoke:lung; got {text!r}.")
+    for parent, child in ways:
+        if parent in names and child in names:
+            return parent, child
+    parent, child = ways[0]
+    raise unknown_variable(child if parent in names else parent, names, where="The table")
+
+
+def tier_of(text: str, names: Sequence[str]) -> list[str]:
+    """Return the names of a text such as ``age,sex``; a name with a comma is a tier by itself."""
+    return [text] if text in names else [name.strip() for name in text.split(",")]

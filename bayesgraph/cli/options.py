@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +13,9 @@ import typer.core
 
 import bayesgraph as bg
 from bayesgraph.cli import models
+
+# ------------------------------------------------ Arguments and options that several commands have
+
 
 Data = Annotated[
     Path,
@@ -21,8 +27,8 @@ Data = Annotated[
 ModelFile = Annotated[
     Path,
     typer.Argument(
-        help=f"A file that ends in {', '.join(bg.io.FORMATS)}; or - for standard input, or bif:- "
-        "of another format than the native one.",
+        help=f"A file that ends in {', '.join(bg.files.FORMATS)}; or - for standard input, or "
+        "bif:- of another format than the native one.",
         show_default=False,
     ),
 ]
@@ -100,3 +106,49 @@ class NamesModels(typer.core.TyperCommand):
                 text = text.replace(f"{{{title}}}", f"{title.capitalize()}: {', '.join(names)}.")
             parameter.help = text  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
+
+
+# --------------------------------------------------------------- The option that every command has
+
+
+_QUIET = inspect.Parameter(
+    "quiet",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option("--quiet", help="Do not say how far the work is, or where it was written."),
+    ],
+)
+
+
+class Commands(typer.Typer):
+    """Commands of one panel of the help, each of which takes ``--quiet``."""
+
+    def __init__(self, panel: str) -> None:
+        super().__init__()
+        self.panel = panel
+
+    def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
+        """Return a decorator that adds a function to the commands; see `typer.Typer.command`."""
+        add = super().command(*args, rich_help_panel=self.panel, **options)
+
+        def added(function: Callable[..., None]) -> Callable[..., None]:
+            add(_silenced(function))
+            return function
+
+        return added
+
+
+def _silenced(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def run(*, quiet: bool, **given: Any) -> None:
+        # `main` has seen the option already; it is declared here, for the help and the parser.
+        del quiet
+        function(**given)
+
+    signature = inspect.signature(function, eval_str=True)
+    parameters = [*signature.parameters.values(), _QUIET]
+    ordered = sorted(parameters, key=lambda parameter: parameter.kind)
+    run.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
+    return run

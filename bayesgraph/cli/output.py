@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +14,78 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph.cli.progress import LINE
-from bayesgraph.cli.streams import is_stream, suffix_of, writable
-from bayesgraph.errors import DataError, FileFormatError, LossyExportError, quoted
-from bayesgraph.io import tables
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    DataError,
+    FileFormatError,
+    LossyExportError,
+    quoted,
+)
+from bayesgraph.tables import reading
+
+# -------- Standard input and output in the place of files: ``-``, or with a format as in ``bif:-``
+
+
+_ANY = "-"
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a path stands for standard input or output."""
+    return str(path) == _ANY or str(path).endswith(f":{_ANY}")
+
+
+def suffix_of(path: Path, default: str) -> str:
+    """Return the suffix of a stream's format."""
+    given = str(path)[: -len(_ANY)].removesuffix(":").lower()
+    return f".{given.removeprefix('.')}" if given else default
+
+
+def check_once(*paths: Path | None) -> None:
+    """Raise an error if several files are to be read from standard input."""
+    given = [str(path) for path in paths if path is not None and is_stream(path)]
+    if len(given) > 1:
+        raise DataError(f"Standard input is read once; got {' and '.join(given)}.")
+
+
+@contextmanager
+def readable(path: Path, default: str = ".bayesgraph") -> Iterator[Path]:
+    """Yield a path to read: the given one, or a temporary file with what standard input has.
+
+    Errors then name standard input.
+    """
+    if not is_stream(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"standard input{suffix_of(path, default)}"
+        file.write_bytes(sys.stdin.buffer.read())
+        try:
+            yield file
+        except BayesGraphError as error:
+            # The name of the temporary file would puzzle.
+            texts = (
+                a.replace(str(file), str(path)) if isinstance(a, str) else a for a in error.args
+            )
+            error.args = tuple(texts)
+            raise
+
+
+@contextmanager
+def writable(path: Path, suffix: str) -> Iterator[Path]:
+    """Yield a path to write: the given one, or a temporary file that standard output then gets."""
+    if not is_stream(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"standard output{suffix}"
+        yield file
+        with LINE.hidden():
+            sys.stdout.buffer.write(file.read_bytes())
+            sys.stdout.buffer.flush()
+
+
+# -------------- What commands print and where they write; paths are checked before the work begins
+
 
 # Suffixes of graphs, and of charts.
 PICTURES = (".svg", ".png", ".pdf", ".dot")
@@ -66,7 +136,7 @@ class Output:
 
     def save(self, model: Any, *, lossy: bool = False) -> Any:
         """Save a model; `lossy` lets the writer change what its format cannot hold."""
-        options = {"strict": False} if lossy and bg.io.format_of(self.name).is_strict else {}
+        options = {"strict": False} if lossy and bg.files.format_of(self.name).is_strict else {}
         try:
             with self.file() as file:
                 return model.save(file, **options)
@@ -106,19 +176,19 @@ def output_to(path: Path, suffixes: Sequence[str]) -> Output:
 
 def rows_to(path: Path | None) -> Output | None:
     """Return where to write a table; None for standard output, as text."""
-    return None if path is None or str(path) == "-" else output_to(path, tables.WRITTEN)
+    return None if path is None or str(path) == "-" else output_to(path, reading.WRITTEN)
 
 
 def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
     """Write columns to a file and say what is `done`, or print them if there is no file."""
     if output is None:
-        shown = tables.rounded(columns, _PLACES) if sys.stdout.isatty() else columns
+        shown = reading.rounded(columns, _PLACES) if sys.stdout.isatty() else columns
         with LINE.hidden():
-            tables.print_table(shown, sys.stdout.buffer)
+            reading.print_table(shown, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
     with output.file() as file:
-        tables.write_table(columns, file)
+        reading.write_table(columns, file)
     output.done(f"{done}; written to {{}}")
 
 
@@ -133,6 +203,6 @@ def model_to(path: Path, others: Sequence[str] = ()) -> Output:
     found = suffix_of(path, NATIVE[0]) if is_stream(path) else path.name.lower()
     if found.endswith(tuple(others)):
         return output_to(path, others)
-    if bg.io.format_of(f"model{found}" if is_stream(path) else path).write is None:
+    if bg.files.format_of(f"model{found}" if is_stream(path) else path).write is None:
         raise FileFormatError(f"{path}: this format is read but not written; use another suffix.")
-    return output_to(path, tuple(bg.io.FORMATS))
+    return output_to(path, tuple(bg.files.FORMATS))

@@ -15,16 +15,14 @@ import numpy as np
 import scipy.sparse
 
 import bayesgraph as bg
-from bayesgraph.classifiers.discretizers import DISCRETIZERS
+from bayesgraph.classifiers import DISCRETIZERS
 from bayesgraph.cli.models import models
 from bayesgraph.cli.progress import say_share
-from bayesgraph.compilation import mode_is
-from bayesgraph.compilation.background import mark_complete
-from bayesgraph.drift import ADWIN
-from bayesgraph.errors import BayesGraphError
-from bayesgraph.families import FAMILIES
-from bayesgraph.learning.exponents import ALL_SCHEMES
-from bayesgraph.statistics.sketches import SUMMARIES
+from bayesgraph.core.compilation import mark_complete, mode_is
+from bayesgraph.core.errors import BayesGraphError
+from bayesgraph.learning import ADWIN, ALL_SCHEMES
+from bayesgraph.models import FAMILIES
+from bayesgraph.statistics import SUMMARIES
 
 # Rows of the tables, of which the first columns are states and the others numbers.
 N_ROWS, N_STATES = 240, 6

@@ -1,4 +1,4 @@
-"""Directed and partially directed graphs without numbers, on networkx, which is imported late."""
+"""Directed and partially directed graphs without numbers."""
 
 import lazy_loader
 

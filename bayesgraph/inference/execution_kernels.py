@@ -10,17 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.compilation import kernel
-from bayesgraph.inference.junction import (
-    Floats,
-    Ints,
-    Program,
-)
-from bayesgraph.inference.planning_kernels import (
-    filled,
-    linked,
-    table_layout,
-)
+from bayesgraph.core.compilation import kernel
+from bayesgraph.core.parallel import by_rows
+from bayesgraph.inference.junction import Floats, Ints, Program
+from bayesgraph.inference.planning_kernels import filled, linked, table_layout
 from bayesgraph.inference.program_kernels import (
     ADD,
     CLEAR,
@@ -45,7 +38,6 @@ from bayesgraph.inference.program_kernels import (
     STATES,
     TABLE,
 )
-from bayesgraph.parallel import by_rows
 
 # Minimum binary logarithm of the product of the smallest entries; below it products may underflow
 # (2**-1022 is the smallest normal number).

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import ImpossibleEvidenceError, UnsupportedModelError, quoted
-from bayesgraph.factors import Evidence, Factor, GaussianFactor
-from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.factors.factor import align
-from bayesgraph.inference.assignments import TableAssignments, TableDraws
-from bayesgraph.inference.compiled import CompiledTables
+from bayesgraph.core.arrays import Floats, log_sum_exp
+from bayesgraph.core.compilation import kernel
+from bayesgraph.core.errors import ImpossibleEvidenceError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Continuous, CountVector, Discrete, Variable
 from bayesgraph.inference.contract import (
     All,
     Best,
@@ -23,6 +23,7 @@ from bayesgraph.inference.contract import (
     Joint,
     Mass,
     Pattern,
+    Plan,
     Retractions,
     Solver,
     Taken,
@@ -37,18 +38,30 @@ from bayesgraph.inference.elimination import (
     most_probable,
     planned_slice,
 )
-from bayesgraph.inference.normalise import normalised_with_total
-from bayesgraph.inference.plan import Plan
+from bayesgraph.inference.factors import Factor, GaussianFactor, align, normalised_with_total
+from bayesgraph.inference.programs import CompiledTables
 from bayesgraph.inference.results import (
     Assignment,
+    Components,
+    GaussianComponents,
     GaussianMixture,
+    ItemsMixture,
+    LeafMixture,
     Marginals,
     MixedPosterior,
+    NumberMixture,
     Posterior,
+    ProductComponents,
 )
-from bayesgraph.inference.retractions import SingleRetractions
-from bayesgraph.inference.table_solvers import possible_run, program_of
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.inference.sensitivity import SingleRetractions
+from bayesgraph.inference.table_solvers import (
+    TableAssignments,
+    TableDraws,
+    possible_run,
+    program_of,
+)
+
+# ---------- The solver of models with any factors (Gaussians, plates, trees, tables), for one case
 
 
 def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
@@ -329,3 +342,244 @@ class Factors(Solver):
             return Plan(parts=tuple(slice_of_case(model, pattern, (v,)).plan for v in wanted))
         kept = [v for v in wanted if isinstance(model.variables[v], Discrete)]
         return slice_of_case(model, pattern, kept).plan
+
+
+# ---- The solver of leaves: posteriors of variables whose distributions the engine cannot multiply
+# Given the configuration of its parents, a leaf is independent of the evidence if none of its
+# children is observed or a target. Its posterior is then a mixture of the distributions of its CPD,
+# weighted by the posterior of the parents, which another solver gives:
+#
+#     p(x | e) = sum_u P(u | e) p(x | u).
+
+
+class _Inner(NamedTuple):
+    """The answer of the inner query: for discrete targets and parents, and other numbers.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (configurations,)
+        Posterior probabilities of the joint configurations of discrete targets and parents.
+    numbers : sequence of NumberMixture or None
+        Posterior of the other numbers in each configuration; empty if no others are asked.
+    log_evidence : float
+    """
+
+    weights: Floats
+    numbers: Sequence[NumberMixture | None]
+    log_evidence: float
+
+
+class LeafJoint(Work):
+    """Prepared query for the joint posterior of leaves and any other variables."""
+
+    def _begin(self, model: Any) -> None:
+        targets = self.question.targets
+        wanted = [model.variables[v] for v in targets]
+        self._cpds = leaves_of(model, targets, self.pattern)
+        vector = next((v for v in self._cpds if isinstance(v, CountVector)), None)
+        if vector is not None and len(targets) > 1:
+            raise UnsupportedModelError(
+                f"{vector.name!r} is a vector of counts, whose posterior is answered alone; leave "
+                "the other targets out, or observe them."
+            )
+        self._continuous = tuple(v for v in wanted if not isinstance(v, Discrete))
+        self._discrete = tuple(v for v in wanted if isinstance(v, Discrete))
+        parents = dict.fromkeys(p for cpd in self._cpds.values() for p in cpd.parents)
+        number = model.number
+        numbered = {p: number[p.name] for p in parents}
+        self._observed = {p: v for p, v in numbered.items() if v in self.pattern.observed}
+        hidden = [p for p in parents if p not in self._observed and p not in self._discrete]
+        # Each state of the discrete targets has a stretch of configurations of the parents.
+        self._axes = (*self._discrete, *hidden)
+        others = [v for v in self._continuous if v not in self._cpds]
+        self.inner = Joint(tuple(number[v.name] for v in (*self._axes, *others)))
+
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
+        inner = self._inner(case, memory_limit)
+        if inner is None:
+            return None
+        cells = self._cells(case, len(inner.weights))
+        if not self._discrete:
+            return self._mixture(inner, cells, slice(0, len(inner.weights)))
+        cards = [v.cardinality for v in self._discrete]
+        size = len(inner.weights) // math.prod(cards)
+        probabilities = inner.weights.reshape(*cards, -1).sum(axis=-1)
+        starts = range(0, len(inner.weights), size)
+        mixtures = [self._mixture(inner, cells, slice(at, at + size)) for at in starts]
+        return MixedPosterior(
+            Posterior(self._discrete, probabilities, inner.log_evidence), mixtures
+        )
+
+    def _inner(self, case: Case, memory_limit: float | None) -> _Inner | None:
+        """Return the posterior of parents and other targets; None for impossible evidence."""
+        if not self.inner.targets:
+            log_evidence = log_mass(self.model, case, memory_limit)
+            return None if log_evidence == -np.inf else _Inner(np.ones(1), (), log_evidence)
+        found = self.model.work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
+        if found is None:
+            return None
+        if isinstance(found, Posterior):
+            return _Inner(found.probabilities.reshape(-1), (), found.log_evidence)
+        if isinstance(found, MixedPosterior):
+            weights = found.discrete.probabilities.reshape(-1)
+            return _Inner(weights, found.mixtures, found.log_evidence)
+        return _Inner(np.ones(1), (found,), found.log_evidence)
+
+    def _cells(self, case: Case, n: int) -> Mapping[Variable, NDArray[np.intp]]:
+        """Return the configuration of each leaf's parents in each of n joint configurations."""
+        shape = [v.cardinality for v in self._axes]
+        found = np.unravel_index(np.arange(n), shape) if shape else ()
+        codes = dict(zip(self._axes, found, strict=True))
+        codes |= {p: np.full(n, case.hard[v]) for p, v in self._observed.items()}
+        return {leaf: parent_cells(cpd, codes, n) for leaf, cpd in self._cpds.items()}
+
+    def _mixture(
+        self, inner: _Inner, cells: Mapping[Variable, NDArray[np.intp]], part: slice
+    ) -> Any:
+        """Return the posterior of the numbers in some configurations; None if it has no weight."""
+        used = np.flatnonzero(inner.weights[part] > 0) + part.start
+        if not len(used):
+            return None
+        weights = inner.weights[used] / inner.weights[used].sum()
+        rows = used
+        vector = self._continuous[0]
+        if isinstance(vector, CountVector):
+            items = self._cpds[vector].components(cells[vector][used])
+            return ItemsMixture(vector, [(weights, items)], inner.log_evidence)
+        blocks: list[tuple[tuple[int, ...], Components]] = []
+        others = [mixture for i in used.tolist() for mixture in inner.numbers[i : i + 1]]
+        if others:
+            known = [mixture for mixture in others if mixture is not None]
+            assert len(known) == len(others)  # configurations without weight are left out
+            rows = np.repeat(used, [len(mixture.weights) for mixture in known])
+            shares = [w * mixture.weights for w, mixture in zip(weights, known, strict=True)]
+            weights = np.concatenate(shares)
+            gaussians = GaussianComponents(
+                np.concatenate([mixture.means for mixture in known]),
+                np.concatenate([mixture.covariances for mixture in known]),
+            )
+            blocks.append((tuple(map(self._continuous.index, known[0].variables)), gaussians))
+        for leaf, cpd in self._cpds.items():
+            blocks.append(((self._continuous.index(leaf),), cpd.components(cells[leaf][rows])))
+        components = blocks[0][1] if len(blocks) == 1 else ProductComponents(tuple(blocks))
+        return LeafMixture(self._continuous, weights, components, inner.log_evidence)
+
+
+class Leaves(Solver):
+    """Solver of posteriors of leaves, by the posterior of their parents."""
+
+    name = "leaves"
+    condition = "a leaf of any family, which is independent of the evidence given its parents"
+    works: ClassVar = {Joint: LeafJoint}
+
+    def serves(self, model: Any) -> bool:
+        return bool(model.form in ("product", "tempered"))
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return not pattern.rows and bool(leaves_of(model, question.targets, pattern))
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        work = LeafJoint(self, model, question, pattern)
+        keep = tuple(model.variables[v] for v in question.targets)
+        if not work.inner.targets:
+            return Plan(keep=keep)
+        inner = model.plan_of(work.inner, pattern)
+        return Plan(keep=keep, parts=(inner,))
+
+
+# ---- Rows of a batch that repeat others: what takes long is then computed once for all equal rows
+
+
+# Number of rows among which repetitions are looked for first, and the share of them that has to
+# repeat others: among many more rows many more repeat others.
+_FIRST, _SHARE = 1024, 1 / 64
+# Maximum share of different rows for which it pays to compute these alone.
+_DIFFERENT = 3 / 4
+# Odd number near 2**64 divided by the golden ratio (Knuth 1998, section 6.4).
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+Indices = NDArray[np.intp]
+
+
+def different_rows(evidence: Evidence) -> tuple[Indices, Indices] | None:
+    """Return the rows that differ from those before them, and for each row the equal one of them.
+
+    The result is None unless so many rows repeat others that it pays. Rows are equal if all bits
+    of their columns are.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (n_different,)
+        In ascending order.
+    place : ndarray of int, shape (n_rows,)
+        Row i is equal to row ``rows[place[i]]``.
+    """
+    if evidence.likelihoods or evidence.n_rows < _FIRST // 2:
+        return None
+    covered = {variable for variables, _ in evidence.matrices for variable in variables}
+    if not covered.issuperset(evidence.columns):
+        return None
+    if evidence.n_rows > 2 * _FIRST:
+        first = _keys(evidence, _FIRST)
+        if len(_found(first)[0]) > (1 - _SHARE) * _FIRST:
+            return None
+    rows, place = _found(_keys(evidence, evidence.n_rows))
+    return (rows, place) if len(rows) <= _DIFFERENT * evidence.n_rows else None
+
+
+def _keys(evidence: Evidence, n_rows: int) -> NDArray[np.uint64]:
+    """Return the bits of all columns of the first rows, shape (n_rows, number of words)."""
+    sizes = [matrix.dtype.itemsize * matrix.shape[1] for _, matrix in evidence.matrices]
+    keys = np.zeros((n_rows, -(-sum(sizes) // 8)), dtype=np.uint64)
+    whole, begin = keys.view(np.uint8), 0
+    for (_, matrix), size in zip(evidence.matrices, sizes, strict=True):
+        part = np.ascontiguousarray(matrix[:n_rows])
+        whole[:, begin : begin + size] = part.view(np.uint8).reshape(n_rows, size)
+        begin += size
+    return keys
+
+
+def _found(keys: NDArray[np.uint64]) -> tuple[Indices, Indices]:
+    rows, place = np.empty((2, len(keys)), dtype=np.intp)
+    # At least half of the table is empty, so that searches are short.
+    table = np.full(1 << (2 * len(keys)).bit_length(), -1, dtype=np.intp)
+    return rows[: find_different(keys, table, rows, place)], place
+
+
+def _work(keys: NDArray[np.uint64], *others: object) -> int:
+    # Whoever has so many rows has compiled kernels for them.
+    return keys.size * 1000
+
+
+@kernel(work=_work)
+def find_different(keys: NDArray[np.uint64], table: Indices, rows: Indices, place: Indices) -> int:
+    """Write the rows that differ from all before, and places among them; return how many differ.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_rows, n_words)
+    table : ndarray of -1, shape (a power of two above 2 n_rows,)
+        A hash table, overwritten.
+    rows, place : ndarray, shape (n_rows,)
+        The results; see `different_rows`.
+    """
+    n_found, mask = 0, np.uint64(len(table) - 1)
+    for row in range(len(keys)):
+        mixed = np.uint64(0)
+        for word in keys[row]:
+            mixed = (mixed ^ word) * _FACTOR
+            mixed ^= mixed >> _HALF
+        at = np.int64(mixed & mask)
+        while table[at] >= 0:
+            known, same = keys[rows[table[at]]], True
+            for j in range(len(known)):
+                same = same and known[j] == keys[row, j]
+            if same:
+                break
+            at = (at + 1) & np.int64(mask)
+        if table[at] < 0:
+            table[at], rows[n_found] = n_found, row
+            n_found += 1
+        place[row] = table[at]
+    return n_found

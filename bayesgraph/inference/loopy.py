@@ -16,17 +16,17 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bayesgraph.display import rounded
-from bayesgraph.errors import (
+from bayesgraph.core.arrays import SUM, Floats
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
     ModelError,
     UnsupportedModelError,
     quoted,
 )
-from bayesgraph.factors import SUM, Factor, Potential
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.variables import Discrete
+from bayesgraph.core.variables import Discrete
+from bayesgraph.inference.factors import Factor, Potential
 
 # Minimum of a log message. A cavity is the difference of a log belief and a log message, whose
 # error is the rounding error of the larger of them, here 1e-10.

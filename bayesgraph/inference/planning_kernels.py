@@ -11,15 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.compilation import kernel
-from bayesgraph.inference.junction import (
-    Cliques,
-    Floats,
-    Ints,
-    Restricted,
-    TableArrays,
-    Tree,
-)
+from bayesgraph.core.compilation import kernel
+from bayesgraph.inference.junction import Cliques, Floats, Ints, Restricted, TableArrays, Tree
 
 Bits = NDArray[np.uint64]
 

@@ -11,18 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesgraph.compilation import kernel
-from bayesgraph.inference.junction import (
-    Ints,
-    TableArrays,
-    Tree,
-)
-from bayesgraph.inference.planning_kernels import (
-    filled,
-    grown,
-    linked,
-    packed,
-)
+from bayesgraph.core.compilation import kernel
+from bayesgraph.inference.junction import Ints, TableArrays, Tree
+from bayesgraph.inference.planning_kernels import filled, grown, linked, packed
 
 # Operations. An instruction consists of: operation, length, target, source, kind of source, number
 # of dimensions, number of loop dimensions, then (count, target step, source step) for each

@@ -6,29 +6,283 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.checks import random_generator, whole_number
-from bayesgraph.display import Displayed, DisplayTable, cut_texts, more, rounded
-from bayesgraph.errors import (
+from bayesgraph.core.arrays import LOG_2PI, Floats, random_generator, whole_number
+from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, more, rounded
+from bayesgraph.core.errors import (
     BayesGraphError,
     EvidenceError,
     UnsupportedModelError,
+    optional_module,
     quoted,
     unknown_variable,
 )
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.components import Components, GaussianComponents
-from bayesgraph.optional import optional_module
-from bayesgraph.typing import RandomState
-from bayesgraph.variables import Binned, Continuous, Discrete, Name, State
+from bayesgraph.core.typing import RandomState
+from bayesgraph.core.variables import Binned, Continuous, Count, CountVector, Discrete, Name, State
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# ------------- The components of mixtures of numbers: k distributions, of one number or of several
+# A mixture has weights, and one object that holds its k components. The components of a leaf are
+# the distributions that its CPD gives in configurations of its parents. Several targets that are
+# independent given the parents have components that are products, and a mixture of networks joins
+# those of its networks, whatever their families.
+
+
+class Components(Protocol):
+    """Protocol of k distributions of n numbers; `cdf`, `sf` and `bounds` are of one number."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of the families, each once."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether the number is a count."""
+        ...
+
+    @property
+    def means(self) -> Floats:
+        """Means, shape (k, n), NaN where there is none."""
+        ...
+
+    @property
+    def covariances(self) -> Floats:
+        """Covariances, shape (k, n, n), NaN or infinite where there is none."""
+        ...
+
+    def log_density(self, points: Floats, /) -> Floats:
+        """Return log densities, shape (..., k), at points of shape (..., n).
+
+        That of a count is the log of a probability.
+        """
+        ...
+
+    def cdf(self, x: Floats, /) -> Floats:
+        """Return the probabilities of at most x, shape (..., k), for x of shape (...,)."""
+        ...
+
+    def sf(self, x: Floats, /) -> Floats:
+        """Return the probabilities of more than x, without cancellation; see `cdf`."""
+        ...
+
+    def bounds(self, probability: float, /) -> tuple[float, float]:
+        """Return two numbers between which the quantile of every mixture of the components lies."""
+        ...
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator, /) -> Floats:
+        """Return a draw from each of the chosen components, shape (len(chosen), n)."""
+        ...
+
+    def of(self, places: Sequence[int], /) -> Components:
+        """Return the distributions of some of the numbers, given by their indices."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianComponents:
+    """Gaussian distributions; for the attributes see `Components`."""
+
+    means: Floats
+    covariances: Floats
+    kinds = ("Gaussian",)
+    whole = False
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return log densities; see Components."""
+        deviation = points[..., None, :] - self.means
+        scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
+        _, log_det = np.linalg.slogdet(self.covariances)
+        n = self.means.shape[1]
+        return np.asarray(-0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI))
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return cumulative probabilities; see Components."""
+        return np.asarray(scipy.special.ndtr((x[..., None] - self.means[:, 0]) / self._scale))
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        return np.asarray(scipy.special.ndtr((self.means[:, 0] - x[..., None]) / self._scale))
+
+    def bounds(self, probability: float) -> tuple[float, float]:
+        """Return the smallest and the largest quantile; see Components."""
+        found = self.means[:, 0] + self._scale * scipy.special.ndtri(probability)
+        return float(found.min()), float(found.max())
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
+        """Return draws; see Components."""
+        root = np.linalg.cholesky(self.covariances)[chosen]
+        noise = random.standard_normal((len(chosen), self.means.shape[1]))
+        return np.asarray(self.means[chosen] + np.einsum("kij,kj->ki", root, noise))
+
+    def of(self, places: Sequence[int]) -> GaussianComponents:
+        """Return marginal distributions; see Components."""
+        at = np.asarray(places)
+        return GaussianComponents(self.means[:, at], self.covariances[:, at[:, None], at])
+
+    @property
+    def _scale(self) -> Floats:
+        return np.sqrt(self.covariances[:, 0, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class ProductComponents:
+    """Distributions of numbers of which those of different blocks are independent.
+
+    Attributes
+    ----------
+    blocks : tuple of (places, Components)
+        The indices of the numbers of each block, and their k distributions.
+    """
+
+    blocks: tuple[tuple[tuple[int, ...], Components], ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The families of all blocks; see Components."""
+        return tuple(dict.fromkeys(kind for _, block in self.blocks for kind in block.kinds))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers are counts; see Components."""
+        return all(block.whole for _, block in self.blocks)
+
+    @property
+    def means(self) -> Floats:
+        """Means; see Components."""
+        found = np.concatenate([block.means for _, block in self.blocks], axis=1)
+        return np.asarray(found[:, np.argsort(self._order)])
+
+    @property
+    def covariances(self) -> Floats:
+        """Covariances, zero between blocks; see Components."""
+        k, n = self.means.shape
+        found = np.zeros((k, n, n))
+        for places, block in self.blocks:
+            at = np.asarray(places)
+            found[:, at[:, None], at] = block.covariances
+        return found
+
+    @property
+    def _order(self) -> list[int]:
+        return [place for places, _ in self.blocks for place in places]
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return the sums of the blocks' log densities; see Components."""
+        found = [block.log_density(points[..., list(places)]) for places, block in self.blocks]
+        return np.asarray(np.sum(found, axis=0))
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return the cumulative probabilities of the only block; see Components."""
+        ((_, block),) = self.blocks
+        return block.cdf(x)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return the probabilities of more than x of the only block; see Components."""
+        ((_, block),) = self.blocks
+        return block.sf(x)
+
+    def bounds(self, probability: float) -> tuple[float, float]:
+        """Return the bounds of the only block; see Components."""
+        ((_, block),) = self.blocks
+        return block.bounds(probability)
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
+        """Return draws; see Components."""
+        found = np.concatenate([block.sample(chosen, random) for _, block in self.blocks], axis=1)
+        return np.asarray(found[:, np.argsort(self._order)])
+
+    def of(self, places: Sequence[int]) -> Components:
+        """Return the distributions of some of the numbers; see Components."""
+        found: list[tuple[tuple[int, ...], Components]] = []
+        for own, block in self.blocks:
+            wanted = [place for place in places if place in own]
+            if wanted:
+                part = block.of([own.index(place) for place in wanted])
+                found.append((tuple(map(list(places).index, wanted)), part))
+        return found[0][1] if len(found) == 1 else ProductComponents(tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedComponents:
+    """The components of several mixtures of the same numbers, one mixture after the other."""
+
+    parts: tuple[Components, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The families of all parts; see Components."""
+        return tuple(dict.fromkeys(kind for part in self.parts for kind in part.kinds))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the number is a count in all parts; see Components."""
+        return all(part.whole for part in self.parts)
+
+    @property
+    def means(self) -> Floats:
+        """Means; see Components."""
+        return np.concatenate([part.means for part in self.parts])
+
+    @property
+    def covariances(self) -> Floats:
+        """Covariances; see Components."""
+        return np.concatenate([part.covariances for part in self.parts])
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return log densities; see Components."""
+        return np.concatenate([part.log_density(points) for part in self.parts], axis=-1)
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return cumulative probabilities; see Components."""
+        return np.concatenate([part.cdf(x) for part in self.parts], axis=-1)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        return np.concatenate([part.sf(x) for part in self.parts], axis=-1)
+
+    def bounds(self, probability: float) -> tuple[float, float]:
+        """Return the widest bounds of the parts; see Components."""
+        low, high = zip(*(part.bounds(probability) for part in self.parts), strict=True)
+        return min(low), max(high)
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
+        """Return draws; see Components."""
+        ends = np.cumsum([len(part.means) for part in self.parts])
+        found = np.empty((len(chosen), self.parts[0].means.shape[1]))
+        for part, end in zip(self.parts, ends.tolist(), strict=True):
+            start = end - len(part.means)
+            rows = np.flatnonzero((chosen >= start) & (chosen < end))
+            if len(rows):
+                found[rows] = part.sample(chosen[rows] - start, random)
+        return found
+
+    def of(self, places: Sequence[int]) -> JoinedComponents:
+        """Return the distributions of some of the numbers; see Components."""
+        return JoinedComponents(tuple(part.of(places) for part in self.parts))
+
+
+class Leaf(Protocol):
+    """Protocol of CPDs of one number whose posterior is a mixture of their distributions."""
+
+    def components(self, cells: Any, /) -> Components:
+        """Return the distributions in configurations of the parents.
+
+        `cells` has their indices, shape (k,); the states of the last parent vary fastest.
+        """
+        ...
+
+
+# --------------- Answers to queries: posteriors, mixtures of Gaussians and others, and assignments
+
 
 _MAX_LINES = 40
 # Characters of a name and of a state in a table of marginals, which fits a line of 80.
@@ -703,4 +957,340 @@ class Assignment(Displayed, Mapping[Name, Any]):
         ]
         return DisplayTable(
             f"Assignment (log probability {rounded(self.log_probability, 6)})", values
+        )
+
+
+# ----- Posteriors of leaves that are not Gaussian: mixtures of the distributions of their families
+
+
+class LeafMixture(NumberMixture):
+    """The exact posterior of numbers with any families of distributions: a mixture of these.
+
+    A leaf is a variable without children, or whose children are neither observed nor targets. Given
+    its parents it has the distribution of its CPD, so that its posterior is a mixture of these
+    distributions, with the posterior probabilities of the parents' configurations as weights.
+
+    Parameters
+    ----------
+    variables : sequence of Continuous
+        The n variables.
+    weights : ndarray, shape (k,)
+    components : Components
+        The k distributions of the n numbers.
+    log_evidence : float
+        Natural log of the probability (density) of the evidence.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> kind = bg.Discrete("kind", ["calm", "busy"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(kind, [0.75, 0.25]),
+    ...     bg.PoissonCPD(bg.Count("calls"), [1.0, 5.0], parents=[kind]),
+    ... ])
+    >>> calls = net.query("calls")
+    >>> calls
+    p(calls): a mixture of 2 distributions (Poisson)
+      mean                 2
+      sd             2.23607
+      95 % interval   [0, 8]
+    >>> round(float(calls.density(0)), 6)  # the probability of no call
+    0.277594
+    """
+
+    def __init__(
+        self,
+        variables: tuple[Continuous, ...],
+        weights: Floats,
+        components: Components,
+        log_evidence: float,
+    ) -> None:
+        self.variables = variables
+        self.weights = weights.view()
+        self.weights.flags.writeable = False
+        self.means = components.means
+        self.covariances = components.covariances
+        self._components = components
+        self.log_evidence = log_evidence
+
+    @property
+    def components(self) -> Components:
+        """The k distributions of the n numbers."""
+        return self._components
+
+    @property
+    def whole(self) -> bool:
+        """Whether the variables are counts, whose density is a probability."""
+        return self.components.whole
+
+    def quantile(self, probability: float) -> float:
+        """Return the smallest x with P(X <= x) >= probability, for a single variable X.
+
+        It is a whole number for a count, and NaN if the mixture spreads beyond the range of floats.
+        """
+        self._check_single()
+        if not 0 < probability < 1:
+            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+        low, high = self.components.bounds(probability)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return math.nan
+        if self.whole:
+            return self._whole_quantile(probability, math.floor(low), math.ceil(high))
+
+        def excess(x: float) -> float:
+            return float(self.cdf(x)) - probability
+
+        if excess(low) >= 0:
+            return low
+        if excess(high) <= 0:
+            return high
+        return float(scipy.optimize.brentq(excess, low, high, xtol=1e-300, maxiter=2000))
+
+    def _whole_quantile(self, probability: float, low: int, high: int) -> float:
+        low = max(low, 0) - 1  # at the lower end of the search less than the quantile
+        while high - low > 1:
+            middle = (low + high) // 2
+            if float(self.cdf(middle)) >= probability:
+                high = middle
+            else:
+                low = middle
+        return float(high)
+
+    def marginal(self, *names: Name) -> LeafMixture:
+        """Return the posterior of some of the variables, in the order in which they are named."""
+        own = [variable.name for variable in self.variables]
+        if not names or len(set(names)) < len(names) or not set(names) <= set(own):
+            raise EvidenceError(
+                f"This posterior is of {quoted(own)}; expected some of these, each once; got "
+                f"{names!r}."
+            )
+        places = [own.index(name) for name in names]
+        chosen = tuple(self.variables[place] for place in places)
+        return LeafMixture(chosen, self.weights, self.components.of(places), self.log_evidence)
+
+    def _kinds(self) -> str:
+        count = len(self.weights)
+        kinds = ", ".join(self.components.kinds)
+        return kinds if count == 1 else f"a mixture of {count} distributions ({kinds})"
+
+
+def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float) -> LeafMixture:
+    """Return the mixture of several mixtures of the same variables.
+
+    Parameters
+    ----------
+    answers : sequence of NumberMixture
+        At least one.
+    shares : ndarray, shape (number of answers,)
+        Their weights, which sum to one.
+    log_evidence : float
+    """
+    used = np.flatnonzero(shares > 0).tolist()
+    parts = tuple(answers[i].components for i in used)
+    weights = np.concatenate([shares[i] * answers[i].weights for i in used])
+    components = parts[0] if len(parts) == 1 else JoinedComponents(parts)
+    return LeafMixture(answers[0].variables, weights / weights.sum(), components, log_evidence)
+
+
+# ------------------------ Posteriors of vectors of counts: mixtures of distributions of many items
+
+
+_MAX_ITEM_LINES = 10
+
+
+class ItemComponents(Protocol):
+    """Protocol of k distributions of the counts of n items."""
+
+    @property
+    def presence(self) -> bool:
+        """Whether items are present or absent, independently, and not counted."""
+        ...
+
+    @property
+    def shares(self) -> Floats:
+        """Probabilities of the items, shape (k, n)."""
+        ...
+
+    def log_probability(self, counts: Any, /) -> Floats:
+        """Return the log probability of the counts of one row given their sum, shape (k,)."""
+        ...
+
+    def item(self, place: int, length: int, /) -> Components:
+        """Return the distributions of the count of one item among `length` items."""
+        ...
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator, /) -> Any:
+        """Return a row of counts from each of the chosen distributions, as a sparse matrix."""
+        ...
+
+
+Parts: TypeAlias = Sequence[tuple[Floats, ItemComponents]]
+
+
+class ItemsMixture(Displayed, Mapping[Name, float]):
+    """The exact posterior of a vector of counts: a mixture of distributions of its items.
+
+    A mapping from item to its probability: that the next item is this one or, where items are
+    present or absent, that it is present.
+
+    Parameters
+    ----------
+    variable : CountVector
+        The vector of n items.
+    parts : sequence of (weights, ItemComponents)
+        The components by network, with their weights, which sum to one over all parts.
+    log_evidence : float
+        Natural log of the probability (density) of the evidence.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> kind = bg.Discrete("kind", ["work", "spam"])
+    >>> words = bg.CountVector("words", ["meeting", "money"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(kind, [0.5, 0.5]),
+    ...     bg.MultinomialCPD(words, [[0.8, 0.2], [0.1, 0.9]], parents=[kind]),
+    ... ])
+    >>> found = net.query("words", {"kind": {"work": 1, "spam": 3}})
+    >>> found
+    Probabilities of the items of words: a mixture of 2 distributions
+      money    0.725000  █████████████████
+      meeting  0.275000  ███████
+    >>> found.item("money", length=2).density([0, 1, 2]).round(4)
+    array([0.1675, 0.215 , 0.6175])
+    """
+
+    def __init__(self, variable: CountVector, parts: Parts, log_evidence: float) -> None:
+        self.variable = variable
+        self.parts = tuple(parts)
+        self.log_evidence = log_evidence
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of all components, shape (k,)."""
+        return np.concatenate([weights for weights, _ in self.parts])
+
+    @property
+    def presence(self) -> bool:
+        """Whether items are present or absent, and not counted."""
+        return any(found.presence for _, found in self.parts)
+
+    @property
+    def probabilities(self) -> Floats:
+        """Probability of each item, shape (n,)."""
+        return np.asarray(sum(weights @ found.shares for weights, found in self.parts))
+
+    def __getitem__(self, item: Name) -> float:
+        return float(self.probabilities[self._place(item)])
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self.variable.items)
+
+    def __len__(self) -> int:
+        return len(self.variable.items)
+
+    def _place(self, item: Name) -> int:
+        try:
+            return self.variable.positions[item]
+        except (KeyError, TypeError):
+            where = f"The vector {self.variable.name!r}"
+            raise unknown_variable(item, self.variable.items, where=where) from None
+
+    def top(self, n: int = 10) -> dict[Name, float]:
+        """Return the n most probable items with their probabilities, the most probable first."""
+        probabilities = self.probabilities
+        order = np.argsort(-probabilities, kind="stable")[: whole_number("n", "items", n, 0)]
+        return {self.variable.items[i]: float(probabilities[i]) for i in order.tolist()}
+
+    def mean(self, length: int | None = None) -> Floats:
+        """Return the expected counts, shape (n,).
+
+        Parameters
+        ----------
+        length : int, optional
+            Sum of the counts; left out where items are present or absent.
+        """
+        return self.probabilities * self._length(length)
+
+    def _length(self, length: int | None) -> int:
+        if self.presence and length is None:
+            return 1
+        if self.presence or length is None:
+            raise EvidenceError(
+                f"length= is the number of items of {self.variable.name!r}, and needed where they "
+                f"are counted; where they are present or absent there is none. Got {length!r}."
+            )
+        return whole_number("length", "items", length, 0)
+
+    def log_probability(self, counts: Mapping[Name, float]) -> float:
+        """Return the natural log of the probability of all counts, given their sum.
+
+        Where items are present or absent, it is that of which of them are present.
+
+        Parameters
+        ----------
+        counts : mapping from item to count
+            Items that are left out do not occur.
+        """
+        for item in counts:
+            self._place(item)
+        row = self.variable.encode(dict.fromkeys(self.variable.items, 0) | dict(counts))
+        logs = np.concatenate([found.log_probability(row) for _, found in self.parts])
+        return float(scipy.special.logsumexp(logs, b=self.weights))
+
+    def item(self, item: Name, *, length: int) -> LeafMixture:
+        """Return the posterior of the count of one item among `length` items.
+
+        Raises
+        ------
+        UnknownVariableError
+            For an unknown item; the message suggests the nearest one.
+        EvidenceError
+            If items are present or absent, and not counted.
+        """
+        place = self._place(item)
+        if self.presence:
+            raise EvidenceError(
+                f"The items of {self.variable.name!r} are present or absent; posterior[{item!r}] "
+                "is the probability that it is present."
+            )
+        size = whole_number("length", "items", length, 0)
+        components = tuple(found.item(place, size) for _, found in self.parts)
+        joint = components[0] if len(components) == 1 else JoinedComponents(components)
+        return LeafMixture((Count(item),), self.weights, joint, self.log_evidence)
+
+    def sample(self, n: int, *, random_state: RandomState = None) -> Any:
+        """Return n rows of counts as a sparse matrix, with lengths from the distributions.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the distributions have no lengths.
+        """
+        size, random = whole_number("n", "rows", n, 0), random_generator(random_state)
+        weights = self.weights
+        chosen = np.sort(random.choice(len(weights), size, p=weights))
+        ends = np.cumsum([len(part) for part, _ in self.parts])
+        at = np.searchsorted(chosen, ends)
+        found = [
+            components.sample(rows - (end - len(part)), random)
+            for (part, components), rows, end in zip(
+                self.parts, np.split(chosen, at[:-1]), ends.tolist(), strict=True
+            )
+            if len(rows)
+        ]
+        if not found:
+            return scipy.sparse.csr_array((0, len(self)))
+        return scipy.sparse.vstack(found, "csr")[random.permutation(size)]
+
+    def _display(self) -> DisplayTable:
+        shown = self.top(_MAX_ITEM_LINES)
+        what = "Presence" if self.presence else "Probabilities"
+        k = len(self.weights)
+        return DisplayTable(
+            f"{what} of the items of {self.variable.name}"
+            + (f": a mixture of {k} distributions" if k > 1 else ""),
+            [(str(item), f"{p:.6f}") for item, p in shown.items()],
+            bars=list(shown.values()),
+            note=more(len(self), len(shown), "items"),
         )

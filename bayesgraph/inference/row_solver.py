@@ -4,29 +4,47 @@ Each row may have its own missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import MemoryLimitError
-from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference import execution_kernels as kernels
-from bayesgraph.inference.compiled import CompiledTables
-from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Solver, Work
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.errors import MemoryLimitError
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import borrow, give_back
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.inference import execution_kernels
+from bayesgraph.inference.contract import (
+    Case,
+    Joint,
+    Mass,
+    Pattern,
+    Plan,
+    Retractions,
+    Solver,
+    Work,
+    plan_of_tree,
+)
 from bayesgraph.inference.elimination import PlannedSlice, planned_slice
-from bayesgraph.inference.factor_solver import slice_of_case
+from bayesgraph.inference.factor_solver import Factors, slice_of_case
+from bayesgraph.inference.factors import Factor
 from bayesgraph.inference.junction import Ints, Program
-from bayesgraph.inference.memory import borrow, give_back
-from bayesgraph.inference.plan import Plan, plan_of_tree
-from bayesgraph.inference.programs import Relevance, compile_query, plan_tree, restrict
+from bayesgraph.inference.programs import (
+    CompiledTables,
+    Relevance,
+    compile_query,
+    plan_tree,
+    restrict,
+)
 from bayesgraph.inference.tables import Scopes, Tables
-from bayesgraph.variables import Discrete, Variable
+
+# --------- Exact inference for all rows of a table, block by block: posteriors and log likelihoods
+
 
 # Minimum and maximum number of rows of a block, and intended product of its rows and factors.
 # Columns and sums of a block stay in the cache while many factors are added up; blocks are larger
@@ -252,10 +270,10 @@ def _run_together(
 ) -> None:
     """Write log probabilities of rows to `logs`, unless they may have lost digits by underflow."""
     extended, program = rows.tables, rows.program
-    if program.minima.min(initial=0.0) < kernels.MINIMUM_LOG2:
+    if program.minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2:
         return  # products of table entries may underflow
     work = borrow(program.n_work)
-    kernels.run_rows(
+    execution_kernels.run_rows(
         program.code,
         extended.values.copy(),
         extended.arrays.base,
@@ -349,3 +367,128 @@ class Rows(Solver):
             )
             parts.append(tree)
         return Plan(keep=kept, parts=tuple(parts))
+
+
+# -------------- The solver of classifiers that compute class scores of rows with a compiled kernel
+
+
+# Pattern (variables with evidence) of the encoded rows that a kernel takes.
+OF_ROWS = Pattern((), rows=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """A model that consists of the class variable and a compiled kernel that scores its states.
+
+    The kernel gives the same answer as the classifier's network, but faster.
+
+    Attributes
+    ----------
+    target : Discrete
+        The class variable.
+    kernel : str
+        Description of the kernel in words.
+    scores : callable
+        Function that returns log P(class, row) of encoded rows, up to a constant for each row, in
+        shape (n_rows, n_classes).
+    """
+
+    target: Discrete
+    kernel: str
+    scores: Callable[[Any], Floats]
+
+    form = "scores"
+    compiled = None
+    instead = ""
+
+    @property
+    def variables(self) -> tuple[Discrete, ...]:
+        """The class variable."""
+        return (self.target,)
+
+
+class ScoresWork(Work):
+    """Prepared query for the class scores of a batch of rows, from one call of the kernel."""
+
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
+        raise NotImplementedError("Single cases are asked of the network.")
+
+    def _run_rows(self, rows: Any) -> Floats:
+        found: Floats = self.model.scores(rows)
+        return found
+
+
+class KernelScores(Solver):
+    """Solver that calls the score kernel of a streaming classifier or of a linear discriminant."""
+
+    name = "class scores"
+    condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"
+    form = "scores"
+    works: ClassVar = {Joint: ScoresWork}
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        return Plan(keep=model.variables)
+
+
+# -------- The solver of weighted networks, whose conditional distributions are raised to exponents
+# With observed features O, exponents w and class biases b, the posterior of the class c is
+#
+#     P(c | x_O)  ~  P(c)^w_0  exp(b_c)  prod_{i in O} p(x_i | observed parents of i, c)^w_ic,
+#
+# up to normalisation (~). Weighted naive Bayes is an example. Unobserved variables are summed out
+# of the conditionals before the exponents are applied.
+
+
+class TemperedRows(Work):
+    """Prepared query for the class scores of a batch of rows.
+
+    A score is the sum of log conditionals times exponents: log P(class | row) up to a constant for
+    each row.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> Floats:
+        return self._run_rows(case.evidence(self.model.variables))
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        model = self.model
+        target = model.target
+        result: Floats = model.log_scores(rows)
+        if target in rows.likelihoods:
+            result += rows.likelihoods[target]
+        if target in rows:
+            codes = rows.columns[target][:, None]
+            result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
+        return result
+
+
+class Tempered(Factors):
+    """Solver by variable elimination on the factors of the unweighted network and a correction.
+
+    The correction factor is over the class variable: the ratio of the class posterior of the
+    weighted network to that of the unweighted network.
+    """
+
+    name = "tempered"
+    condition = "a weighted network, whose class follows from tempered conditionals"
+    form = "tempered"
+    # Tempered conditionals give no probability of the evidence.
+    works: ClassVar = {q: w for q, w in Factors.works.items() if q not in (Mass, Retractions)}
+
+    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+        return not pattern.rows or isinstance(question, Joint)
+
+    def prepare(
+        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
+    ) -> Work:
+        if not pattern.rows:
+            return super().prepare(model, question, pattern, memory_limit)
+        is_class = question.targets == (model.number[model.target.name],)
+        return (TemperedRows if is_class else RowsWork)(self, model, question, pattern)
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        plan = super().plan(model, question, Pattern(pattern.observed, pattern.soft))
+        features = [v for v in pattern.observed if model.variables[v] != model.target]
+        known = Pattern(tuple(features), pattern.soft, pattern.rows)
+        inner = model.network.plan_of(Joint((model.number[model.target.name],)), known)
+        own = replace(plan, solver="factors", reason="of the network")
+        return Plan(keep=plan.keep, parts=(own, inner))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
-from bayesgraph.inference.approximate import Loopy, Weighting
-from bayesgraph.inference.average import Average, AverageDerivatives
+from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.inference.approximate import Loopy, Unfolded, Weighting
 from bayesgraph.inference.contract import (
     METHODS,
     Case,
     Pattern,
+    Plan,
     Question,
     Retractions,
     Sample,
@@ -20,17 +20,12 @@ from bayesgraph.inference.contract import (
     Solver,
     Work,
 )
-from bayesgraph.inference.factor_solver import Factors
-from bayesgraph.inference.family_slopes import Families
-from bayesgraph.inference.forward import Forward
-from bayesgraph.inference.leaf_solver import Leaves
-from bayesgraph.inference.mixture import Mixture
-from bayesgraph.inference.plan import Plan
-from bayesgraph.inference.row_solver import Rows
-from bayesgraph.inference.scores import KernelScores
+from bayesgraph.inference.ensembles import Average, AverageDerivatives, Mixture
+from bayesgraph.inference.factor_solver import Factors, Leaves
+from bayesgraph.inference.row_solver import KernelScores, Rows, Tempered
+from bayesgraph.inference.sampling import Forward
+from bayesgraph.inference.sensitivity import Families
 from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
-from bayesgraph.inference.tempered import Tempered
-from bayesgraph.inference.unfolded import Unfolded
 
 # Solvers in the order in which they are tried: the first that takes a query answers it. Each
 # describes its condition (`Solver.condition`). Jeffrey's rule is not a solver: it asks `Joint`
@@ -92,7 +87,7 @@ def select(
     Examples
     --------
     >>> import bayesgraph as bg
-    >>> from bayesgraph.inference.contract import Joint
+    >>> from bayesgraph.inference import Joint
     >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
     >>> net = bg.BayesianNetwork([
     ...     bg.TableCPD(rain, [0.8, 0.2]),

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from struct import pack
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference import planning_kernels as kernels
-from bayesgraph.inference.junction import Ints, TableArrays
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.parallel import BYTES
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.inference import planning_kernels
+from bayesgraph.inference.junction import Ints, TableArrays, Tree
+from bayesgraph.inference.program_kernels import (
+    N_ROWS,
+    OPERAND,
+    OWN,
+    SEPARATOR,
+    STATES,
+    group_begin,
+)
+
+# ------------------ The tables of a discrete model as flat arrays for the compiled (Numba) kernels
+
 
 # Smallest normal number, below which digits are lost; a table with this entry makes programs run
 # on logarithms.
@@ -139,7 +153,7 @@ class Tables:
     @cached_property
     def arrays(self) -> TableArrays:
         """All arrays as one named tuple, which the compiled kernels take."""
-        step, base, child = kernels.table_layout(
+        step, base, child = planning_kernels.table_layout(
             self.cards, self.start, self.item, self._sums_to_one
         )
         return TableArrays(self.cards, self.start, self.item, step, base, child, self.values)
@@ -197,7 +211,7 @@ class Tables:
             Indices of the observed variables, then their state codes.
         """
         a = self.arrays
-        offsets: Ints = kernels.evidence_offsets(
+        offsets: Ints = planning_kernels.evidence_offsets(
             a.start, a.item, a.step, a.base, len(a.cards), findings
         )
         return offsets
@@ -223,3 +237,554 @@ class Tables:
     def numbers(self, variables: Iterable[Variable]) -> list[int]:
         """Return the indices of the given variables."""
         return [self.number[v.name] for v in variables]
+
+
+# ------ Supports of cliques: the joint states to which the zeros of the tables leave a probability
+# A clique of many variables of which some determine others has few such states. They are found
+# without the clique's table, as a join of relations: the supports of its tables and of the messages
+# from its neighbours, first towards the roots of the junction tree and then back, so that what is
+# left extends to the whole tree (the full reducer of Yannakakis 1981). A clique is then held
+# compressed, as a list of these states, where this needs less time or where its table would not fit
+# into memory.
+#
+# A joint state is a mixed-radix number, its *key*: the last variable counts single states.
+
+
+Findings: TypeAlias = Mapping[int, int]
+Weights: TypeAlias = Mapping[int, int]
+Mask: TypeAlias = NDArray[np.bool_]
+# Variables, and which of their joint states are possible.
+Support: TypeAlias = tuple[tuple[int, ...], Mask]
+
+# Maximum number of entries of a tree: sizes and their sums must fit into 64-bit integers.
+MAXIMUM_ENTRIES = 2.0**56
+# Minimum number of entries of a clique that is held compressed to save time, and maximum share of
+# its entries that are then possible: an entry that is gathered costs as much as ten in a row.
+SMALLEST = 2**12
+LARGEST_SHARE = 0.1
+# Price of an entry of a dense clique in a program with compressed ones, which has no intermediate
+# tables, and minimum number of entries per clique for which it is worth while to look at them.
+DENSE_PRICE = 2.0
+SMALLEST_MEAN = 2**14
+# Number of entries of all cliques above which a first run looks for cliques to compress.
+MOST_DENSE = 2.0**28
+# Number of rows that a join may always have.
+_FREE_ROWS = 2**12
+# Bytes of arrays in a join, for each of its rows.
+_ROW_BYTES = 100
+# Maximum number of rows of a clique that does not fit into memory otherwise, for all states of the
+# evidence and for one case, so that what cannot be compressed is refused in seconds.
+_FEW_ROWS, _MOST_ROWS = 2**20, 2**24
+# Maximum number of entries of a message, whose places in lists are 32-bit integers.
+_MOST_LISTED = 2**31 - 1
+# Maximum number of keys that are looked up in a table of all keys.
+_DIRECT = 2**24
+
+
+class Relation(NamedTuple):
+    """Possible joint states of some variables: their keys, ascending."""
+
+    variables: tuple[int, ...]
+    keys: Ints
+
+
+def radix(cards: Ints, variables: Sequence[int]) -> Weights:
+    """Return the weight of each variable's state in a key."""
+    weights: dict[int, int] = {}
+    weight = 1
+    for v in reversed(variables):
+        weights[v] = weight
+        weight *= int(cards[v])
+    return weights
+
+
+def size(cards: Ints, variables: Sequence[int]) -> int:
+    """Return the number of keys of some variables."""
+    n = 1
+    for v in variables:
+        n *= int(cards[v])
+    return n
+
+
+def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> Ints:
+    """Return numbers that are made of the keys' states with other weights, 0 for those not named.
+
+    Neighbours that remain neighbours are moved together.
+    """
+    own = radix(cards, order)
+    out = np.zeros(len(keys), dtype=np.int64)
+    at = len(order) - 1
+    while at >= 0:
+        v = order[at]
+        if v not in weights:
+            at -= 1
+            continue
+        low, count, weight = own[v], int(cards[v]), weights[v]
+        at -= 1
+        while at >= 0 and weights.get(order[at]) == weight * count:
+            count *= int(cards[order[at]])
+            at -= 1
+        part = keys // low if low > 1 else keys
+        if at >= 0:
+            part = part % count
+        out += part * weight if weight > 1 else part
+    return out
+
+
+def _among(keys: Ints, within: Ints, n: int) -> Mask:
+    """Tell which keys, all less than n, are in an ascending list of keys."""
+    if n <= _DIRECT:
+        known = np.zeros(n, dtype=bool)
+        known[within] = True
+        return known[keys]
+    if not len(within):
+        return np.zeros(len(keys), dtype=bool)
+    at = np.minimum(np.searchsorted(within, keys), len(within) - 1)
+    found: Mask = within[at] == keys
+    return found
+
+
+def _distinct(keys: Ints, n: int) -> Ints:
+    """Return the different keys, all less than n, ascending."""
+    if n <= _DIRECT:
+        known = np.zeros(n, dtype=bool)
+        known[keys] = True
+        return np.flatnonzero(known)
+    found = np.sort(keys)  # several times faster than `unique`
+    return found[np.flatnonzero(np.diff(found, prepend=-1))]
+
+
+def _extended(
+    rows: Ints, shared: Ints, relation: Ints, added: Ints, n: int, most: float
+) -> Ints | None:
+    """Return each row plus what is added by the relation's rows that share its key.
+
+    Parameters
+    ----------
+    rows, shared : shape (n_rows,)
+        Rows, and their keys of the shared variables.
+    relation, added : shape (m,)
+        Keys of the shared variables in the relation, and what its rows add.
+    n : int
+        Number of keys of the shared variables.
+    most : float
+        Maximum number of rows of the result, which is None if there are more.
+    """
+    order = np.argsort(relation, kind="stable")
+    relation, added = relation[order], added[order]
+    if n <= min(_DIRECT, 4 * len(rows) + 2**12):
+        ends = np.cumsum(np.bincount(relation, minlength=n))
+        counts = np.diff(ends, prepend=0)[shared]
+        begins = ends[shared] - counts
+    else:
+        begins = np.searchsorted(relation, shared)
+        counts = np.searchsorted(relation, shared, side="right") - begins
+    total = int(counts.sum())
+    if total > most:
+        return None
+    begins -= np.cumsum(counts) - counts
+    places = np.repeat(begins, counts)
+    places += np.arange(total)
+    out = np.repeat(rows, counts)
+    out += added[places]
+    return out
+
+
+def join(
+    relations: Sequence[Relation], cards: Ints, order: Sequence[int], most: float
+) -> Ints | None:
+    """Return the keys of a clique that agree with all relations, ascending.
+
+    Parameters
+    ----------
+    relations : sequence of Relation
+        Each over some of the clique's variables.
+    cards : ndarray of int
+        Cardinalities.
+    order : sequence of int
+        The clique's variables, in the order of its keys.
+    most : float
+        Maximum number of rows, of intermediate results too; with more the result is None.
+    """
+    weights = radix(cards, order)
+    shares = [len(r.keys) / size(cards, r.variables) for r in relations]
+    waiting = list(range(len(relations)))
+    rows = np.zeros(1, dtype=np.int64)
+    known: set[int] = set()
+
+    def first(r: int) -> tuple[float, float]:
+        return -len(relations[r].variables), shares[r]
+
+    def growth(r: int) -> tuple[float, float]:
+        """Return the expected number of rows for each row, before the relation's width."""
+        new = [v for v in relations[r].variables if v not in known]
+        return shares[r] * size(cards, new), -len(relations[r].variables)
+
+    # The widest relation is the first; of the others always that which adds the fewest rows.
+    while waiting:
+        r = min(waiting, key=growth if known else first)
+        waiting.remove(r)
+        variables, keys = relations[r]
+        both = [v for v in variables if v in known]
+        new = {v: weights[v] for v in variables if v not in known}
+        to, n_both = radix(cards, both), size(cards, both)
+        shared = moved(rows, cards, order, to)
+        if not new:
+            rows = rows[_among(shared, keys, n_both)]
+            continue
+        own, added = moved(keys, cards, variables, to), moved(keys, cards, variables, new)
+        more = _extended(rows, shared, own, added, n_both, most)
+        if more is None:
+            return None
+        rows = more
+        known.update(new)
+    for v in order:
+        if v not in known:
+            if len(rows) * int(cards[v]) > most:
+                return None
+            rows = (rows[:, None] + weights[v] * np.arange(int(cards[v]))).ravel()
+    rows.sort()
+    return rows
+
+
+def _support(values: Floats, numbers: Sequence[int], free: Sequence[int], hard: Findings) -> Mask:
+    """Tell which joint states of the free variables of a table are possible.
+
+    They are if they are for the states in `hard`, and for some states of other observed variables.
+    """
+    fixed = [v not in free and v in hard for v in numbers]
+    at = tuple(hard[v] if f else slice(None) for v, f in zip(numbers, fixed, strict=True))
+    mask: Mask = np.asarray(values[at] > 0.0)
+    left = [v for v, f in zip(numbers, fixed, strict=True) if not f]
+    return np.asarray(mask.any(axis=tuple(a for a, v in enumerate(left) if v not in free)))
+
+
+def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int, Support]]:
+    """Yield the clique of each table that has zeros, and the table's support."""
+    for f, number in enumerate(tree.factors.tolist()):
+        if tree.home[f] < 0 or number >= len(tables):
+            continue
+        numbers, values = tables.table(number)
+        if values.all():
+            continue
+        variables = tuple(tree.item[tree.start[f] : tree.start[f + 1]].tolist())
+        mask = _support(values, numbers, tree.variables[list(variables)].tolist(), hard)
+        if not mask.all():
+            yield int(tree.home[f]), (variables, mask)
+
+
+def _propagated(supports: Sequence[Support]) -> dict[int, Mask]:
+    """Return the possible states of each variable, and leave the supports those of these states.
+
+    A state is possible if each support has it with possible states of the other variables
+    (generalised arc consistency), so that what is known of one variable narrows the joins far away.
+    """
+    domains: dict[int, Mask] = {}
+    changed = True
+    while changed:
+        changed = False
+        for variables, mask in supports:
+            for axis, v in enumerate(variables):
+                if v in domains:
+                    mask &= np.expand_dims(domains[v], [a for a in range(mask.ndim) if a != axis])
+            for axis, v in enumerate(variables):
+                others = tuple(a for a in range(mask.ndim) if a != axis)
+                left = np.asarray(mask.any(axis=others))
+                if not np.array_equal(left, domains.get(v, np.ones_like(left))):
+                    domains[v] = left
+                    changed = True
+    return domains
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The cliques of a tree, as lists; variables are those of the tree.
+
+    Attributes
+    ----------
+    separators : list of tuple of int
+        The variables that each clique shares with its parent.
+    orders : list of tuple of int
+        The variables of each clique in the order of its keys: those that it shares with its parent
+        before those that it eliminates.
+    entries, shared : list of int
+        Number of entries of each clique, and of the message to its parent.
+    parent : list of int
+    """
+
+    separators: list[tuple[int, ...]]
+    orders: list[tuple[int, ...]]
+    entries: list[int]
+    shared: list[int]
+    parent: list[int]
+
+    @classmethod
+    def of(cls, tree: Tree) -> _Shape:
+        starts, residual = tree.c_start.tolist(), tree.residual.tolist()
+        members = [tree.member[a:b].tolist() for a, b in itertools.pairwise(starts)]
+        separators = [tuple(m[r:]) for m, r in zip(members, residual, strict=True)]
+        orders = [(*m[r:], *m[:r]) for m, r in zip(members, residual, strict=True)]
+        entries = [size(tree.cards, order) for order in orders]
+        shared = [size(tree.cards, separator) for separator in separators]
+        return cls(separators, orders, entries, shared, tree.parent.tolist())
+
+    def outer(self, c: int, keys: Ints) -> Ints:
+        """Return the keys of a clique's message for its own keys."""
+        return keys // (self.entries[c] // self.shared[c])
+
+
+def _relations(
+    tables: Tables, tree: Tree, shape: _Shape, hard: Findings, far: bool
+) -> list[list[Relation]]:
+    """Return the relations of each clique: the supports of its tables that have zeros.
+
+    If `far` is set, the possible states of single variables are propagated through all tables.
+    """
+    found: list[list[Relation]] = [[] for _ in shape.parent]
+    supports = list(_supports(tables, tree, hard))
+    if far:
+        domains = _propagated([support for _, support in supports])
+        for relations, order in zip(found, shape.orders, strict=True):
+            known = [v for v in order if v in domains]
+            relations += [Relation((v,), np.flatnonzero(domains[v])) for v in known]
+    for home, (variables, mask) in supports:
+        found[home].append(Relation(variables, np.flatnonzero(mask)))
+    return found
+
+
+def _joined_supports(
+    tree: Tree, shape: _Shape, found: list[list[Relation]], allowed: Sequence[float]
+) -> list[Ints | None]:
+    """Return the possible keys of each clique by its relations and those of the cliques below.
+
+    None where they are not known, as without relations, or with more rows than allowed.
+    """
+    keys: list[Ints | None] = []
+    for c, p in enumerate(shape.parent):
+        own = join(found[c], tree.cards, shape.orders[c], allowed[c]) if found[c] else None
+        keys.append(own)
+        if own is not None and p >= 0 and not tree.unit[c]:
+            outer = shape.outer(c, own)
+            shown = outer[np.flatnonzero(np.diff(outer, prepend=-1))]
+            if len(shown) < shape.shared[c]:
+                found[p].append(Relation(shape.separators[c], shown))
+    return keys
+
+
+def _reduce(
+    tree: Tree,
+    shape: _Shape,
+    found: list[list[Relation]],
+    allowed: Sequence[float],
+    keys: list[Ints | None],
+) -> None:
+    """Leave each clique the keys that its parent shows, roots first; try again what failed."""
+    for c in range(len(keys) - 1, -1, -1):
+        above = keys[shape.parent[c]] if shape.parent[c] >= 0 else None
+        if above is None:
+            continue
+        shown, own = _shown(shape, tree.cards, c, above), keys[c]
+        if len(shown) == shape.shared[c]:
+            continue
+        if own is not None:
+            keys[c] = own[_among(shape.outer(c, own), shown, shape.shared[c])]
+        else:
+            found[c].append(Relation(shape.separators[c], shown))
+            keys[c] = join(found[c], tree.cards, shape.orders[c], allowed[c])
+
+
+def _shown(shape: _Shape, cards: Ints, c: int, above: Ints) -> Ints:
+    """Return the keys of the message of clique c that its parent's keys have."""
+    weights = radix(cards, shape.separators[c])
+    return _distinct(moved(above, cards, shape.orders[shape.parent[c]], weights), shape.shared[c])
+
+
+class Layout:
+    """The cliques of a tree that are held compressed, for the compiler of programs.
+
+    Parameters
+    ----------
+    tables : Tables
+    tree : Tree
+    shape : _Shape
+    keys : list of ndarray or None
+        Keys of the cliques that are held compressed, None for the others.
+    targets : indices of variables
+        Variables of one root clique whose joint table is the result.
+    both : bool
+        Whether the program has both passes.
+
+    Attributes
+    ----------
+    tree : Tree
+        The tree, with the numbers of entries that are held as its total and its largest.
+    places : shape (5, n_factors + n_cliques)
+        See `program_kernels.compile_tree`.
+    n_data : int
+        Number of integers at the end of the program.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        tree: Tree,
+        shape: _Shape,
+        keys: Sequence[Ints | None],
+        targets: Sequence[int],
+        both: bool,
+    ) -> None:
+        rows = [n if own is None else len(own) for own, n in zip(keys, shape.entries, strict=True)]
+        self.tree = tree._replace(total=float(sum(rows)), largest=float(max(rows)))
+        self.places = np.full((5, len(tree.factors) + len(keys)), -1, dtype=np.int64)
+        self.n_data = 0
+        self._shape, self._cards, self._both = shape, tree.cards, both
+        self._parts: list[Callable[[], Ints]] = []
+        self._held = dict(self._messages(keys))
+        number_of = {v: i for i, v in enumerate(tree.variables.tolist())}
+        asked = radix(tree.cards, [number_of[v] for v in targets])
+        for c, own in enumerate(keys):
+            if own is not None:
+                self._add_clique(c, own, asked)
+                self._add_operands(c, own, tables)
+        # Positions are counted back from the end.
+        self.places[STATES] -= 2 * self.n_data if both else self.n_data
+        self.places[[OPERAND, OWN]] -= 2 * self.n_data
+
+    def _messages(self, keys: Sequence[Ints | None]) -> Iterator[tuple[int, Ints]]:
+        """Yield the messages between compressed cliques and their keys: those of the receiver."""
+        shape = self._shape
+        for c, p in enumerate(shape.parent):
+            above = keys[p] if p >= 0 else None
+            if keys[c] is not None and above is not None:
+                shown = _shown(shape, self._cards, c, above)
+                if len(shown) <= shape.shared[c] // 2:
+                    self.places[SEPARATOR, len(self.tree.factors) + c] = len(shown)
+                    yield c, shown
+
+    def _add_clique(self, c: int, own: Ints, asked: Weights) -> None:
+        """Add the rows of a clique, and lists of places in the message or result it makes."""
+        tree, order = self.tree, self._shape.orders[c]
+        column = len(tree.factors) + c
+        self.places[N_ROWS, column] = len(own)
+        if self._both:
+            for group in _groups(tree, c):
+                self._add(STATES, column, own, partial(moved, own, tree.cards, order, group))
+        else:
+            self.places[STATES, column] = self.n_data
+            self._parts.append(partial(np.asarray, own))
+            self.n_data += len(own)
+        if self._shape.parent[c] >= 0:
+            self._add(OWN, column, own, partial(self._entries, c, own))
+        elif asked.keys() <= set(order):
+            self._add(OWN, column, own, partial(moved, own, tree.cards, order, asked))
+
+    def _add_operands(self, c: int, own: Ints, tables: Tables) -> None:
+        """Add lists of the places in the tables and messages that a clique multiplies."""
+        tree, order, step = self.tree, self._shape.orders[c], tables.arrays.step
+        for f in np.flatnonzero(tree.home == c).tolist():
+            is_table = tree.factors[f] < len(tables)
+            weights = {
+                int(tree.item[a]): int(step[tree.at[a]]) if is_table else 1
+                for a in range(tree.start[f], tree.start[f + 1])
+            }
+            self._add(OPERAND, f, own, partial(moved, own, tree.cards, order, weights))
+        for d in np.flatnonzero(tree.parent == c).tolist():
+            make = partial(self._entries_above, d, own)
+            self._add(OPERAND, len(tree.factors) + d, own, make)
+
+    def _add(self, kind: Any, column: int, own: Ints, make: Callable[[], Ints]) -> None:
+        """Reserve room for the list that `make` returns for the keys of a clique."""
+        if self.places[kind, column] < 0:  # the first list of a kind
+            self.places[kind, column] = 2 * self.n_data
+        self._parts.append(partial(_halves, make))
+        self.n_data += -(-len(own) // 2)
+
+    def _entries(self, c: int, own: Ints) -> Ints:
+        """Return the entries of the message of clique c for its own keys."""
+        outer = self._shape.outer(c, own)
+        return np.searchsorted(self._held[c], outer) if c in self._held else outer
+
+    def _entries_above(self, c: int, above: Ints) -> Ints:
+        """Return the entries of the message of clique c for the keys of its parent."""
+        shape = self._shape
+        weights = radix(self._cards, shape.separators[c])
+        outer = moved(above, self._cards, shape.orders[shape.parent[c]], weights)
+        return np.searchsorted(self._held[c], outer) if c in self._held else outer
+
+    def write(self, data: Ints) -> None:
+        """Write the keys and lists, shape (n_data,)."""
+        at = 0
+        for make in self._parts:
+            part = make()
+            data[at : at + len(part)] = part
+            at += len(part)
+
+
+def _groups(tree: Tree, c: int) -> Iterator[Weights]:
+    """Yield the weights of each group of the variables that a clique eliminates."""
+    members = tree.member[tree.c_start[c] : tree.c_start[c] + tree.residual[c]]
+    stop = len(members)
+    while stop > 0:
+        begin = int(group_begin(tree.cards[members], stop))
+        yield radix(tree.cards, members[begin:stop].tolist())
+        stop = begin
+
+
+def _halves(make: Callable[[], Ints]) -> Ints:
+    """Return numbers as pairs of 32-bit integers in the halves of 64-bit ones."""
+    found = make()
+    pairs = np.zeros(-(-len(found) // 2) * 2, dtype=np.int32)
+    pairs[: len(found)] = found
+    return pairs.view(np.int64)
+
+
+def compressed(
+    tables: Tables,
+    tree: Tree,
+    targets: Sequence[int],
+    both: bool,
+    limit: float,
+    hard: Findings | None = None,
+) -> Layout | None:
+    """Return which cliques of a tree are better held compressed; None if there are none.
+
+    Parameters
+    ----------
+    tables : Tables
+    tree : Tree
+    targets : indices of variables
+        Variables of one root clique whose joint table is the result.
+    both : bool
+        Whether the program has both passes.
+    limit : float
+        Maximum bytes of a clique, as a table or compressed.
+    hard : mapping from index of a variable to its state, optional
+        Evidence for which alone the result holds. If it is None, the result holds for all states of
+        the observed variables, and less is tried.
+    """
+    if tree.total > MAXIMUM_ENTRIES:
+        return None
+    needed = BYTES * tree.largest > limit
+    if not needed and tree.total < SMALLEST_MEAN * len(tree.parent):
+        return None
+    shape = _Shape.of(tree)
+    most = min(limit / _ROW_BYTES, _FEW_ROWS if hard is None else _MOST_ROWS)
+    too_large = [BYTES * n > limit or n > _MOST_LISTED for n in shape.entries]
+    allowed = [
+        most if large else min(most, max(_FREE_ROWS, LARGEST_SHARE * n))
+        for large, n in zip(too_large, shape.entries, strict=True)
+    ]
+    found = _relations(tables, tree, shape, hard or {}, needed)
+    keys = _joined_supports(tree, shape, found, allowed)
+    _reduce(tree, shape, found, allowed, keys)
+    price = 0.0
+    for c, (own, large, n) in enumerate(zip(keys, too_large, shape.entries, strict=True)):
+        if own is None and large:
+            return None
+        pays = own is not None and n >= SMALLEST and len(own) <= LARGEST_SHARE * n
+        if not large and not pays:
+            keys[c] = None
+        price += DENSE_PRICE * n if own is None or keys[c] is None else len(own) / LARGEST_SHARE
+    if all(own is None for own in keys) or (not needed and price > tree.total):
+        return None
+    return Layout(tables, tree, shape, keys, targets, both)

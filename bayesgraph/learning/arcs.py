@@ -10,9 +10,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.ancestors import Arc
-from bayesgraph.errors import DataError, GraphError, unknown_variable
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, GraphError, unknown_variable
+from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Variable
 from bayesgraph.graphs import check_acyclic
 from bayesgraph.learning.information import (
     conditional_mutual_information,
@@ -20,10 +20,7 @@ from bayesgraph.learning.information import (
     gaussian_scores,
     mixed_scores,
 )
-from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import CountSource, PairsSummary, SinglesSummary
-from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, Count, Discrete, Variable
+from bayesgraph.statistics import CountSource, PairsSummary, SinglesSummary, Smoothing, safe_divide
 
 # Number of decimals to which scores are rounded before a comparison: rounding errors must not
 # decide on a structure.

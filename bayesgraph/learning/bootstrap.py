@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.ancestors import Arc
-from bayesgraph.display import Displayed, DisplayTable, more
-from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import Displayed, DisplayTable, more
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.typing import RandomState, TableLike
+from bayesgraph.core.upward import Upward
+from bayesgraph.core.variables import Arc, Name, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.arcs import ArcRules, at_least
-from bayesgraph.learning.fit import opened, plain_source
-from bayesgraph.learning.general import Learner, learning
+from bayesgraph.learning.fit import Learner, learning, opened, plain_source
 from bayesgraph.learning.structure import Structure
-from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
-from bayesgraph.typing import RandomState, TableLike
-from bayesgraph.upward import Upward
-from bayesgraph.variables import Name, Variable
+from bayesgraph.tables import Table
 
 _MAXIMUM_LINES = 20
 _TIE_DECIMALS = 9

@@ -8,16 +8,22 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import CPD, GaussianPlate, JointGaussianCPD, TableCPD
-from bayesgraph.errors import CPDError, DataError, quoted
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.missing_normal import complete_normal
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import CPDError, DataError, quoted
+from bayesgraph.core.variables import Continuous, Discrete
+from bayesgraph.learning.missing import complete_normal
 from bayesgraph.learning.parameters import class_prior
-from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics, RowSource, Singles
-from bayesgraph.statistics.moments import GroupMoments, safe_divide
-from bayesgraph.variables import Continuous, Discrete
+from bayesgraph.models import CPD, BayesianNetwork, GaussianPlate, JointGaussianCPD, TableCPD
+from bayesgraph.statistics import (
+    CountSource,
+    Family,
+    FamilyStatistics,
+    GroupMoments,
+    RowSource,
+    Singles,
+    Smoothing,
+    safe_divide,
+)
 
 COVARIANCES = ("shared", "class")
 STRUCTURES = ("full", "diagonal", "spherical")

@@ -2,34 +2,440 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import xlogy
 
-from bayesgraph.checks import random_generator
-from bayesgraph.cpds import TableCPD
-from bayesgraph.display import rounded
-from bayesgraph.errors import DataError, NotConvergedWarning, warn
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.learning.expected_statistics import Expectation
+from bayesgraph.core.arrays import Floats, random_generator
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import DataError, NotConvergedWarning, UnsupportedModelError, warn
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import tree_sum
+from bayesgraph.core.variables import Continuous, Discrete, Variable, parents_first
+from bayesgraph.inference import Calibration, Factor
 from bayesgraph.learning.parameters import estimate_network
-from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.structure import Structure
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.models.training import EMHistory
+from bayesgraph.models import BayesianNetwork, TableCPD
 from bayesgraph.statistics import (
     Families,
+    FamiliesSummary,
     Family,
     FamilyStatistics,
     RowSource,
+    Smoothing,
     Statistics,
     StatisticsSource,
+    group_comoments,
 )
-from bayesgraph.statistics.summaries import FamiliesSummary
-from bayesgraph.variables import Continuous, Discrete
+from bayesgraph.tables import EMHistory, Table
+
+# ----- Expected sufficient statistics of a network from rows with missing values: the E-step of EM
+# A family is a child with its parents. Each row is counted in every configuration of a family,
+# weighted by the posterior probability of the configuration (Dempster, Laird, Rubin 1977; for
+# networks, Lauritzen 1995). If a row misses a variable and all its descendants, the variable does
+# not affect the probability of the row, and the family of the variable does not count the row. (EM
+# still maximises the likelihood, and occasional missing values of a leaf cost no iterations.)
+
+
+Parents = Mapping[Variable, Sequence[Variable]]
+
+# Minimum number of rows with the same set of missing variables for which this set gets a junction
+# forest of its own, and maximum number of such sets.
+_OWN_ROWS = 64
+_MAX_PATTERNS = 32
+# Maximum number of entries in the messages and clique tables of one block of rows.
+_BLOCK_ENTRIES = 2**21
+# Maximum number of distinct rows of a discrete dataset that are held in place of its rows.
+_DISTINCT_ROWS = 2**17
+
+
+class Expectation:
+    """E-step of EM: computes the expected sufficient statistics of families from rows.
+
+    The rows of a dataset are read anew in each pass, in runs whose statistics are added along the
+    binary tree of the runs (see `statistics.blocks`); those of a table in memory are one run. If
+    all variables are discrete, rows with the same values are merged, and a dataset that has few
+    distinct rows is read once.
+
+    Parameters
+    ----------
+    parents : mapping from variable to its parents
+        Variables that the source does not contain are hidden.
+    source : RowSource
+
+    Attributes
+    ----------
+    families : dict from variable to the Family in which it is the child
+    total : float
+        Total weight of all rows.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If a continuous variable is missing in a row that observes one of its descendants.
+    """
+
+    def __init__(self, parents: Parents, source: RowSource) -> None:
+        self.families = {child: Family.of(*above, child) for child, above in parents.items()}
+        self._parents, self._source = parents, source
+        self._calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration] = {}
+        self._held = self._all_rows()
+        self.total = 0.0
+        # What no iteration changes.
+        self._fixed = tree_sum(map(self._counted, self._runs()))
+
+    def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:
+        """Return the expected statistics of all families, and the log likelihood, under a network.
+
+        A row that has probability zero under the network adds nothing to the families in which it
+        has a missing variable. It makes the log likelihood minus infinity.
+        """
+        found = tree_sum(
+            run.expected(network, _Expected() if i else self._fixed)
+            for i, run in enumerate(self._runs())
+        )
+        total = {
+            family: found.statistics.get(child) or _none(family)
+            for child, family in self.families.items()
+        }
+        return total, found.log_likelihood
+
+    def _counted(self, run: _Run) -> _Expected:
+        self.total += run.weight
+        return run.fixed
+
+    def _all_rows(self) -> _Run | None:
+        """Return all rows as one run, None if they are too many to be held."""
+        found: tuple[Table, Floats] | None = None
+        for _, run in self._read():
+            found = run if found is None else _merged(*_joined(found, run))
+            table = found[0]
+            few = not table.continuous and table.n_rows <= _DISTINCT_ROWS
+            if not (few or self._source.in_memory):
+                return None
+        assert found is not None  # there are rows
+        return self._prepared(*found)
+
+    def _runs(self) -> Iterator[_Run]:
+        if self._held is not None:
+            yield self._held
+            return
+        for first, run in self._read():
+            yield self._prepared(*run, first)
+
+    def _read(self) -> Iterator[tuple[int, tuple[Table, Floats]]]:
+        """Yield the number of the first row of each run, and its rows with weights, merged."""
+        first = 0
+        for table, weights in self._source.blocks():
+            yield first, _merged(table, weights if len(weights) else np.ones(table.n_rows))
+            first += table.n_rows
+
+    def _prepared(self, table: Table, weights: Floats, first: int = 0) -> _Run:
+        """Return a run of rows; `first` is the number of its first row."""
+        relevant = _relevant(self._parents, table, first)
+        return _Run(
+            [
+                block
+                for rows, free in _groups(self._parents, table)
+                for block in _blocks(
+                    self.families, table, weights, relevant, rows, free, self._calibrations
+                )
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """Expected statistics of the families of some children, and the log likelihood, of some rows.
+
+    Their sum is that of the rows together.
+    """
+
+    statistics: Mapping[Variable, FamilyStatistics] = field(default_factory=dict)
+    log_likelihood: float = 0.0
+
+    def __add__(self, other: _Expected) -> _Expected:
+        found = dict(self.statistics)
+        for child, statistics in other.statistics.items():
+            found[child] = found[child] + statistics if child in found else statistics
+        return _Expected(found, self.log_likelihood + other.log_likelihood)
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Rows whose statistics are computed together, in blocks of the same open variables."""
+
+    blocks: list[_Block]
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return sum(float(block.weights.sum()) for block in self.blocks)
+
+    @property
+    def fixed(self) -> _Expected:
+        """Statistics that are constant in EM: of families without hidden or missing variables."""
+        return sum((_Expected(block.fixed) for block in self.blocks), _Expected())
+
+    def expected(self, network: BayesianNetwork, before: _Expected) -> _Expected:
+        """Return `before` plus the statistics of the other families, under a network."""
+        for block in self.blocks:
+            statistics, log_mass = block.expected(network)
+            before += _Expected(statistics, float(block.weights @ log_mass))
+        return before
+
+
+def _none(family: Family) -> FamilyStatistics:
+    cards = tuple(v.cardinality for v in family.discrete)
+    n = len(family.continuous)
+    return FamilyStatistics(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
+
+
+def _joined(one: tuple[Table, Floats], other: tuple[Table, Floats]) -> tuple[Table, Floats]:
+    """Return the rows of two discrete tables, with their weights."""
+    (first, first_weights), (second, second_weights) = one, other
+    codes = np.concatenate([first.codes, second.codes])
+    values = np.empty((len(codes), 0))
+    complete = first.complete and second.complete
+    table = Table(first.variables, codes, values, complete)
+    return table, np.concatenate([first_weights, second_weights])
+
+
+def _merged(table: Table, weights: Floats) -> tuple[Table, Floats]:
+    """Return a table as it is, or if it is discrete its distinct rows and the weight of each."""
+    if table.continuous:
+        return table, weights
+    codes, inverse = np.unique(table.codes, axis=0, return_inverse=True)
+    total: Floats = np.bincount(inverse.reshape(-1), weights, len(codes)).astype(np.float64)
+    values = np.empty((len(codes), 0))
+    return Table(table.variables, np.asfortranarray(codes), values, table.complete), total
+
+
+def _relevant(parents: Parents, table: Table, first: int) -> dict[Variable, NDArray[np.bool_]]:
+    """Return for each variable a mask of the rows that observe it or one of its descendants.
+
+    `first` is the number of the first row, for messages.
+    """
+    evidence = table.evidence()
+    relevant = {
+        v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
+        for v in parents
+    }
+    by_name = {v.name: v for v in parents}
+    order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
+    assert order is not None  # structures are acyclic
+    for name in reversed(order):
+        for parent in parents[by_name[name]]:
+            relevant[parent] = relevant[parent] | relevant[by_name[name]]
+    for v in table.continuous:
+        missing = relevant[v] & ~evidence.observed_rows(v)
+        if missing.any():
+            raise UnsupportedModelError(
+                f"{v.name!r} is continuous and missing in row {first + int(np.argmax(missing))}, "
+                "where something that depends on it is observed. missing='em' completes discrete "
+                "variables, and continuous ones that nothing observed depends on; leave such rows "
+                "out, discretise the column, or use missing='available'."
+            )
+    return relevant
+
+
+def _groups(
+    parents: Parents, table: Table
+) -> Iterator[tuple[NDArray[np.intp], tuple[Discrete, ...]]]:
+    """Yield groups of rows: row indices, and the discrete variables hidden or missing there.
+
+    Rows are grouped by their set of observed variables. Rows with rare sets form one last group; a
+    variable counts as missing in this group if at least one row misses it. Hidden variables are
+    missing in all groups. Missing variables without children are ignored, as no other variable
+    depends on them.
+    """
+    inner = {p for above in parents.values() for p in above}
+    asked = [v for v in table.discrete if v in inner]
+    hidden = tuple(v for v in parents if isinstance(v, Discrete) and v not in table.discrete)
+    if not asked:
+        yield np.arange(table.n_rows), hidden
+        return
+    there = np.stack([table.column(v) >= 0 for v in asked], axis=1)
+    patterns, inverse, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
+    inverse = inverse.reshape(-1)
+    order = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
+    own = [int(k) for k in order if counts[k] >= _OWN_ROWS or len(patterns) == 1]
+    for k in own:
+        missing = (v for v, seen in zip(asked, patterns[k], strict=True) if not seen)
+        yield np.flatnonzero(inverse == k), (*hidden, *missing)
+    rest = np.flatnonzero(~np.isin(inverse, own))
+    if len(rest):
+        partial = (v for k, v in enumerate(asked) if not there[rest, k].all())
+        yield rest, (*hidden, *partial)
+
+
+def _blocks(
+    families: Mapping[Variable, Family],
+    table: Table,
+    weights: Floats,
+    relevant: Mapping[Variable, NDArray[np.bool_]],
+    rows: NDArray[np.intp],
+    free: tuple[Discrete, ...],
+    calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration],
+) -> Iterator[_Block]:
+    """Yield the rows of a group in blocks that bound the memory of the junction tree's messages.
+
+    `rows` has the indices of the group's rows, `free` the variables that are hidden or missing in
+    some of them, and `relevant` the masks of `_relevant`. Calibrations are cached by their scopes.
+    """
+    evidence = table.evidence()
+    columns = {v: column for v, column in evidence.columns.items() if v not in free}
+    children = [v for v in families if relevant[v][rows].any()]
+    scopes = {v: tuple(d for d in families[v].discrete if d in free) for v in children}
+    soft = [v for v in free if v in evidence and v in children]
+    asked = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
+    if asked and asked not in calibrations:
+        calibrations[asked] = Calibration(asked)
+    calibration = calibrations.get(asked)
+    entries = 1.0 if calibration is None else calibration.entries
+    size = max(1, int(min(len(rows), _BLOCK_ENTRIES / max(entries, 1.0))))
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        yield _Block(
+            {v: families[v] for v in children},
+            Evidence(len(part), {v: column[part] for v, column in columns.items()}),
+            {v: evidence.columns[v][part] for v in soft},
+            weights[part],
+            {v: relevant[v][part] for v in children},
+            scopes,
+            calibration,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A block of rows, and its open variables: hidden, or missing in some rows of the block.
+
+    Attributes
+    ----------
+    families : dict from child to Family
+        The families for which at least one row is relevant.
+    evidence : Evidence
+        Columns of the variables that are not open. Only variables without children have missing
+        values in these columns.
+    soft : dict from variable to codes, shape (n_rows,)
+        Open variables that some rows observe; a code is negative where missing.
+    weights : ndarray, shape (n_rows,)
+    relevant : dict from child to ndarray of bool, shape (n_rows,)
+        Whether each row observes the child or one of its descendants.
+    scopes : dict from child to tuple of Discrete
+        The open variables of the child's family.
+    calibration : Calibration or None
+        Junction-tree calibration that returns the posterior of each non-empty scope in `scopes`,
+        then of each variable of `soft`.
+    """
+
+    families: dict[Variable, Family]
+    evidence: Evidence
+    soft: dict[Discrete, NDArray[np.integer]]
+    weights: Floats
+    relevant: dict[Variable, NDArray[np.bool_]]
+    scopes: dict[Variable, tuple[Discrete, ...]]
+    calibration: Calibration | None
+
+    @cached_property
+    def _open(self) -> list[Variable]:
+        return [child for child in self.families if self.scopes[child]]
+
+    @cached_property
+    def _likelihoods(self) -> list[Factor]:
+        found = []
+        for variable, codes in self.soft.items():
+            possible = (codes[:, None] < 0) | (codes[:, None] == np.arange(variable.cardinality))
+            found.append(Factor.from_log((variable,), np.where(possible, 0.0, -np.inf)))
+        return found
+
+    @cached_property
+    def fixed(self) -> dict[Variable, FamilyStatistics]:
+        """Statistics of families without open (hidden or missing) variables; constant in EM."""
+        one = np.ones((self.evidence.n_rows, 1))
+        return {c: self._collected(c, one) for c in self.families if not self.scopes[c]}
+
+    def expected(self, network: BayesianNetwork) -> tuple[dict[Variable, FamilyStatistics], Floats]:
+        """Return expected statistics of families with open (hidden or missing) variables.
+
+        The second result has the log likelihood of each row, shape (n_rows,).
+        """
+        log_mass = np.zeros(self.evidence.n_rows)
+        factors: list[Factor] = []
+        for child in self.families:
+            factor = network[child.name].potential(self.evidence)
+            assert isinstance(factor, Factor)  # continuous: observed, or a missing leaf
+            if self.scopes[child]:
+                factors.append(factor)
+            else:
+                log_mass = log_mass + factor.log_values
+        if self.calibration is None:
+            return {}, log_mass
+        posteriors, mass = self.calibration.posteriors([*factors, *self._likelihoods])
+        found = {}
+        for child, posterior in zip(self._open, posteriors, strict=False):
+            whole = np.broadcast_to(posterior, (self.evidence.n_rows, *posterior.shape[1:]))
+            found[child] = self._collected(child, whole.reshape(self.evidence.n_rows, -1))
+        return found, log_mass + mass
+
+    def _collected(self, child: Variable, posterior: Floats) -> FamilyStatistics:
+        """Return the statistics of a family; the posterior of its open variables weights the rows.
+
+        Parameters
+        ----------
+        child : Variable
+            The child of the family.
+        posterior : ndarray, shape (n_rows, n_configurations of the open variables)
+            All ones, with one configuration, for a family without open variables.
+        """
+        family, scope = self.families[child], self.scopes[child]
+        cards = tuple(v.cardinality for v in family.discrete)
+        seen = tuple(v for v in family.discrete if v not in scope)
+        shape = tuple(v.cardinality for v in (*seen, *scope))
+        # Axes of the family as indices of the axes (*seen, *scope).
+        order = [(*seen, *scope).index(v) for v in family.discrete]
+        weights = np.where(self.relevant[child], self.weights, 0.0)
+        index = self._index(seen)
+        n_seen = int(np.prod([v.cardinality for v in seen], dtype=np.intp))
+        if not family.continuous:
+            ones = (weights, (index, np.arange(len(index))))
+            counts = csr_array(ones, shape=(n_seen, len(index))) @ posterior
+            counts = counts.reshape(shape).transpose(order)
+            return FamilyStatistics(counts, np.zeros((*cards, 0)), np.zeros((*cards, 0, 0)))
+        values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)
+        share = weights[:, None] * posterior
+        at, configuration = np.nonzero(share)
+        group = index[at] * posterior.shape[1] + configuration
+        size = n_seen * posterior.shape[1]
+        found = group_comoments(values[at], group, size, share[at, configuration])
+        counts, mean, comoment = (a.reshape((*shape, *a.shape[1:])) for a in found)
+        return FamilyStatistics(
+            counts.transpose(order),
+            mean.transpose(*order, len(order)),
+            comoment.transpose(*order, len(order), len(order) + 1),
+        )
+
+    def _index(self, seen: Sequence[Discrete]) -> NDArray[np.intp]:
+        """Return the index of each row's joint configuration of the variables `seen`.
+
+        A missing value counts as state 0.
+        """
+        index = np.zeros(self.evidence.n_rows, dtype=np.intp)
+        for variable in seen:
+            index *= variable.cardinality
+            index += np.maximum(self.evidence.columns[variable], 0)
+        return index
+
+
+# ----------- Expectation-maximisation (EM): parameters from missing data and with hidden variables
+
 
 # Minimum of the unnormalised random weight of a configuration in the initial statistics of EM.
 _MIN_SHARE = 0.1

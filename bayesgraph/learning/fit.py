@@ -2,29 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias
 
 import networkx as nx
+import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.datasets import Dataset, as_dataset
-from bayesgraph.datasets.counting import source_of_columns
-from bayesgraph.datasets.source import DatasetSource
-from bayesgraph.encoding import columns_of, infer_variables
-from bayesgraph.encoding.suspicious import Examined, warn_of_columns
-from bayesgraph.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
+from bayesgraph.core.arrays import LENGTHS
+from bayesgraph.core.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
+from bayesgraph.core.typing import RandomState, TableLike
+from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.graphs import build_dag
+from bayesgraph.learning import candidates
 from bayesgraph.learning.em import Iterations, expectation_maximization
+from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
-from bayesgraph.learning.settings import changed_settings
-from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
-from bayesgraph.learning.structure import Structure
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.models.training import Training
-from bayesgraph.statistics import TableSource
-from bayesgraph.typing import RandomState, TableLike
-from bayesgraph.variables import Discrete, Name, Variable
+from bayesgraph.learning.pc_algorithm import pc
+from bayesgraph.learning.spanning import chow_liu
+from bayesgraph.learning.structure import Structure, card_of, learned_by
+from bayesgraph.models import BayesianNetwork
+from bayesgraph.statistics import (
+    CountSource,
+    DatasetSource,
+    Family,
+    RowSource,
+    Smoothing,
+    SmoothingLike,
+    TableSource,
+    as_smoothing,
+    one_of,
+    source_of_columns,
+)
+from bayesgraph.tables import (
+    Dataset,
+    Examined,
+    Training,
+    as_dataset,
+    columns_of,
+    infer_variables,
+    warn_of_columns,
+)
+
+# ------------------------- Settings of a fit as text, for the record of what a model was fitted on
+
+
+# Characters of a text that are kept, and entries of a list.
+_LONGEST, _ENTRIES = 60, 8
+
+
+def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters that are not as by default, in alphabetic order, each as text.
+
+    Parameters
+    ----------
+    function : callable
+        A class or a function, whose signature has the defaults.
+    given : mapping from str to object
+        Parameters that the signature lacks count as changed unless they are None.
+    """
+    known = _parameters(function)
+    nothing = Parameter("none", Parameter.KEYWORD_ONLY, default=None)
+    found = {name: (value, known.get(name, nothing).default) for name, value in given.items()}
+    return {
+        name: as_text(value)
+        for name, (value, default) in sorted(found.items())
+        if repr(value) != repr(default)
+    }
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    return signature(function).parameters
+
+
+def as_text(value: Any) -> str:
+    """Return the value of a setting as a short text, the same for the same setting."""
+    if found := card_of(value):
+        name, options = found
+        listed = [f"{key}={as_text(option)}" for key, option in options.items()]
+        return f"{name}({', '.join(listed)})" if listed else name
+    if isinstance(value, nx.DiGraph):
+        return f"a graph of {len(value)} nodes and {len(value.edges)} arcs"
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        entries = [f"{as_text(k)}: {as_text(v)}" for k, v in value.items()]
+        return f"{{{_listed(entries)}}}"
+    if isinstance(value, (set, frozenset)):
+        # A set has no order.
+        return f"{{{_listed(sorted(map(as_text, value)))}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{_listed(list(map(as_text, value)))}]"
+    named = callable(value) and hasattr(value, "__name__")
+    text = value.__name__ if named else repr(value)
+    if " at 0x" in text:  # the address of an object would differ each time
+        text = type(value).__name__
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _listed(entries: list[str]) -> str:
+    more = len(entries) - _ENTRIES
+    return ", ".join([*entries[:_ENTRIES], *([f"and {more} more"] if more > 0 else [])])
+
+
+# ------------------- Functions that return a count source, or a fitted network, for a user's table
+
 
 Graph: TypeAlias = "Iterable[tuple[Name, Name]] | nx.DiGraph[Any] | Structure | BayesianNetwork"
 
@@ -279,3 +367,226 @@ def _checked_hidden(hidden: Any, columns: Mapping[Name, Any]) -> dict[Name, Disc
             )
         found[variable.name] = variable
     return found
+
+
+# ------------------------ Networks learned from tables without a class: structure, then parameters
+
+
+Learner: TypeAlias = Callable[..., Structure]
+
+# Learners of general structures, by the names of `method=`.
+METHODS: dict[str, Learner] = {
+    "hill_climb": partial(unrestricted, max_parents=None),
+    "tabu": tabu,
+    "pc": pc,
+    "chow_liu": chow_liu,
+}
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a network is learned: see the parameters of `BayesianNetwork.learn`.
+
+    Attributes
+    ----------
+    method : str or callable
+    smoothing : Smoothing
+    by_em : bool
+        Whether parameters are estimated by expectation maximisation.
+    options : mapping
+        Options of the learner.
+
+    Raises
+    ------
+    DataError
+        For an unknown method, or an option that the method does not take.
+    """
+
+    method: str | Learner
+    smoothing: Smoothing
+    by_em: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not callable(self.method):
+            one_of("method", self.method, METHODS)
+        parameters = inspect.signature(self.learner).parameters.values()
+        if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+            return
+        known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        wrong = [name for name in self.options if name not in known]
+        if wrong:
+            raise DataError(
+                f"method={self.title} does not take {quoted(wrong)}"
+                f"{_REASONS.get((self.method, wrong[0]), '')}; it takes {quoted(known)}."
+            )
+
+    @property
+    def learner(self) -> Learner:
+        """The function that learns the structure."""
+        return self.method if callable(self.method) else METHODS[self.method]
+
+    @property
+    def title(self) -> str:
+        """The method in messages."""
+        if callable(self.method):
+            return str(getattr(self.method, "__name__", "learner"))
+        return repr(self.method)
+
+    def structure(self, source: Any) -> Structure:
+        """Return the structure that a count source leads to."""
+        learner = partial(self.learner, **self.options)
+        return learned_by("method", learner, source, self.smoothing)
+
+    def network(self, structure: Structure, source: RowSource) -> BayesianNetwork:
+        """Return a structure's network with parameters estimated from a source."""
+        if self.by_em:
+            return expectation_maximization(structure, source, self.smoothing, Iterations())
+        return estimate_network(structure, source, self.smoothing)
+
+
+_REASONS: dict[tuple[Any, str], str] = {
+    ("chow_liu", "tiers"): " (directions in a tree follow from its root)",
+    ("chow_liu", "max_parents"): " (each variable of a tree has one parent)",
+    ("chow_liu", "score"): " (the tree maximises the likelihood)",
+    ("pc", "max_parents"): " (max_given= limits its tests)",
+    ("pc", "score"): " (alpha= is the level of its tests)",
+}
+
+
+def learning(
+    method: str | Learner, smoothing: Any, missing: str | None, options: Mapping[str, Any]
+) -> Learning:
+    """Return how a network is learned; options that are None are not given."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return Learning(method, as_smoothing(smoothing), takes_em(missing, {}), given)
+
+
+def learn_network(
+    table: TableLike,
+    *,
+    method: str | Callable[..., Structure] = "hill_climb",
+    required: Iterable[tuple[Name, Name]] | None = None,
+    forbidden: Iterable[tuple[Name, Name]] | None = None,
+    tiers: Iterable[Any] | None = None,
+    max_parents: int | None = None,
+    missing: Literal["available", "em"] | None = None,
+    variables: Iterable[Variable] = (),
+    categorical: Iterable[Name] | Literal["all"] | None = None,
+    smoothing: SmoothingLike = "dirichlet",
+    sample_weight: ArrayLike | None = None,
+    check_columns: bool = True,
+    **options: Any,
+) -> BayesianNetwork:
+    """Learn a graph over all columns of a table, and its parameters; there is no class.
+
+    Columns of text, categories and booleans are discrete, numbers continuous. Discrete
+    variables have no continuous parents. The same table gives the same network.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, mapping from name to column, or dataset
+        A dataset, such as a folder of Parquet files, is read in passes: one or two for each
+        change of the graph; see :func:`bayesgraph.open_dataset`.
+    method : {"hill_climb", "tabu", "pc", "chow_liu"} or callable, default "hill_climb"
+        * "hill_climb": change the arc that raises the score most, until none does; options
+          `score` ("bic", "aic", "bdeu", "likelihood"), `ess` and `restarts`, see
+          :func:`bayesgraph.unrestricted`;
+        * "tabu": the same, and past local maxima; also `length` and `patience`, see
+          :func:`bayesgraph.tabu`;
+        * "pc": tests of conditional independence; options `alpha` and `max_given`, see
+          :func:`bayesgraph.pc`;
+        * "chow_liu": the tree of the highest likelihood; option `root`, see
+          :func:`bayesgraph.chow_liu`;
+        * a function from a count source and a Smoothing to a Structure.
+    required, forbidden : iterable of (parent, child), optional
+        Arcs; "chow_liu" ignores their directions.
+    tiers : iterable of names or lists of names, optional
+        Tiers in order of time: no arc leads from a tier to an earlier one. Not for "chow_liu".
+    max_parents : int, optional
+        Maximum number of parents of a variable; by default only the score limits them. Not for
+        "pc" and "chow_liu".
+    missing : {"available", "em"}, optional
+        How parameters are estimated, as in `fit`. The structure always takes, for each score or
+        test, the rows in which its variables are observed.
+    variables, categorical, smoothing, sample_weight, check_columns
+        As in `fit`.
+    **options
+        Of the method.
+
+    Returns
+    -------
+    BayesianNetwork
+        Its `arc_scores` are those of the method, in nats per row.
+
+    Raises
+    ------
+    DataError
+        For an unknown method, or an option that the method does not take.
+    GraphError, UnknownVariableError
+        If arcs or tiers contradict each other, or name a variable that is no column.
+
+    Examples
+    --------
+    >>> rows = {"rain": list("nnnnyyyy") * 10, "wet": list("nnnyyyyy") * 10}
+    >>> rows["coin"] = list("ht" * 20 + "th" * 20)
+    >>> BayesianNetwork.learn(rows, tiers=["rain", "wet"])
+    BayesianNetwork with 3 variables, 1 arcs and 4 parameters
+    """
+    rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
+    given = {**rules, "max_parents": max_parents, **options}
+    how = learning(method, smoothing, missing, given)
+    data, columns = opened(table, sample_weight)
+    source = plain_source(data, columns, variables, categorical, sample_weight, check=check_columns)
+    network = how.network(how.structure(source), source)
+    settings = {"method": method, "missing": missing, "smoothing": smoothing, **given}
+    changed = changed_settings(learn_network, settings | {"categorical": categorical})
+    return noted(network, source, "BayesianNetwork.learn", changed)
+
+
+# ---------------------------------------------------- The memory that the statistics of a fit take
+
+
+def statistics_bytes(source: CountSource, counts: str | Structure) -> int:
+    """Return the number of bytes of the statistics that a fit holds at a time.
+
+    Numbers are taken to have no missing values, and the distributions of leaves to need no more
+    than counts of states, moments and totals of items. What depends on the rows is left out: the
+    candidates of `candidates=` and the families that a search tries, which are checked where they
+    are counted.
+
+    Parameters
+    ----------
+    source : CountSource
+        The columns and the class; nothing is counted.
+    counts : str or Structure
+        What a learner counts, as in `LearnerCard`, or the structure whose parameters are estimated.
+    """
+    given, columns = source.target, source.features
+    n_groups = 1 if given is None else given.cardinality
+    n_items = [len(v.items) for v in columns if isinstance(v, CountVector)]
+    totals = n_groups * sum(n + 1 + len(LENGTHS) for n in n_items)
+    n_numbers = sum(isinstance(v, Continuous) for v in columns)
+    if isinstance(counts, Structure):
+        above = counts.parents()
+        families = [Family.of(*above[v], v) for v in above if not isinstance(v, CountVector)]
+        values = totals
+        for family in families:
+            n_cells, n = math.prod(v.cardinality for v in family.discrete), len(family.continuous)
+            values += n_cells * (1 + n + n**2)
+        if any(v != given and parents != [given] for v, parents in above.items()):
+            # The variance of each number in all rows; a star's follows from its single columns.
+            values += 3 * n_numbers
+        return 8 * source.copies * values
+    if given is not None and counts.startswith("joint"):
+        columns, given, n_groups = (given, *columns), None, 1
+    n_states = sum(v.cardinality for v in columns if isinstance(v, Discrete))
+    singles = n_groups * (1 + n_states + 3 * n_numbers)
+    if counts == "singles":
+        return 8 * source.copies * (totals + singles)
+    order = 1
+    if counts.endswith("tiles"):
+        order = candidates.tile_order(columns, given, candidates.budget() // source.copies)
+    pairs = source.copies * (8 * totals + candidates.tile_bytes(columns, given, order))
+    # A tile is dropped for the next one; what was counted of single columns before is kept.
+    return pairs if order == 1 else pairs + 8 * singles

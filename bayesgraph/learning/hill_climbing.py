@@ -9,25 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.ancestors import Arc
-from bayesgraph.errors import GraphError, quoted
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import GraphError, quoted
+from bayesgraph.core.variables import Arc, Discrete, Variable
 from bayesgraph.learning import search_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
-from bayesgraph.learning.conditional_likelihood_search import climb_by_rows
+from bayesgraph.learning.greedy import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
 from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
 from bayesgraph.learning.search_kernels import ADD, DROP, REVERSE
-from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing, one_of
-from bayesgraph.learning.structure import (
-    Structure,
-    below_class,
-    check_source,
-    learner,
-    target_of,
-)
-from bayesgraph.statistics import CountSource
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.learning.structure import Structure, below_class, check_source, learner, target_of
+from bayesgraph.statistics import CountSource, SmoothingLike, as_smoothing, one_of
 
 # Share of the arcs that a restart removes or reverses, and their least number. On samples of seven
 # published networks, shares of 0.15 and 0.5 led to the same mean F1 within 0.011; fewer arcs lead

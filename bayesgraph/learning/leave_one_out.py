@@ -14,18 +14,23 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError, MemoryLimitError
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.memory import default_memory_limit, format_bytes
-from bayesgraph.learning import kernels
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, MemoryLimitError
+from bayesgraph.core.parallel import default_memory_limit, format_bytes
+from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.learning import row_kernels
 from bayesgraph.learning.arcs import n_moments
-from bayesgraph.learning.gaussian_regression import regression
+from bayesgraph.learning.information import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
-from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics, RowSource
-from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.statistics import (
+    CountSource,
+    Family,
+    FamilyStatistics,
+    RowSource,
+    Smoothing,
+    safe_divide,
+)
+from bayesgraph.tables import Table
 
 LOSSES = ("log", "rmse", "0-1")
 # Maximum number of rows per part, whose class probabilities are held at once.
@@ -209,7 +214,7 @@ def losses(joint: Floats, part: Part, kind: str) -> float:
     kind : {"log", "rmse", "0-1"}
         -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
     """
-    return float(kernels.add_losses(joint, part.labels, part.weights, LOSSES.index(kind)))
+    return float(row_kernels.add_losses(joint, part.labels, part.weights, LOSSES.index(kind)))
 
 
 def _all(keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> Iterator[Variable]:

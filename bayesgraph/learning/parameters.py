@@ -6,16 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bayesgraph.cpds import CPD, GaussianCPD, ParameterPosterior, TableCPD
-from bayesgraph.errors import CPDError, DataError, UnsupportedModelError, quoted
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.families import FAMILIES, family_of
-from bayesgraph.learning.smoothing import Smoothing, shares
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import CPDError, DataError, UnsupportedModelError, quoted
+from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning.structure import Structure
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.statistics import CountSource, Family, FamilyStatistics, Singles
-from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.models import CPD, FAMILIES, BayesianNetwork, GaussianCPD, TableCPD, family_of
+from bayesgraph.statistics import (
+    CountSource,
+    Family,
+    FamilyStatistics,
+    ParameterPosterior,
+    Singles,
+    Smoothing,
+    safe_divide,
+    shares,
+)
 
 
 def estimate_network(
@@ -38,7 +43,7 @@ def estimate_network(
         Class prior to use instead of the class frequencies.
     distributions : mapping from variable to name, optional
         Names of the distributions of features with the class as only parent: see
-        `bayesgraph.families.FAMILIES`. By default "gaussian" for continuous and "categorical" for
+        `bayesgraph.models.FAMILIES`. By default "gaussian" for continuous and "categorical" for
         discrete variables.
 
     Raises

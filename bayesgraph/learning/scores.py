@@ -11,13 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from bayesgraph.errors import DataError
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning.arcs import arc_scores, penalty_rate
-from bayesgraph.learning.extended import ExtendedTables, Rising, extended_information
-from bayesgraph.learning.gaussian_regression import gaussian_fit, stacked
-from bayesgraph.learning.information import pair_tables
-from bayesgraph.learning.smoothing import Smoothing, one_of
+from bayesgraph.learning.information import (
+    ExtendedTables,
+    Rising,
+    extended_information,
+    gaussian_fit,
+    pair_tables,
+    stacked,
+)
 from bayesgraph.statistics import (
     CountSource,
     Family,
@@ -25,8 +30,9 @@ from bayesgraph.statistics import (
     Numbered,
     Pairs,
     PairsSummary,
+    Smoothing,
+    one_of,
 )
-from bayesgraph.variables import Continuous, Discrete, Variable
 
 # Scores of networks without a class, and all.
 GENERAL_SCORES = ("bic", "aic", "bdeu", "likelihood")

@@ -9,24 +9,27 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import DataError, GraphError, unknown_variable
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, GraphError, unknown_variable
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, at_least
-from bayesgraph.learning.candidates import candidate_pairs, candidate_scores, candidate_tree
+from bayesgraph.learning.candidates import (
+    candidate_pairs,
+    candidate_scores,
+    candidate_tree,
+    scores_of_pairs,
+)
 from bayesgraph.learning.pair_kernels import spanning_forest
 from bayesgraph.learning.scores import fcll
-from bayesgraph.learning.smoothing import Smoothing, SmoothingLike, as_smoothing, one_of
-from bayesgraph.learning.structure import (
-    Structure,
-    below_class,
-    check_source,
-    learner,
-    target_of,
+from bayesgraph.learning.structure import Structure, below_class, check_source, learner, target_of
+from bayesgraph.statistics import (
+    CountSource,
+    Smoothing,
+    SmoothingLike,
+    as_smoothing,
+    one_of,
+    safe_divide,
 )
-from bayesgraph.learning.tiles import scores_of_pairs
-from bayesgraph.statistics import CountSource
-from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.variables import Continuous, Discrete, Name, Variable
 
 # Function from the scores of all arcs to the weights of edges, in nats per row, shape (d, d).
 _Worth: TypeAlias = Callable[[ArcScores], Floats]

@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 
 import networkx as nx
 
-from bayesgraph.ancestors import Arc
-from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.core.errors import DataError, DataTypeError
+from bayesgraph.core.variables import Arc, Discrete, Variable
 from bayesgraph.graphs import build_dag
-from bayesgraph.learning.smoothing import Smoothing, SmoothingLike
-from bayesgraph.statistics import CountSource
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.statistics import CountSource, Smoothing, SmoothingLike
 
 
 @dataclass(frozen=True)

@@ -3,30 +3,341 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.ancestors import Arc
-from bayesgraph.factors.algebra import Floats, log_sum_exp
+from bayesgraph.core.arrays import Floats, log_sum_exp
+from bayesgraph.core.variables import Arc, Continuous, Discrete, Variable
 from bayesgraph.learning.arcs import arc_scores
+from bayesgraph.learning.candidates import ask_ahead, pair_summaries
 from bayesgraph.learning.information import pair_tables
-from bayesgraph.learning.one_dependence import (
-    Parents,
-    mix,
-    varying,
-)
+from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.scores import bdeu
-from bayesgraph.learning.smoothing import Smoothing
 from bayesgraph.learning.spanning import directed
-from bayesgraph.learning.spanning_trees import SpanningTrees
-from bayesgraph.learning.tiles import ask_ahead, pair_summaries
-from bayesgraph.models.mixture import NetworkMixture
-from bayesgraph.statistics import CountSource
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.learning.structure import Structure, star
+from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, NetworkMixture, TableCPD
+from bayesgraph.statistics import CountSource, Family, Pairs, Smoothing
+
+# ---- Distributions over spanning trees, with P(T) proportional to the product of its edge weights
+# The sum over all trees is a minor (the determinant of a submatrix) of the Laplacian of the weights
+# (the matrix-tree theorem of Kirchhoff 1847; for tree-augmented networks Meila and Jaakkola 2006,
+# "Tractable Bayesian learning of tree belief networks", section 3). Weights from thousands of rows
+# differ by thousands of nats, too much for a determinant in floating point. The nodes are therefore
+# eliminated one by one in log space. Eliminating node k adds ``w_ik w_kj / S_k`` to the weight of
+# every pair i, j of other nodes, where ``S_k`` is the sum of the weights at k, and contributes a
+# factor ``S_k``:
+#
+#     sum over trees on V of w(T)  =  S_k  *  sum over trees on V without k of w'(T).
+#
+# Only sums, products and quotients of positive numbers occur, so that nothing cancels, whatever the
+# range of the weights. The probabilities of the edges are the derivatives of the log of the sum by
+# the log weights; they are computed by the same steps in reverse order.
+#
+# Trees are drawn by the same elimination and not by a random walk (Wilson 1996): the time of the
+# walk is the mean hitting time, which grows as fast as the ratios of the weights. A tree on V
+# without k, drawn from w', becomes a tree on V in two steps. Each of its edges is cut with
+# probability ``w_ik w_kj / (S_k w'_ij)``, the probability that it replaces a path through k. Then k
+# is joined to one node i of each remaining component, drawn in proportion to w_ik. Summed over all
+# sets of cut edges this is exact: by Cayley's formula the trees over m components of weights ``u_a
+# = sum of w_ik in component a`` add up to ``prod_a u_a * S_k^(m - 2)``, and ``S_k`` times this over
+# ``S_k^(m - 1)`` is the product of the u_a.
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTrees:
+    """Distribution over the spanning trees of a complete graph.
+
+    Parameters
+    ----------
+    log_weights : ndarray, shape (n, n)
+        Symmetric and finite; the diagonal is ignored.
+    """
+
+    log_weights: Floats
+
+    @cached_property
+    def _steps(self) -> list[tuple[Floats, Floats]]:
+        """Log weights of edges before each elimination of a node, and path shares.
+
+        Nodes are eliminated from the last to the first. The path share of a pair of remaining
+        nodes, in an array of shape (k, k) for a step with k + 1 nodes, is the part of its new
+        weight that is due to paths through the eliminated node.
+        """
+        weights = np.array(self.log_weights, dtype=np.float64)
+        np.fill_diagonal(weights, -np.inf)
+        steps = []
+        for k in range(len(weights) - 1, 0, -1):
+            before = weights[: k + 1, : k + 1]
+            link = before[k, :k]
+            through = link[:, None] + (link - log_sum_exp(link, 0))[None, :]
+            np.fill_diagonal(through, -np.inf)
+            weights = np.logaddexp(before[:k, :k], through)
+            shares = np.exp(through - np.where(np.isneginf(weights), 0.0, weights))
+            steps.append((before, shares))
+        return steps
+
+    @property
+    def log_partition(self) -> float:
+        """Natural log of the sum over all trees of the products of their weights."""
+        return float(sum(log_sum_exp(before[-1, :-1], 0) for before, _ in self._steps))
+
+    def edge_probabilities(self) -> Floats:
+        """Return the probability that a tree contains each edge, shape (n, n), diagonal zero.
+
+        The absolute error is about 1e-13.
+        """
+        slopes = np.zeros((1, 1))
+        for before, shares in reversed(self._steps):
+            k = len(shares)
+            link = before[k, :k]
+            at_node = np.exp(link - log_sum_exp(link, 0))
+            # The symmetric matrix contains each pair twice, hence the factor 1/2.
+            through = slopes * shares
+            own = through.sum(axis=1)
+            total = 1.0 - 0.5 * own.sum()
+            grown = np.zeros((k + 1, k + 1))
+            grown[:k, :k] = slopes - through
+            grown[k, :k] = grown[:k, k] = own + total * at_node
+            slopes = grown
+        return np.clip(slopes, 0.0, 1.0)
+
+    def draw(self, random: np.random.Generator) -> list[tuple[int, int]]:
+        """Draw one tree; return its edges i < j in ascending order."""
+        n = len(self.log_weights)
+        parent = np.full(n, -1)  # towards node 0
+        for before, shares in reversed(self._steps):
+            k = len(shares)
+            children = np.flatnonzero(parent[:k] >= 0)
+            cut = random.random(len(children)) < shares[children, parent[children]]
+            parent[children[cut]] = -1
+            part = _roots(parent[:k])
+            log_link = before[k, :k]
+            # The argmax of log weights plus independent Gumbel noise is drawn in proportion to the
+            # weights.
+            noisy = log_link + random.gumbel(size=k)
+            chosen = [
+                members[np.argmax(noisy[members])]
+                for members in (np.flatnonzero(part == root) for root in np.unique(part))
+            ]
+            _join(parent, k, chosen)
+        return sorted((min(i, p), max(i, p)) for i, p in enumerate(parent.tolist()) if p >= 0)
+
+
+def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the root of each node's component, given the parents of the nodes (-1 at roots)."""
+    root = np.arange(len(parent))
+    above = np.where(parent >= 0, parent, root)
+    while True:
+        further = above[above]
+        if (further == above).all():
+            return above
+        above = further
+
+
+def _join(parent: NDArray[np.intp], new: int, chosen: list[int]) -> None:
+    """Join the node `new` to the chosen node of each component; direct all edges towards node 0.
+
+    `parent` is modified in place.
+    """
+    for node in chosen:
+        # The path from the node to the root of its component is reversed.
+        below, at = new, int(node)
+        while at >= 0:
+            parent[at], below, at = below, at, int(parent[at])
+    # Node 0 is the root: the path from it, which now ends at the new node, is reversed.
+    below, at = -1, 0
+    while at >= 0:
+        parent[at], below, at = below, at, int(parent[at])
+
+
+# ------ Mixtures of one-dependence networks: each feature has at most one parent besides the class
+
+
+# Maps each feature to its parent besides the class.
+Parents: TypeAlias = Mapping[Variable, Variable]
+
+
+def varying(source: CountSource) -> tuple[Variable, ...]:
+    """Return the features that are not constant; constant features carry no information."""
+    features = source.features
+    numbers = tuple(v for v in features if isinstance(v, Continuous))
+    variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
+    families = {v: Family((v,)) for v in features if isinstance(v, Discrete)}
+    counts = source.families(families.values()) if families else {}
+    return tuple(
+        v
+        for v in features
+        if (isinstance(v, Continuous) and variance[v] > 0)
+        or (isinstance(v, Discrete) and np.count_nonzero(counts[families[v]].counts) > 1)
+    )
+
+
+def ask_for_pairs(source: CountSource) -> None:
+    """Request the statistics of all pairs of features given the class, in one pass over the data.
+
+    Later requests for single pairs are then answered without a pass of their own.
+    """
+    features = source.features
+    if len(features) > 1:
+        source.pairs(Pairs(features, source.target))
+
+
+def mix(
+    components: Sequence[Parents],
+    weights: Sequence[float] | Floats,
+    source: CountSource,
+    smoothing: Smoothing,
+    *,
+    priors: Floats | None = None,
+    min_rows: float = 0.0,
+    arc_probabilities: Mapping[Any, float] | None = None,
+) -> NetworkMixture:
+    """Return the mixture of one-dependence networks, each given by the parents of its features.
+
+    Networks in which a feature has the same parent share its CPD.
+
+    Parameters
+    ----------
+    components : sequence of mapping from feature to feature
+        For each network, the parent of each feature besides the class. A feature that is not a key
+        has the class as its only parent.
+    weights : sequence of float
+        Mixture weights of the networks.
+    source : CountSource
+        A source with a target.
+    smoothing, priors
+        As for `estimate_network`.
+    min_rows : float
+        For a state of the parent with fewer rows than this, the feature has its distribution given
+        the class alone.
+    arc_probabilities : mapping, optional
+        As for NetworkMixture.
+    """
+    target, features = source.target, source.features
+    assert target is not None  # classifiers always set a target
+    library = _library(components, source, smoothing, priors, min_rows)
+    networks = [
+        BayesianNetwork([library[v, parents.get(v)] for v in (target, *features)])
+        for parents in components
+    ]
+    return NetworkMixture(networks, weights, arc_probabilities=arc_probabilities)
+
+
+def _library(
+    components: Iterable[Parents],
+    source: CountSource,
+    smoothing: Smoothing,
+    priors: Floats | None,
+    min_rows: float,
+) -> dict[tuple[Variable, Variable | None], CPD]:
+    """Return each feature's CPD given the class alone, and given each parent in any component.
+
+    The keys are pairs (feature, parent), with None as the parent for the CPD given the class alone;
+    the class variable itself has one, too.
+    """
+    target, features = source.target, source.features
+    assert target is not None  # see `mix`
+    children: dict[Variable, dict[Variable, None]] = {}
+    for parents in components:
+        for child, parent in parents.items():
+            children.setdefault(parent, {})[child] = None
+    # In one pass, unless the source has them already.
+    source.families(
+        Family.of(target, parent, child) for parent, below in children.items() for child in below
+    )
+    alone = estimate_network(star(source), source, smoothing, priors=priors)
+    found: dict[tuple[Variable, Variable | None], CPD] = {
+        (v, None): alone[v.name] for v in (target, *features)
+    }
+    for parent, below in children.items():
+        arcs = [(target.name, parent.name)]
+        arcs += [(above.name, v.name) for v in below for above in (target, parent)]
+        structure = Structure((target, parent, *below), tuple(arcs))
+        network = estimate_network(structure, source, smoothing, priors=priors)
+        rare = _rare(source, parent, min_rows)
+        for child in below:
+            cpd = network[child.name]
+            found[child, parent] = _given_the_class(cpd, found[child, None], rare)
+    return found
+
+
+def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.bool_] | None:
+    """Return a mask of the states of `parent` with fewer than `min_rows` rows; None if none has."""
+    if not isinstance(parent, Discrete) or min_rows <= 0:
+        return None
+    family = Family((parent,))
+    rare = source.families([family])[family].counts < min_rows
+    return rare if rare.any() else None
+
+
+def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CPD:
+    """Return a CPD given class and parent, replaced by `alone` for rare states of the parent.
+
+    `alone` is the CPD given the class alone, `rare` the mask of the rare states or None.
+    """
+    if rare is None:
+        return cpd
+    found = cpd
+    if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
+        values = np.where(rare[:, None], alone.values[:, None, :], cpd.values)
+        found = TableCPD(cpd.variable, values, cpd.parents)
+    elif isinstance(cpd, GaussianCPD) and isinstance(alone, GaussianCPD):
+        mean = np.where(rare, alone.mean[:, None], cpd.mean)
+        variance = np.where(rare, alone.variance[:, None], cpd.variance)
+        found = GaussianCPD(cpd.variable, mean, variance, cpd.parents)
+    own, others = cpd.parameter_posterior, alone.parameter_posterior
+    if found is not cpd and own is not None and others is not None:
+        found.parameter_posterior = own.chosen(rare, others)
+    return found
+
+
+def aode(
+    source: CountSource,
+    smoothing: Smoothing,
+    *,
+    min_rows: float = 1.0,
+    priors: Floats | None = None,
+) -> NetworkMixture:
+    """Return averaged one-dependence estimators (Webb, Boughton, Wang 2005).
+
+    A mixture with equal weights of one network for each feature s, in which s and the class are the
+    parents of all other features. P(class, x) is then the mean over s of ``P(class) P(x_s | class)
+    prod_j P(x_j | class, x_s)`` (their equation 6). A continuous feature is a parent of other
+    continuous features only, a constant feature of none.
+
+    The paper leaves out the network of feature s if the row's value x_s has fewer than 30 rows, and
+    falls back to naive Bayes if no network remains. Here that network *is* naive Bayes for such
+    values, so that the model remains one distribution over all variables.
+
+    Parameters
+    ----------
+    source : CountSource
+        A source with a target.
+    smoothing, priors
+        As for `estimate_network`.
+    min_rows : float
+        Minimum number of rows of a value as a parent.
+    """
+    ask_for_pairs(source)
+    features = source.features
+    parents = varying(source)
+    components = [{v: s for v in features if v != s and _may_depend(v, s)} for s in parents]
+    # Networks that equal naive Bayes for all values are left out, unless all networks do.
+    components = [component for component in components if component] or [{}]
+    weights = np.ones(len(components))
+    return mix(components, weights, source, smoothing, priors=priors, min_rows=min_rows)
+
+
+def _may_depend(child: Variable, parent: Variable) -> bool:
+    return isinstance(child, Continuous) or isinstance(parent, Discrete)
+
+
+# ---- Posterior distribution over the trees of tree-augmented naive Bayes (TAN), and model averages
 
 
 def log_marginal_ratio(counts: Floats, ess: float) -> Floats:

@@ -1,21 +1,5 @@
-"""Models: networks, factor graphs, weighted networks, mixtures and averages of posteriors."""
+"""Frozen distributions with names: CPDs, families, networks, ensembles, edits."""
 
-from bayesgraph.models.average import PosteriorAverage
-from bayesgraph.models.evidence import Belief, Between
-from bayesgraph.models.factor_graph import FactorGraph, Term
-from bayesgraph.models.mixture import NetworkMixture
-from bayesgraph.models.model import Model
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.models.weighted import WeightedNetwork
+import lazy_loader
 
-__all__ = [
-    "BayesianNetwork",
-    "Belief",
-    "Between",
-    "FactorGraph",
-    "Model",
-    "NetworkMixture",
-    "PosteriorAverage",
-    "Term",
-    "WeightedNetwork",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from bayesgraph.errors import ModelError, suggestion
-from bayesgraph.variables import Name
+from bayesgraph.core.errors import ModelError, suggestion
+from bayesgraph.core.variables import Name
 
 _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 

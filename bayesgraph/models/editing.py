@@ -11,26 +11,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bayesgraph.cpds import CPD, GaussianCPD, NoisyMaxCPD, Plate, TableCPD
-from bayesgraph.errors import (
-    EvidenceError,
-    ModelError,
-    UnsupportedModelError,
-    quoted,
+from bayesgraph.core.errors import EvidenceError, ModelError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Continuous, Discrete, MissingIndicator, Name, State, Variable
+from bayesgraph.inference import (
+    Case,
+    Factor,
+    GaussianFactor,
+    Potential,
+    linear,
+    potential_scope,
+    probabilities,
+    product_of,
+    summed_out,
 )
-from bayesgraph.factors import Evidence, Factor, GaussianFactor, Potential
-from bayesgraph.inference.conditionals import linear, probabilities, product_of, summed_out
-from bayesgraph.inference.contract import Case
-from bayesgraph.inference.elimination import potential_scope
-from bayesgraph.models.interventions import replaced
-from bayesgraph.variables import (
-    Continuous,
-    Discrete,
-    MissingIndicator,
-    Name,
-    State,
-    Variable,
-)
+from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.cpds.density import Plate
+from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.models.cpds.noisy_max import NoisyMaxCPD
+from bayesgraph.models.cpds.table import TableCPD
+from bayesgraph.models.evidence import replaced
 
 if TYPE_CHECKING:
     from bayesgraph.models.model import Model

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesgraph.display import rounded
-from bayesgraph.errors import (
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import (
     DataTypeError,
     EvidenceError,
     ImpossibleEvidenceError,
     MemoryLimitError,
+    UnsupportedModelError,
     quoted,
 )
-from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference import Posterior
-from bayesgraph.inference.contract import Case, Joint, check_target
-from bayesgraph.inference.jeffrey import likelihoods as jeffrey_likelihoods
-from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import (
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import (
+    Binned,
     Continuous,
+    Count,
     CountVector,
     Discrete,
     MissingIndicator,
@@ -32,9 +33,30 @@ from bayesgraph.variables import (
     Variable,
     is_missing,
 )
+from bayesgraph.inference import (
+    Case,
+    Components,
+    Factor,
+    GaussianComponents,
+    GaussianSlopes,
+    Joint,
+    Posterior,
+    Sensitivity,
+    check_target,
+)
+from bayesgraph.inference import likelihoods as jeffrey_likelihoods
+from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.cpds.density import LeafCPD, Plate
+from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.models.cpds.summing_out import SetCPD
+from bayesgraph.models.cpds.table import TableCPD
 
 if TYPE_CHECKING:
     from bayesgraph.models.answering import Answering
+    from bayesgraph.models.model import Model
+
+# ---------------------------- Checks of evidence and targets, and their encoding by variable index
+
 
 # Types of values that are never likelihoods and need no further checks.
 PLAIN = {str, int, bool, float}
@@ -475,3 +497,324 @@ def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Var
         for v in partial
         if isinstance(v, Continuous)
     }
+
+
+# ---------------- Findings about numbers that are not values: intervals, and likelihoods of counts
+# A leaf with such a finding is replaced by a discrete variable of the same name, whose states are
+# the interval and its complement, or the counts that are named and all others. Given its parents it
+# has the probabilities that the distribution of the leaf gives to these states, so that answers are
+# exact.
+
+
+_OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The states of the discrete variable that replaces a number.
+
+    Attributes
+    ----------
+    bounds : (float, float), optional
+        Those of an interval; the states are True and False.
+    counts : tuple of int
+        The counts that are states, besides "other".
+    """
+
+    bounds: tuple[float, float] | None = None
+    counts: tuple[int, ...] = ()
+
+    def table(self, cpd: CPD) -> TableCPD:
+        """Return the distribution of the states given the parents of a number's CPD.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the CPD has continuous parents.
+        """
+        components = _components(cpd)
+        if self.bounds is not None:
+            inside = _between(components, *self.bounds)
+            states: list[Any] = [True, False]
+            shares = [inside, 1.0 - inside]
+        else:
+            states = [*self.counts, _OTHER]
+            points = np.array(self.counts, dtype=np.float64)[:, None]
+            shares = list(np.exp(components.log_density(points)))
+            shares.append(np.maximum(1.0 - sum(shares), 0.0))
+        values = np.stack(shares, axis=-1)
+        values = values.reshape(*(p.cardinality for p in cpd.discrete_parents), len(states))
+        return TableCPD(Discrete(cpd.variable.name, states), values, cpd.discrete_parents)
+
+
+def _components(cpd: CPD) -> Components:
+    """Return the distributions of a number in all configurations of its parents."""
+    if isinstance(cpd, GaussianCPD) and not cpd.continuous_parents:
+        return GaussianComponents(cpd.mean.reshape(-1, 1), cpd.variance.reshape(-1, 1, 1))
+    if isinstance(cpd, LeafCPD) and not isinstance(cpd.variable, CountVector):
+        cells = math.prod(p.cardinality for p in cpd.discrete_parents)
+        found: Components = cpd.components(np.arange(cells))
+        return found
+    raise UnsupportedModelError(
+        f"Intervals and likelihoods are evidence on numbers with discrete parents; {cpd.title} has "
+        "others. Give a value."
+    )
+
+
+def _between(components: Components, low: float, high: float) -> Floats:
+    """Return P(low <= x <= high) of each distribution, shape (k,)."""
+    if math.isinf(low):
+        return components.cdf(np.array(high))
+    if components.whole:
+        low = math.ceil(low) - 1
+    if math.isinf(high):
+        return components.sf(np.array(low))
+    ends = np.array([low, high])
+    below, above = components.cdf(ends), components.sf(ends)
+    # In the upper tail the difference of two probabilities close to one would lose digits.
+    inside = np.where(below[0] < above[1], below[1] - below[0], above[0] - above[1])
+    return np.asarray(np.maximum(inside, 0.0))
+
+
+def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
+    """Return a model and evidence on states in the place of findings about numbers.
+
+    Both are returned as they are if there are no such findings. The model is changed once for each
+    set of findings, whatever the likelihoods.
+    """
+    found: dict[Name, Finding] = {}
+    given: dict[Name, Any] = {}
+    has_intervals = False
+    for name, value in evidence.items():
+        if not isinstance(value, Between | Belief | Mapping):
+            given[name] = value
+            continue
+        variable = model.variable(name)
+        has_intervals |= isinstance(value, Between)
+        if isinstance(value, Between) and isinstance(variable, Binned):
+            value = _whole_intervals(variable, value)
+        elif isinstance(value, Between):
+            if not isinstance(variable, Continuous):
+                raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
+            found[variable.name] = Finding((value.low, value.high))
+            value = True
+        elif isinstance(variable, Count):
+            shares = value.probabilities if isinstance(value, Belief) else value
+            named: dict[Any, float] = {
+                _count(variable, count): x for count, x in shares.items() if count != _OTHER
+            }
+            found[variable.name] = Finding(counts=tuple(named))
+            named[_OTHER] = shares.get(_OTHER, 0.0)
+            value = Belief(named) if isinstance(value, Belief) else named
+        given[variable.name] = value
+    if not found:
+        return model, given if has_intervals else evidence
+    # The finding has the name of the number, and says that it is not missing.
+    for at, indicator in model.indicators:
+        if model.variables[at].name in found:
+            given.setdefault(model.variables[indicator].name, "no")
+    key = ("findings", *found.items())
+    changed: Model = model.cut_models.get(key, lambda: model.with_findings(found))
+    return changed, given
+
+
+def _whole_intervals(variable: Binned, value: Between) -> Any:
+    """Return the interval of a discretised number, or likelihoods of its intervals."""
+    inside = intervals_within(variable, (value.low, value.high))
+    if len(inside) == 1:
+        return inside[0]
+    return {state: float(state in inside) for state in variable.states}
+
+
+def intervals_within(variable: Binned, bounds: tuple[float, float]) -> tuple[State, ...]:
+    """Return the intervals of a discretised number from one cut point to another.
+
+    Raises
+    ------
+    EvidenceError
+        If a bound is no cut point: the share of an interval is not known.
+    """
+    ends = [-math.inf, *variable.cuts, math.inf]
+    low, high = bounds
+    if not {low, high} <= set(ends) or low == high:
+        raise EvidenceError(
+            f"{variable.name!r} has intervals, of which {Between(low, high)!r} would have a part: "
+            f"give one or two of the cut points {quoted(variable.cuts)}."
+        )
+    return variable.states[ends.index(low) : ends.index(high)]
+
+
+def slopes_of_findings(
+    model: Model, evidence: Mapping[Name, Any], found: Sensitivity
+) -> Sensitivity:
+    """Return derivatives with respect to the distributions of numbers that findings are about.
+
+    The states that replace a number have a table, whose entries are probabilities of the interval
+    under the distribution of the number. With z = (x - mean) / sd at the bounds and the standard
+    normal density f, the derivative of such a probability of a Gaussian is -[f(z)] / sd with
+    respect to the mean and -[z f(z)] / (2 variance) with respect to the variance. Distributions of
+    other families are taken as certain.
+
+    Parameters
+    ----------
+    model : Model
+        The model without findings.
+    evidence : mapping from name to value
+        As the user gave it.
+    found : Sensitivity
+        Of the model with findings.
+    """
+    bounds = {model.variable(name).name: value for name, value in evidence.items()}
+    tables, covaried, axes = dict(found.derivatives), dict(found.covaried), dict(found.axes)
+    gaussians, others = dict(found.gaussians), dict.fromkeys(found.others)
+    for key in found.derivatives:
+        place, name = (None, key) if found.weights is None else key
+        variable = model.variable(name)
+        if isinstance(variable, Discrete):
+            continue
+        whole: Any = model
+        cpd = (whole if place is None else whole.networks[place])[name]
+        slopes = tables.pop(key)
+        del covaried[key]
+        if isinstance(cpd, GaussianCPD):
+            gaussians[key] = _gaussian_slopes(cpd, bounds[name], slopes[..., 0] - slopes[..., 1])
+            axes[key] = cpd.discrete_parents
+        else:
+            del axes[key]
+            others[name] = None
+    return replace(
+        found,
+        derivatives=tables,
+        covaried=covaried,
+        axes=axes,
+        gaussians=gaussians,
+        others=tuple(others),
+    )
+
+
+def _gaussian_slopes(cpd: GaussianCPD, interval: Between, slopes: Floats) -> GaussianSlopes:
+    """Return derivatives with respect to a Gaussian, given those of the interval's probability."""
+    sd = np.sqrt(cpd.variance)
+    mean, variance = np.zeros(cpd.mean.shape), np.zeros(cpd.mean.shape)
+    for bound, sign in ((interval.high, 1.0), (interval.low, -1.0)):
+        if math.isfinite(bound):
+            z = (bound - cpd.mean) / sd
+            density = sign * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+            mean -= density / sd
+            variance -= z * density / (2.0 * cpd.variance)
+    scales = sd, cpd.variance, cpd.coefficients
+    return GaussianSlopes(
+        slopes * mean, slopes * variance, np.zeros(cpd.coefficients.shape), scales, ()
+    )
+
+
+def _count(variable: Count, value: Any) -> int:
+    number = variable.number(value)
+    if not number.is_integer():
+        raise EvidenceError(f"{variable.name!r} is a count; got the likelihood of {value!r}.")
+    return int(number)
+
+
+# ---------------------- Interventions: variables that are set from outside, whatever their parents
+# An intervention do(x = v) replaces the distribution of x given its parents by the value v, and
+# leaves all other distributions as they are (Pearl 2009, section 3.2; the truncated factorisation).
+# A query with `do=` asks a network that is cut once for the variables that are set; their values
+# are evidence, so that one program serves all values.
+
+
+def read_values(model: Model, values: Any) -> dict[Name, Any]:
+    """Return the values that an intervention sets, by the names of the model's variables.
+
+    Raises
+    ------
+    EvidenceError
+        For no variables, a variable named twice, or likelihoods, a belief or a missing value
+        instead of a value.
+    UnknownVariableError
+        For an unknown name; the message suggests the nearest one.
+    """
+    if not isinstance(values, Mapping) or not values:
+        raise EvidenceError(
+            "An intervention is a mapping from variable name to the value that it is set to, such "
+            f"as {{'smoke': 'no'}}; got {values!r:.80}."
+        )
+    found: dict[Name, Any] = {}
+    for name, given in values.items():
+        variable, value = model.variable(name), scalar(given)
+        if variable.name in found:
+            raise EvidenceError(f"The intervention names {variable.name!r} more than once.")
+        soft = isinstance(value, Belief) or is_soft(value)
+        if not isinstance(variable, CountVector) and (soft or is_missing(value)):
+            raise EvidenceError(
+                f"An intervention sets {variable.name!r} to one value; got {given!r:.80}. Leave it "
+                "out if it is not set, or average the answers over its values."
+            )
+        found[variable.name] = value
+    return found
+
+
+def under(
+    model: Model, do: Mapping[Name, Any], evidence: EvidenceLike
+) -> tuple[Model, dict[Name, Any]]:
+    """Return the model without the arcs into the variables that are set, and all evidence on it.
+
+    The evidence includes the values that are set; see `Model.with_values_set`.
+    """
+    if type(do) is not dict:
+        do = read_values(model, do)
+    for value in do.values():
+        if type(value) not in PLAIN or value != value:
+            do = read_values(model, do)
+            break
+    given = evidence if type(evidence) is dict else as_mapping(evidence)
+    if any(name in given for name in do):
+        both = quoted(name for name in do if name in given)
+        raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
+    cut, known = model.with_values_set(do)
+    return cut, {**given, **known}
+
+
+def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -> list[CPD]:
+    """Return the CPDs, with each chosen variable free of parents and of a distribution.
+
+    Their potentials are 1, for queries that observe them.
+    """
+    return replaced(blocks, {v: SetCPD(v) for v in chosen})
+
+
+def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
+    """Return the CPDs of a network in which variables have the given encoded values.
+
+    A discrete variable has one possible state. Other variables have no CPD any more, and their
+    values are part of the distributions of their children.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If a child of a continuous variable that is set has no form without it.
+    """
+    tables = {v: _certain(v, x) if isinstance(v, Discrete) else None for v, x in values.items()}
+    cut = replaced(blocks, tables)
+    numbers: dict[Variable, Any] = {v: x for v, x in values.items() if isinstance(v, Continuous)}
+    return [cpd.with_parents_set(numbers) for cpd in cut] if numbers else cut
+
+
+def _certain(variable: Discrete, code: int) -> CPD:
+    return TableCPD(variable, np.arange(variable.cardinality) == code)
+
+
+def replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> list[CPD]:
+    """Return the CPDs in order, with those of some variables replaced, or left out if None."""
+    found: list[CPD] = []
+    for block in blocks:
+        chosen = [child for child in block.children if child in others]
+        if not chosen:
+            found.append(block)
+            continue
+        found += [cpd for cpd in map(others.__getitem__, chosen) if cpd is not None]
+        rest = [child for child in block.children if child not in others]
+        if isinstance(block, Plate) and not block.siblings_depend:
+            found += [block.over(rest)] if rest else []
+        elif rest:
+            found += [single for single in block.singles() if single.variable not in others]
+    return found

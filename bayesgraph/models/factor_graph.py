@@ -13,20 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import graphs
-from bayesgraph.cpds import CPD
-from bayesgraph.cpds.item_counts import ItemTerms
-from bayesgraph.errors import ImpossibleEvidenceError, ModelError, quoted
-from bayesgraph.factors import Evidence, Factor, Potential
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.factors.factor import take_codes, weighted_log
-from bayesgraph.inference.compiled import CompiledTables
-from bayesgraph.inference.contract import Case, Mass
-from bayesgraph.inference.elimination import Problem
-from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.core.arrays import Floats, ItemTerms
+from bayesgraph.core.errors import ImpossibleEvidenceError, ModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.inference import (
+    Case,
+    CompiledTables,
+    Factor,
+    Mass,
+    Potential,
+    Problem,
+    Scopes,
+    Tables,
+    take_codes,
+    weighted_log,
+)
+from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.editing import new_names, substituted
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.model import Model
-from bayesgraph.variables import Discrete, Name, Variable
 
 if TYPE_CHECKING:
     import networkx as nx

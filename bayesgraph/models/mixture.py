@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import graphs
-from bayesgraph.ancestors import Arc
-from bayesgraph.cpds import CPD
-from bayesgraph.errors import DataTypeError, ModelError, quoted
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.mixture.solver import posterior_weights
-from bayesgraph.models.evidence import as_mapping, impossible
-from bayesgraph.models.findings import Finding, with_findings
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataTypeError, ModelError, quoted
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import Arc, Name, State, Variable
+from bayesgraph.inference import posterior_weights
+from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.evidence import Finding, as_mapping, impossible, with_findings
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.typing import EvidenceLike
-from bayesgraph.variables import Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from bayesgraph import graphs
-from bayesgraph.checks import random_generator, whole_number
-from bayesgraph.encoding.frames import to_frame
-from bayesgraph.errors import (
+from bayesgraph.core.arrays import Floats, log_of, random_generator, whole_number
+from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceWarning,
     MemoryLimitError,
@@ -21,52 +20,53 @@ from bayesgraph.errors import (
     quoted,
     warn,
 )
-from bayesgraph.factors import Evidence
-from bayesgraph.factors.algebra import Floats, log_of
-from bayesgraph.inference import Assignment, Conflict, Marginals, Plan, Sensitivity
-from bayesgraph.inference.approximate import check_method, check_options
-from bayesgraph.inference.assignments import ranked
-from bayesgraph.inference.contract import (
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
+from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
+from bayesgraph.core.upward import Ask, Upward
+from bayesgraph.core.variables import CountVector, Discrete, Name, State
+from bayesgraph.inference import (
     All,
     Approximate,
+    Assignment,
     Best,
     Case,
+    Conflict,
     Draw,
     Joint,
+    Marginals,
     Mass,
     Memo,
     Pattern,
+    Plan,
     Question,
     Retractions,
     Sample,
     Samples,
+    Sensitivity,
     Slopes,
+    WeightedSamples,
+    check_method,
+    check_options,
+    log_normalised,
+    ranked,
+    refused,
+    select,
 )
-from bayesgraph.inference.memory import BYTES, default_memory_limit, format_bytes
-from bayesgraph.inference.normalise import log_normalised
-from bayesgraph.inference.solver import refused, select
-from bayesgraph.inference.weighting import WeightedSamples
-from bayesgraph.models.answering import Answering
-from bayesgraph.models.edits import Edits
+from bayesgraph.models.answering import Answering, Edits
 from bayesgraph.models.evidence import (
     PLAIN,
     Belief,
+    Finding,
     as_mapping,
     impossible,
     read_targets,
+    slopes_of_findings,
+    under,
+    with_findings,
 )
-from bayesgraph.models.findings import Finding, slopes_of_findings, with_findings
-from bayesgraph.models.interventions import under
 from bayesgraph.models.rows import evidence_rows, told_table
-from bayesgraph.models.training import Training
-from bayesgraph.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
-from bayesgraph.upward import Ask, Upward
-from bayesgraph.variables import (
-    CountVector,
-    Discrete,
-    Name,
-    State,
-)
+from bayesgraph.tables import Training, to_frame
 
 _ALL = All()
 # Maximum number of sets of variables for whose interventions the model is kept cut.

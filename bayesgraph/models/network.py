@@ -7,50 +7,192 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import graphs
-from bayesgraph.ancestors import ancestral_set, parents_first
-from bayesgraph.cpds import CPD, CanonicalCPD, Combination, NoisyMaxCPD, Plate, TableCPD
-from bayesgraph.cpds.cells import LeafCPD
-from bayesgraph.cpds.integrated_gaussians import MAX_BYTES, Integrated
-from bayesgraph.cpds.summing_out import summed_roots, without_summed_roots
-from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, suggestion
-from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.compiled import FEW_VARIABLES, CompiledTables
-from bayesgraph.inference.contract import Joint, Pattern, Question, Work
-from bayesgraph.inference.elimination import Problem
-from bayesgraph.inference.solver import first_work
-from bayesgraph.models import editing
-from bayesgraph.models.ancestors import (
-    Ancestors,
-    AncestralWork,
-    compiled_tables,
-    renumbered,
-    tables_of,
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import ModelError, UnsupportedModelError, quoted, suggestion
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.upward import Upward
+from bayesgraph.core.variables import (
+    Continuous,
+    Discrete,
+    Name,
+    State,
+    Variable,
+    ancestral_set,
+    parents_first,
 )
+from bayesgraph.inference import (
+    FEW_VARIABLES,
+    Case,
+    CompiledTables,
+    Factor,
+    Joint,
+    Pattern,
+    Problem,
+    Question,
+    Scopes,
+    Tables,
+    Work,
+    first_work,
+)
+from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
-from bayesgraph.models.evidence import as_mapping, evidence_factors, impossible, partial_columns
-from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.findings import Finding, with_findings
-from bayesgraph.models.interventions import (
+from bayesgraph.models.cpds.base import CPD, Combination
+from bayesgraph.models.cpds.density import LeafCPD, Plate
+from bayesgraph.models.cpds.linear_gaussian import MAX_BYTES, Integrated
+from bayesgraph.models.cpds.noisy_max import CanonicalCPD, NoisyMaxCPD
+from bayesgraph.models.cpds.summing_out import SetCPD, summed_roots, without_summed_roots
+from bayesgraph.models.cpds.table import TableCPD
+from bayesgraph.models.evidence import (
+    Finding,
+    as_mapping,
+    evidence_factors,
+    impossible,
+    partial_columns,
     read_values,
     replaced,
     set_to,
+    with_findings,
     without_distributions,
 )
+from bayesgraph.models.factor_graph import FactorGraph
 from bayesgraph.models.model import Model
-from bayesgraph.models.training import EMHistory
-from bayesgraph.typing import EvidenceLike
-from bayesgraph.upward import Upward
-from bayesgraph.variables import Continuous, Discrete, Name, State, Variable
+from bayesgraph.tables import EMHistory
 
 if TYPE_CHECKING:
     import networkx as nx
+
+# ------- Posteriors from the ancestors of a few variables, without the tables of the whole network
+
+
+def tables_of(cpds: Sequence[CPD]) -> Sequence[TableCPD] | None:
+    """Return the tables of variables with a distribution; None if one of them has no table."""
+    if set(map(type, cpds)) == {TableCPD}:
+        return cast("Sequence[TableCPD]", cpds)
+    found = [cpd for cpd in cpds if isinstance(cpd, TableCPD)]
+    n_set = sum(isinstance(cpd, SetCPD) for cpd in cpds) if len(found) < len(cpds) else 0
+    return found if len(found) + n_set == len(cpds) else None
+
+
+def compiled_tables(
+    number: dict[Name, int],
+    variables: Sequence[Discrete],
+    tables: Sequence[TableCPD],
+    parents: Sequence[Sequence[int]],
+) -> CompiledTables:
+    """Return the tables of a network, at most one for each variable.
+
+    Parameters
+    ----------
+    number : dict from name of a variable to its index
+    variables : sequence of Discrete
+    tables : sequence of TableCPD
+    parents : sequence of sequences of int
+        Indices of the parents of each variable.
+    """
+    children: Iterable[int] = range(len(variables))
+    if len(tables) < len(variables):
+        children = [number[table.variable.name] for table in tables]
+    item: list[int] = []
+    ends = [0]
+    for child in children:
+        item += parents[child]
+        item.append(child)
+        ends.append(len(item))
+    scopes = Scopes(variables, number, ends, item)
+    return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
+
+
+def renumbered(parents: Sequence[Sequence[int]], kept: Sequence[int]) -> list[list[int]]:
+    """Return the indices of parents within an ancestral set, given ascending indices of its own."""
+    places = {v: place for place, v in enumerate(kept)}
+    return [[places[parent] for parent in parents[v]] for v in kept]
+
+
+class Ancestors(Model):
+    """The part of a network over an ancestral set of variables, all of whose CPDs are tables.
+
+    Parameters
+    ----------
+    variables : sequence of Discrete
+        The variables of the part, in the order of the network.
+    tables : sequence of TableCPD
+        One for each variable with a distribution.
+    parents : sequence of sequences of int
+        Indices in the part of the parents of each variable.
+    """
+
+    form = "product"
+
+    def __init__(
+        self,
+        variables: Sequence[Discrete],
+        tables: Sequence[TableCPD],
+        parents: Sequence[Sequence[int]],
+    ) -> None:
+        self._tables = tables
+        self._above = parents
+        self.variables: tuple[Discrete, ...] = tuple(variables)
+        self._by_name = {variable.name: variable for variable in self.variables}
+
+    @cached_property
+    def compiled(self) -> CompiledTables:
+        """The tables for compiled (Numba) variable elimination."""
+        return compiled_tables(self.number, self.variables, self._tables, self._above)
+
+
+class AncestralWork(Work):
+    """A posterior prepared on the ancestors of targets and evidence.
+
+    Parameters
+    ----------
+    model : Model
+        The network.
+    part : Ancestors
+        Its part.
+    kept : sequence of int
+        Index in the network of each variable of the part, ascending.
+    question, pattern, memory_limit
+        See Work.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        part: Ancestors,
+        kept: Sequence[int],
+        question: Joint,
+        pattern: Pattern,
+        memory_limit: float | None,
+    ) -> None:
+        self._places = {v: place for place, v in enumerate(kept)}
+        self._part = part
+        self._inner = first_work(
+            part,
+            Joint(self._renumbered(question.targets), question.whole),
+            Pattern(self._renumbered(pattern.observed), self._renumbered(pattern.soft)),
+            memory_limit,
+        )
+        super().__init__(self._inner.solver, model, question, pattern, memory_limit)
+
+    def _renumbered(self, variables: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self._places[v] for v in variables)
+
+    def _run(self, case: Case, memory_limit: float | None) -> Any:
+        return self._inner.run(case.renumbered(self._places), memory_limit)
+
+    @property
+    def nbytes(self) -> int:
+        return self._inner.nbytes + self._part.compiled.tables.nbytes
+
+
+# -------- Bayesian networks: a directed acyclic graph with a conditional distribution at each node
 
 
 class BayesianNetwork(Model):

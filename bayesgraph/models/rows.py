@@ -6,14 +6,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bayesgraph.encoding.columns import Column, as_numbers
-from bayesgraph.encoding.table import Table, columns_of, encode_table, length
-from bayesgraph.encoding.unseen import Unseen, check_unseen, of_rows, tell
-from bayesgraph.errors import DataError, UnknownVariableError, quoted
-from bayesgraph.factors import Evidence
+from bayesgraph.core.errors import DataError, UnknownVariableError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import TableLike
+from bayesgraph.core.variables import MissingIndicator, Name, Variable
 from bayesgraph.models.answering import Answering
-from bayesgraph.typing import TableLike
-from bayesgraph.variables import MissingIndicator, Name, Variable
+from bayesgraph.tables import (
+    Column,
+    Table,
+    Unseen,
+    as_numbers,
+    check_unseen,
+    columns_of,
+    encode_table,
+    length,
+    of_rows,
+    tell,
+)
 
 
 def evidence_rows(model: Answering, table: TableLike, target: Variable, unseen: str) -> Evidence:

@@ -9,25 +9,136 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.cpds import CPD
-from bayesgraph.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
-from bayesgraph.factors import Evidence, Factor
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.factors.factor import weighted_log
-from bayesgraph.inference.elimination import Problem, Slice
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, State, Variable
+from bayesgraph.inference import Factor, Problem, Slice, weighted_log
+from bayesgraph.models import row_kernels
+from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.editing import new_names, new_states
-from bayesgraph.models.evidence import evidence_factors
+from bayesgraph.models.evidence import Finding, evidence_factors
 from bayesgraph.models.factor_graph import FactorGraph, check_negative, checked_exponent
-from bayesgraph.models.findings import Finding
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables, is_found
-from bayesgraph.variables import Continuous, CountVector, Discrete, Name, State, Variable
 
 if TYPE_CHECKING:
     import networkx as nx
+
+# ------------ Terms of weighted networks: conditionals of features, and tables raised to exponents
+
+
+def is_found(variable: Variable, evidence: Evidence) -> bool:
+    """Tell whether the evidence contains values or likelihoods of a variable."""
+    return variable in evidence or variable in evidence.likelihoods
+
+
+@dataclass(frozen=True, eq=False)
+class Conditionals:
+    """Computes log p(x_i | observed parents of i, c) for features i and classes c of a network."""
+
+    network: BayesianNetwork
+    target: Discrete
+
+    def logs(self, cpd: CPD, evidence: Evidence) -> Floats | None:
+        """Return log p(x_i | observed parents, c) of the CPD's feature, shape (n_rows, n_classes).
+
+        The result is None if the feature is not observed.
+        """
+        variable = cpd.variable
+        above = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
+        if not is_found(variable, evidence):
+            return None
+        missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
+        soft = any(v in evidence.likelihoods for v in (variable, *above))
+        known = np.full(evidence.n_rows, not (soft or missing))
+        for parent in above if known.any() else ():
+            known &= evidence.observed_rows(parent)
+        if not known.any():
+            return self._ratio(variable, above, evidence)
+        columns = {v: evidence.columns[v] for v in (*above, variable)}
+        if known.all():
+            return self._local(cpd, Evidence(evidence.n_rows, columns))
+        found = np.empty((evidence.n_rows, self.target.cardinality))
+        rows, others = np.flatnonzero(known), np.flatnonzero(~known)
+        some = {v: column[rows] for v, column in columns.items()}
+        found[rows] = self._local(cpd, Evidence(len(rows), some))
+        found[others] = self._ratio(variable, above, evidence.rows(others))
+        return found
+
+    def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
+        potential = cpd.potential(evidence)
+        assert isinstance(potential, Factor)  # only the class is free
+        return np.broadcast_to(
+            potential.aligned([self.target]), (evidence.n_rows, self.target.cardinality)
+        )
+
+    def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
+        """Return log p(x_i | x_S, c) by inference, as log p(x_i, x_S, c) - log p(x_S, c).
+
+        Here i is the feature `variable`, S the set `above` of its observed parents, and c each
+        class.
+        """
+        with_it = self._joint([*above, variable], evidence)
+        without = self._joint(above, evidence)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(with_it), -np.inf, with_it - without)
+
+    def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
+        columns = {v: evidence.columns[v] for v in variables if v in evidence}
+        soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
+        given = Evidence(evidence.n_rows, columns, soft)
+        return self.network.log_posterior_rows(self.target, given)
+
+
+@dataclass(frozen=True, eq=False)
+class PoweredTables:
+    """Tables p(x_i | c) raised to exponents, laid out for a compiled (Numba) kernel.
+
+    They are the tables of the features whose only parent is the class variable.
+
+    Attributes
+    ----------
+    place : dict from Discrete to int
+        Index of each feature, in the order of the network.
+    start : ndarray, shape (n_features,)
+        Row of `table` at which the states of each feature start.
+    table : ndarray, shape (states of all features, classes rounded up to a multiple of 4)
+        Exponent times log probability, as `add_states` of the row kernels takes it.
+    """
+
+    place: dict[Discrete, int]
+    start: NDArray[np.int64]
+    table: Floats
+
+    @classmethod
+    def of(
+        cls, network: BayesianNetwork, target: Discrete, exponents: Mapping[Name, Floats]
+    ) -> PoweredTables:
+        """Return the tables of a network's features, raised to the features' exponents."""
+        cpds = [c for c in network.cpds if isinstance(c, TableCPD) and c.parents == (target,)]
+        logs = [np.empty((target.cardinality, 0))]
+        logs += [weighted_log(c.log_values, exponents[c.variable.name][..., None]) for c in cpds]
+        start = np.cumsum([table.shape[1] for table in logs], dtype=np.int64)[:-1]
+        table = row_kernels.padded_rows(np.concatenate(logs, axis=1))
+        return cls({c.variable: i for i, c in enumerate(cpds)}, start, table)
+
+    def add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log scores of the classes from all observed features to `out`.
+
+        Each feature adds its exponent times log p(x_i | c); `out` has the shape (n_classes,
+        n_rows).
+        """
+        seen = tuple(v for v in self.place if v in evidence)
+        if seen:
+            start = self.start[[self.place[v] for v in seen]]
+            row_kernels.add_states(out, evidence.matrix(seen), start, self.table)
+
+
+# ------------- Weighted networks: classifiers that raise each feature's conditional to an exponent
 
 
 class WeightedNetwork(Model):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from bayesgraph.errors import DataTypeError, EvidenceError, quoted
-from bayesgraph.inference.contract import Joint
-from bayesgraph.models.model import Model
+from bayesgraph.core.errors import DataTypeError, EvidenceError, quoted
+from bayesgraph.inference import Joint
+from bayesgraph.models import Model
 
 P = ParamSpec("P")
 R = TypeVar("R")

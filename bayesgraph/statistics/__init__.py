@@ -1,55 +1,5 @@
-"""Additive statistics of tables (counts, moments), and the sources that learners get them from."""
+"""What can be added up over rows: counts, moments, sketches, cuts, tests."""
 
-from bayesgraph.statistics.requests import (
-    Extensions,
-    Families,
-    Family,
-    Histograms,
-    Moments,
-    Numbered,
-    Pairs,
-    Request,
-    Samples,
-    Singles,
-    Totals,
-)
-from bayesgraph.statistics.source import (
-    CountSource,
-    RowSource,
-    Statistics,
-    StatisticsSource,
-    TableSource,
-)
-from bayesgraph.statistics.summaries import (
-    FamiliesSummary,
-    FamilyStatistics,
-    PairsSummary,
-    SinglesSummary,
-    pairs_bytes,
-    pairs_bytes_of,
-)
+import lazy_loader
 
-__all__ = [
-    "CountSource",
-    "Extensions",
-    "Families",
-    "FamiliesSummary",
-    "Family",
-    "FamilyStatistics",
-    "Histograms",
-    "Moments",
-    "Numbered",
-    "Pairs",
-    "PairsSummary",
-    "Request",
-    "RowSource",
-    "Samples",
-    "Singles",
-    "SinglesSummary",
-    "Statistics",
-    "StatisticsSource",
-    "TableSource",
-    "Totals",
-    "pairs_bytes",
-    "pairs_bytes_of",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

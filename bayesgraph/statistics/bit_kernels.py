@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.compilation import kernel
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
 
 # Masks of the sums of neighbouring bits; compilers know these steps and use one instruction.
 _TWOS, _FOURS, _EIGHTS, _ONES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.compilation import kernel
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
 
 # Number of rows whose configurations of the other columns are held at a time.
 _BLOCK = 4096

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.checks import is_sparse
-from bayesgraph.cpds.item_counts import EXACT_LENGTHS, LENGTH_STEP, LENGTHS
-from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.statistics import kernels
-from bayesgraph.statistics.additive import (
+from bayesgraph.core.arrays import EXACT_LENGTHS, LENGTH_STEP, LENGTHS, Floats, is_sparse
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.parallel import blocks, tree_sum
+from bayesgraph.core.variables import Variable
+from bayesgraph.statistics import counting_kernels
+from bayesgraph.statistics.moments import GroupMoments
+from bayesgraph.statistics.requests import (
     Additive,
+    Family,
+    Histograms,
+    Moments,
+    Samples,
+    Totals,
     grown_axis,
     grown_groups,
     grown_request,
     removed,
 )
-from bayesgraph.statistics.blocks import blocks, tree_sum
-from bayesgraph.statistics.moments import GroupMoments
-from bayesgraph.statistics.requests import Family, Moments, Samples, Totals
 from bayesgraph.statistics.summaries import FamilyStatistics, column_values, group_codes
-from bayesgraph.variables import Variable
+from bayesgraph.tables import Table
+
+# --------- Summaries of features whose only parent is the class: moments, samples, totals of items
 
 
 class LeafSummary:
@@ -254,13 +259,13 @@ class TotalsSummary(Additive, LeafSummary):
         row_totals = np.empty(table.n_rows)
         threshold = np.nan if request.threshold is None else request.threshold
         if is_sparse(counts) and not threshold < 0:
-            kernels.sum_sparse(
+            counting_kernels.sum_sparse(
                 counts.indptr, counts.indices, counts.data, group, weights, threshold, sums,
                 missing, row_totals,
             )  # fmt: skip
         else:
             dense = counts.toarray() if is_sparse(counts) else counts
-            kernels.sum_dense(dense, group, weights, threshold, sums, missing, row_totals)
+            counting_kernels.sum_dense(dense, group, weights, threshold, sums, missing, row_totals)
         weight = weights if len(weights) else np.ones(table.n_rows)
         rows = np.bincount(group, weights=weight, minlength=n_groups)[:, None].astype(np.float64)
         return cls(
@@ -297,3 +302,70 @@ def _length_histogram(
     size = n_groups * len(LENGTHS)
     found = np.bincount(key, weights=weight[known], minlength=size).astype(np.float64)
     return found.reshape(n_groups, -1)
+
+
+# ------- Histograms of numeric columns within groups of rows, with minimum and maximum of each bin
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramsSummary(LeafSummary):
+    """Histograms of columns; rows can be added, not removed, because minima are not sums.
+
+    Attributes
+    ----------
+    request : Histograms
+    totals : ndarray, shape (K,)
+        Weight of the rows in each of K groups, the states of the given variable.
+    counts : ndarray, shape (n_bins, K)
+        Weight of the rows in each bin; the bins of all columns, one column after the other.
+    low, high : ndarray, shape (n_bins,)
+        Minimum and maximum value in each bin; inf and -inf in an empty one.
+    """
+
+    request: Histograms
+    totals: Floats
+    counts: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def collect(cls, table: Table, request: Histograms, weights: Floats) -> HistogramsSummary:
+        """Return the histograms of a table; `weights` is empty if every row weighs 1."""
+        group, n_groups = group_codes(table, request.given)
+        there = group >= 0
+        weight = weights[there] if len(weights) else None
+        totals = np.bincount(group[there], weight, minlength=n_groups).astype(np.float64)
+        n_bins = int(request.starts[-1])
+        counts = np.zeros((n_bins, n_groups))
+        low, high = np.full(n_bins, np.inf), np.full(n_bins, -np.inf)
+        bins = pairwise(request.starts.tolist())
+        for v, edges, (a, b) in zip(request.columns, request.edge_arrays, bins, strict=True):
+            column = np.ascontiguousarray(table.column(v))
+            counting_kernels.count_bins(
+                column, group, weights, edges, counts[a:b], low[a:b], high[a:b]
+            )
+        return cls(request, totals, counts, low, high)
+
+    def __add__(self, other: HistogramsSummary) -> HistogramsSummary:
+        return HistogramsSummary(
+            self.request,
+            self.totals + other.totals,
+            self.counts + other.counts,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> HistogramsSummary:
+        """Re-index the summary to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it.
+        """
+        request = grown_request(self.request, renamed)
+        at, size = grown_groups(self.request.given, request.given)
+        totals, counts = grown_axis(self.totals, 0, at, size), grown_axis(self.counts, 1, at, size)
+        return HistogramsSummary(request, totals, counts, self.low, self.high)
+
+    def columns(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Yield minima, maxima and counts (n_bins, K) of the bins of each column."""
+        for a, b in pairwise(self.request.starts.tolist()):
+            yield self.low[a:b], self.high[a:b], self.counts[a:b]

@@ -9,12 +9,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.errors import DataError
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.parallel import one_blas_thread, over_rows
-from bayesgraph.statistics import kernels
-from bayesgraph.statistics.additive import grown_axis, not_fitted, removed
-from bayesgraph.statistics.blocks import blocks, tree_sum
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.parallel import blocks, one_blas_thread, over_rows, tree_sum
+from bayesgraph.statistics import counting_kernels
+from bayesgraph.statistics.requests import grown_axis, not_fitted, removed
 
 # Ratios of a sum of squares to its former value below which half or all of its digits are lost.
 _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
@@ -118,10 +117,10 @@ class GroupMoments(_Grouped):
     def _add_block(self, values: Floats, group: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add a block of rows to these moments, in place."""
         # Rows that have to be copied are copied while they are in the cache.
-        step = max(1, len(values)) if values.flags.c_contiguous else kernels.MOMENTS_BLOCK
+        step = max(1, len(values)) if values.flags.c_contiguous else counting_kernels.MOMENTS_BLOCK
         for first in range(0, len(values), step):
             rows = slice(first, first + step)
-            kernels.add_group_moments(
+            counting_kernels.add_group_moments(
                 np.ascontiguousarray(values[rows]),
                 group[rows],
                 weights[rows],
@@ -152,7 +151,7 @@ class GroupMoments(_Grouped):
         def of_block(rows: slice) -> GroupMoments:
             found = cls._zeros(*shape)
             if shape[0]:
-                kernels.mixed_moments(
+                counting_kernels.mixed_moments(
                     np.ascontiguousarray(values[rows]),
                     np.ascontiguousarray(codes[:, rows]),
                     group[rows],

@@ -10,14 +10,17 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.encoding import Table
-from bayesgraph.errors import DataError
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.models.training import TrainingRows
-from bayesgraph.statistics.blocks import blocks, is_exact, sampled, tree_sum
-from bayesgraph.statistics.extensions import ExtensionsSummary
-from bayesgraph.statistics.histograms import HistogramsSummary
-from bayesgraph.statistics.leaves import MomentsSummary, SamplesSummary, TotalsSummary
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, quoted, unknown_variable
+from bayesgraph.core.parallel import blocks, is_exact, sampled, tree_sum
+from bayesgraph.core.typing import TableLike
+from bayesgraph.core.variables import Binned, Continuous, Discrete, MissingIndicator, Name, Variable
+from bayesgraph.statistics.leaves import (
+    HistogramsSummary,
+    MomentsSummary,
+    SamplesSummary,
+    TotalsSummary,
+)
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import (
     Extensions,
@@ -32,12 +35,16 @@ from bayesgraph.statistics.requests import (
     Totals,
 )
 from bayesgraph.statistics.summaries import (
+    ExtensionsSummary,
     FamiliesSummary,
     FamilyStatistics,
     PairsSummary,
     SinglesSummary,
 )
-from bayesgraph.variables import Binned, Continuous, Discrete, MissingIndicator, Variable
+from bayesgraph.tables import Table, TrainingRows, columns_of, infer_variables
+
+# --------- Count sources: objects that give learners statistics, from a table or already collected
+
 
 Summary: TypeAlias = (
     SinglesSummary
@@ -505,3 +512,47 @@ def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
     if not weights.any():
         raise DataError("sample_weight is zero for every row.")
     return weights
+
+
+# --------------- Encoded tables of a few columns, without the rows in which one of them is missing
+
+
+def complete_rows(
+    table: TableLike,
+    names: Sequence[Name],
+    categorical: Iterable[Name] | str | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[Table, Floats]:
+    """Return columns of a table in the rows that have all of their values and a positive weight.
+
+    Returns
+    -------
+    Table
+        The variables are in the order of the names.
+    ndarray, shape (n_rows,)
+        The weights of these rows.
+
+    Raises
+    ------
+    UnknownVariableError
+        For a name that is no column.
+    DataError
+        If no row is left.
+    """
+    columns = columns_of(table)
+    for name in names:
+        if name not in columns:
+            raise unknown_variable(name, columns, where="The table")
+    if categorical is not None and not isinstance(categorical, str):
+        # Names of other columns are for other tests of the same table.
+        categorical = [name for name in categorical if name in names or name not in columns]
+    encoded = infer_variables({name: columns[name] for name in names}, categorical)
+    given = checked_weights(sample_weight, encoded.n_rows)
+    weights = given if len(given) else np.ones(encoded.n_rows)
+    kept = weights > 0
+    for variable in encoded.variables:
+        column = encoded.column(variable)
+        kept &= column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column)
+    if not kept.any():
+        raise DataError(f"No row has a value in each of the columns {quoted(names)}.")
+    return encoded.rows(kept), weights[kept]

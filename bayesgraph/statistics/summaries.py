@@ -11,23 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.encoding import Table
-from bayesgraph.errors import MemoryLimitError
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.inference.memory import default_memory_limit, format_bytes
-from bayesgraph.parallel import over_pairs
-from bayesgraph.statistics import bit_kernels, kernels
-from bayesgraph.statistics.additive import (
-    Additive,
-    grown_axis,
-    grown_groups,
-    grown_request,
-    grown_variable,
-    state_positions,
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import MemoryLimitError
+from bayesgraph.core.parallel import (
+    blocks,
+    default_memory_limit,
+    format_bytes,
+    one_blas_thread,
+    over_pairs,
+    tree_sum,
 )
-from bayesgraph.statistics.blocks import blocks, tree_sum
-from bayesgraph.statistics.comoments import group_comoments
-from bayesgraph.statistics.extensions import ExtensionsSummary
+from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.statistics import bit_kernels, counting_kernels, extension_kernels
 from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
@@ -35,8 +30,144 @@ from bayesgraph.statistics.moments import (
     remaining_squares,
     safe_divide,
 )
-from bayesgraph.statistics.requests import Extensions, Families, Family, Numbered, Pairs, Singles
-from bayesgraph.variables import Continuous, Discrete, Variable
+from bayesgraph.statistics.requests import (
+    Additive,
+    Extensions,
+    Families,
+    Family,
+    Numbered,
+    Pairs,
+    Singles,
+    grown_axis,
+    grown_groups,
+    grown_request,
+    grown_variable,
+    state_positions,
+)
+from bayesgraph.tables import Table
+
+# --------------------- Additive joint counts of columns, each together with the same other columns
+
+
+@dataclass(frozen=True, eq=False)
+class ExtensionsSummary(Additive):
+    """Joint counts of columns, each together with the same other columns.
+
+    Attributes
+    ----------
+    request : Extensions
+    counts : ndarray, one-dimensional
+        For each group the tables of shape (r, *cardinalities of the others) of its columns, one
+        after the other.
+    """
+
+    request: Extensions
+    counts: Floats
+
+    @classmethod
+    def collect(cls, table: Table, request: Extensions, weights: Floats) -> ExtensionsSummary:
+        """Return the summary of a table; `weights` is empty if every row weighs 1."""
+        out = np.zeros(request.n_cells)
+        columns = request.columns
+        args = (
+            table.arrangement.places(columns.variables),
+            columns.cards,
+            request.plan,
+            table.complete,
+        )
+        extension_kernels.count_extensions(table.codes.T, *args, weights, out)
+        return cls(request, out)
+
+
+# ---------- Means and comoments (sums of products of deviations) of columns, within groups of rows
+
+
+# Number of rows of a block, whose deviations stay in the second-level cache between passes.
+_BLOCK = 1024
+
+
+def group_comoments(
+    values: Floats,
+    group: NDArray[np.integer],
+    n_groups: int,
+    weights: Floats,
+    rows: NDArray[np.intp] | None = None,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the weight, the means and the comoments of each group of complete rows.
+
+    Each block of a group's rows is centred at its own mean while it is in the cache, and a
+    symmetric matrix product gives its comoments. Blocks are merged as in Chan, Golub and LeVeque
+    (1979). There is no cancellation, however far the values lie from zero.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, d)
+    group : ndarray, shape (n_rows,), or (len(rows),) with `rows`
+    n_groups : int
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
+    rows : ndarray, optional
+        Indices of the rows to use; by default all rows.
+
+    Returns
+    -------
+    count : ndarray, shape (n_groups,)
+    mean : ndarray, shape (n_groups, d)
+        0 in an empty group.
+    comoment : ndarray, shape (n_groups, d, d)
+        Sums of products of deviations from the mean.
+    """
+    d = values.shape[1]
+    count, mean = np.zeros(n_groups), np.zeros((n_groups, d))
+    comoment = np.zeros((n_groups, d, d))
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=n_groups))
+    chosen = weights if rows is None or not len(weights) else weights[rows]
+    # Summed in the same way as counts elsewhere: equal counts then show that no row is left out.
+    weight_of = np.bincount(group, weights=chosen if len(chosen) else None, minlength=n_groups)
+    if rows is not None:
+        order = rows[order]
+    # The sums of a matrix product depend on the number of threads; a model must not.
+    with one_blas_thread():
+        for g in range(n_groups):
+            members = order[ends[g - 1] if g else 0 : ends[g]]
+            if not len(members):
+                continue
+            # Means are differences from the group's first row, so that they keep the digits of the
+            # variance, and a constant column has deviations of exactly zero.
+            origin = values[members[0]].copy()
+            for first in range(0, len(members), _BLOCK):
+                block = members[first : first + _BLOCK]
+                weight = weights[block] if len(weights) else None
+                n, centre, products = _comoments(values[block] - origin, weight)
+                total = count[g] + n
+                if not total:
+                    continue
+                delta = centre - mean[g]
+                comoment[g] += products
+                comoment[g] += np.outer(delta, delta) * (count[g] * n / total)
+                mean[g] += delta * (n / total)
+                count[g] = total
+            if count[g]:
+                mean[g] += origin
+    return weight_of.astype(np.float64), mean, comoment
+
+
+def _comoments(block: Floats, weight: Floats | None) -> tuple[float, Floats, Floats]:
+    """Return weight, mean and comoments of a block of rows, which is overwritten."""
+    if weight is None:
+        total = float(len(block))
+        mean = block.sum(axis=0) / total
+        block -= mean
+    else:
+        total = float(weight.sum())
+        mean = weight @ block / total if total else np.zeros(block.shape[1])
+        block -= mean
+        block *= np.sqrt(weight)[:, None]
+    return total, mean, block.T @ block
+
+
+# --------- Additive counts and moments of single columns, pairs of columns and families of columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +374,7 @@ class SinglesSummary(Additive):
             counts = np.zeros((n_groups, at.start[-1]))
             if at.discrete:
                 codes = _codes(table, at.discrete)
-                kernels.count_singles(codes, group, weights, at.start[:-1], counts)
+                counting_kernels.count_singles(codes, group, weights, at.start[:-1], counts)
         there = group >= 0
         totals = np.bincount(
             group[there], weights=weights[there] if len(weights) else None, minlength=n_groups
@@ -384,7 +515,7 @@ class PairsSummary(Additive):
             pair_counts = np.zeros(starts[-1])
             within = states - np.repeat(new.start[:-1], self.at.cards)
             old = self.pair_counts, self.at.cards
-            kernels.move_pairs(*old, groups, within, new.cards, starts, pair_counts)
+            counting_kernels.move_pairs(*old, groups, within, new.cards, starts, pair_counts)
             if self.at.continuous and self.at.discrete:
                 n_states = int(new.start[-1])
                 where = (groups[:, None] * n_states + states).reshape(-1)
@@ -535,13 +666,13 @@ def _pair_counts(
     n_columns, n_rows = codes.shape
     counted, work = np.zeros(n_columns, dtype=np.bool_), n_columns**2 // 2 * n_rows
     if n_columns > 1 and not len(weights):
-        twos, widths = kernels.joint_columns(codes, cards, n_groups)
+        twos, widths = counting_kernels.joint_columns(codes, cards, n_groups)
         few = codes, group, cards, start, out, twos, widths
-        over_pairs(lambda p, q: kernels.count_joint(*few, p, q), len(twos), work // 4)
+        over_pairs(lambda p, q: counting_kernels.count_joint(*few, p, q), len(twos), work // 4)
         counted[twos] = True
     if not counted.all():
         rest = codes, group, weights, cards, start, out, counted
-        over_pairs(lambda i, j: kernels.count_pairs(*rest, i, j), n_columns, work)
+        over_pairs(lambda i, j: counting_kernels.count_pairs(*rest, i, j), n_columns, work)
     return out
 
 

@@ -16,7 +16,7 @@ from types import FunctionType, MethodType
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.compilation.dispatch import Kernel
+from bayesgraph.core.compilation import Kernel
 
 PAGE = Path(__file__).parents[1] / "one-question.md"
 PACKAGE = Path(bg.__file__).parent

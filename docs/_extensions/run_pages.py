@@ -39,7 +39,7 @@ def run_block(code, name, namespace):
         return
     value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
     if hasattr(value, "savefig"):
-        from bayesgraph.plots import save_figure
+        from bayesgraph.pictures import save_figure
 
         save_figure(value, f"figure-{len(pictures())}.svg")
     elif value is not None and not isinstance(last.value, ast.Constant):

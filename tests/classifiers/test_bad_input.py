@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse
 
 import bayesgraph as bg
-from bayesgraph.classifiers.discretizers import MDLP
-from bayesgraph.errors import BayesGraphError, DataError, DataTypeError, GraphError
+from bayesgraph.classifiers import MDLP
+from bayesgraph.core.errors import BayesGraphError, DataError, DataTypeError, GraphError
 
 X = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 4.0], [4.0, 4.5]])
 Y = ["no", "no", "yes", "yes"]

@@ -12,7 +12,7 @@ import pytest
 from comparison import assert_same_network
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.core.errors import DataError, DataTypeError
 
 COLLECTING = [pair for pair in cases.pairs() if hasattr(pair[0].estimator(), "collect")]
 every = pytest.mark.parametrize(("case", "kind"), COLLECTING, ids=str)

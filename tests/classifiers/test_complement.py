@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.naive_bayes import ComplementNB
 
 import bayesgraph as bg
-from bayesgraph.errors import ModelError, UnsupportedModelError
+from bayesgraph.core.errors import ModelError, UnsupportedModelError
 
 random = np.random.default_rng(0)
 N, ITEMS = 90, 40

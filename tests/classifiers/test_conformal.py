@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
+from bayesgraph.core.errors import DataError
 
 NUMBERS, CLASSES = load_iris(return_X_y=True)
 

@@ -22,9 +22,9 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from tree_oracle import oracle_of
 
 import bayesgraph as bg
+from bayesgraph.classifiers import predicted_columns
 from bayesgraph.classifiers import rows as encoded
-from bayesgraph.families.multinomial import DirichletMultinomialCPD, MultinomialCPD
-from bayesgraph.io.predicted import predicted_columns
+from bayesgraph.models import DirichletMultinomialCPD, MultinomialCPD
 
 every = pytest.mark.parametrize(("case", "kind"), cases.pairs(), ids=str)
 naive_bayes = pytest.mark.parametrize(
@@ -629,7 +629,7 @@ def test_a_file_answers_without_its_estimator(case, kind, tmp_path):
     data = cases.make_data(kind).with_missing()
     classifier = fitted(case, data)
     classifier.save(tmp_path / "model.bayesgraph")
-    saved = bg.io.load_saved(tmp_path / "model.bayesgraph")
+    saved = bg.files.load_saved(tmp_path / "model.bayesgraph")
     assert saved.network_ == classifier.network_
     assert saved.target_ == classifier.target_
     assert getattr(saved, "text", None) in (None, repr(classifier))

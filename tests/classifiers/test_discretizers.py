@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesgraph as bg
-from bayesgraph.classifiers.discretizers import DISCRETIZERS
-from bayesgraph.errors import DataError, DataTypeError, LossyExportError
+from bayesgraph.classifiers import DISCRETIZERS
+from bayesgraph.core.errors import DataError, DataTypeError, LossyExportError
 
 EVERY = [*(kind() for kind in DISCRETIZERS.values()), bg.MODL(granular=True)]
 every = pytest.mark.parametrize("discretizer", EVERY, ids=str)

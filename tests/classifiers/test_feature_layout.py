@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, DataTypeError, UnknownVariableError
+from bayesgraph.core.errors import DataError, DataTypeError, UnknownVariableError
 
 FRAME = pd.DataFrame(
     {

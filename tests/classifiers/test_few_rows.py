@@ -10,7 +10,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.classifiers import validation
-from bayesgraph.errors import DataError, DataTypeError, UnknownStateError
+from bayesgraph.core.errors import DataError, DataTypeError, UnknownStateError
 
 N = 60
 RANDOM = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.validation import target_column
-from bayesgraph.errors import DataError, DataTypeError
+from bayesgraph.core.errors import DataError, DataTypeError
 
 TEXT = ["b", "c", "a", "b", "b", "a", "c", "b"] * 4
 KINDS = {

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     DataError,
     EmptyColumnsWarning,
     EvidenceError,
     SuspiciousColumnsWarning,
 )
-from bayesgraph.explorer.rows import rows_of
+from bayesgraph.page.snapshot import rows_of
 
 N = 900
 TOLD = "test is missing"
@@ -192,7 +192,7 @@ def test_a_dataset_gives_the_same_model(rows, tmp_path):
     files = copy.copy(model).fit(dataset, "class")
     assert [v.name for v in files.features_] == ["test", "cough", "age", TOLD]
     assert files.predict_proba(X).tolist() == memory.predict_proba(X).tolist()
-    n_rows = bg.io.predict_dataset(
+    n_rows = bg.files.predict_dataset(
         files, dataset, tmp_path.parent / "p.parquet", what="predict_proba"
     )
     assert n_rows == N

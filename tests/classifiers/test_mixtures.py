@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.naive_bayes import CategoricalNB
 
 import bayesgraph as bg
-from bayesgraph.checks import random_generator
-from bayesgraph.errors import DataError
-from bayesgraph.inference.mixture import solver
+from bayesgraph.core.arrays import random_generator
+from bayesgraph.core.errors import DataError
+from bayesgraph.inference import ensembles as solver
 
 
 @pytest.fixture(scope="module")

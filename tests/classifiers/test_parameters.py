@@ -12,9 +12,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 import bayesgraph as bg
 from bayesgraph import classifiers
-from bayesgraph.classifiers.graph_classifier import GraphClassifier
-from bayesgraph.errors import DataError, DataTypeError, UnknownVariableError
-from bayesgraph.learning.structure import LEARNERS, counts_ahead
+from bayesgraph.classifiers import GraphClassifier
+from bayesgraph.core.errors import DataError, DataTypeError, UnknownVariableError
+from bayesgraph.learning import LEARNERS, counts_ahead
 
 FRAME = {"a": list("xxyyzzxy"), "b": [1.0, 2.0, 1.5, 4.0, 5.0, 6.0, 1.0, 4.5]}
 Y = np.array([0, 0, 0, 1, 1, 1, 0, 1])

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import bayesgraph as bg
-from bayesgraph.drift import ADWIN
-from bayesgraph.errors import DataError, DataTypeError, ModelError
-from bayesgraph.plots import prequential_figure, save_figure
+from bayesgraph.core.errors import DataError, DataTypeError, ModelError
+from bayesgraph.learning import ADWIN
+from bayesgraph.pictures import prequential_figure, save_figure
 
 
 def stream(n=900, seed=0, turn=None):

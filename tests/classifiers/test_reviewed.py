@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesgraph as bg
-from bayesgraph.compilation import Kernel
-from bayesgraph.cpds import kernels
-from bayesgraph.errors import DataError, UnknownVariableError, UnsupportedModelError
+from bayesgraph.core.compilation import Kernel
+from bayesgraph.core.errors import DataError, UnknownVariableError, UnsupportedModelError
+from bayesgraph.models import row_kernels as kernels
 
 NB = bg.NaiveBayesClassifier
 ONE_KNOWN = [[np.nan, 2.0, np.nan]]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, DataTypeError, ModelError
+from bayesgraph.core.errors import DataError, DataTypeError, ModelError
 
 pytest.importorskip("river")
 

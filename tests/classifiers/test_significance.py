@@ -8,9 +8,9 @@ from scipy import stats
 from sklearn.metrics import log_loss
 
 import bayesgraph as bg
-from bayesgraph.classifiers.evaluation import Evaluation
-from bayesgraph.classifiers.significance import holm_adjusted
-from bayesgraph.errors import DataError
+from bayesgraph.classifiers import Evaluation
+from bayesgraph.classifiers.evaluation import holm_adjusted
+from bayesgraph.core.errors import DataError
 
 CLASSES = np.array(["a", "b", "c"])
 

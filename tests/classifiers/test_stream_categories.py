@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, DataTypeError, ModelError, UnknownStateError
-from bayesgraph.learning.streaming import StreamingStar
-from bayesgraph.variables import Discrete, Grouped
+from bayesgraph.core import Discrete, Grouped
+from bayesgraph.core.errors import DataError, DataTypeError, ModelError, UnknownStateError
+from bayesgraph.learning import StreamingStar
 
 
 def made(n, seed=0, common=30, unique=0.3):

@@ -15,15 +15,15 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core import Discrete
+from bayesgraph.core.errors import (
     BayesGraphError,
     BayesGraphWarning,
     DataError,
     DataTypeError,
     ModelError,
 )
-from bayesgraph.statistics.sketches import SUMMARIES
-from bayesgraph.variables import Discrete
+from bayesgraph.statistics import SUMMARIES
 
 NB, Weighted = bg.StreamingNaiveBayesClassifier, bg.StreamingWeightedNaiveBayesClassifier
 STREAMS = {c.name: c.estimator for c in cases.CLASSIFIERS if c.name.startswith("streaming")}

@@ -17,7 +17,7 @@ from tree_oracle import TreeOracle
 
 import bayesgraph as bg
 from bayesgraph.classifiers.tree_growing import encoded
-from bayesgraph.encoding import Table
+from bayesgraph.tables import Table
 
 CRITERIA = ("entropy", "gini", "log_loss")
 

@@ -11,7 +11,7 @@ from comparison import assert_same_network
 from scipy import sparse
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, UnknownStateError
+from bayesgraph.core.errors import DataError, UnknownStateError
 
 LEARNING = [pair for pair in cases.pairs() if hasattr(pair[0].estimator(), "partial_fit")]
 every = pytest.mark.parametrize(("case", "kind"), LEARNING, ids=str)

@@ -11,7 +11,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.utils.class_weight import compute_sample_weight
 
 import bayesgraph as bg
-from bayesgraph.classifiers.weights import parted, weights_by_class
+from bayesgraph.classifiers.labels import parted, weights_by_class
 from bayesgraph.learning.loglinear.sample import Sample
 
 TRAINED = {

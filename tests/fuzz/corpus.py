@@ -24,7 +24,7 @@ import pyarrow.parquet
 import r_files
 
 import bayesgraph as bg
-from bayesgraph.io.uai import format_uai
+from bayesgraph.files.uai import format_uai
 
 # From name to estimator and kind of data: each class, and each kind of thing that one may keep.
 _ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -67,7 +67,7 @@ _ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "stream-pid": (
         partial(
-            bg.StreamingNaiveBayesClassifier, summary="pid", size=10, decay=0.99, detector="ddm"
+            bg.StreamingNaiveBayesClassifier, summary="pid", size=10, decay=0.99, detector="adwin"
         ),
         "mixed",
     ),
@@ -76,9 +76,9 @@ _ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
             bg.StreamingWeightedNaiveBayesClassifier,
             summary="gaussian",
             window=40,
-            detector="page-hinkley",
+            detector="adwin",
         ),
-        "mixed",
+        "discrete",
     ),
 }
 _BIF = """network "my net" { property "a;b}"; }
@@ -358,7 +358,7 @@ def native() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.bayesgraph"
         for model in models():
-            bg.io.save(model, path)
+            bg.files.save(model, path)
             files.append(path.read_bytes())
     return files
 

@@ -24,8 +24,8 @@ from fuzz.mutation import forged_page, forgery, members_of, mutated, resealed
 from fuzz.pgmpy_models import damaged_model
 
 import bayesgraph as bg
-from bayesgraph.errors import BayesGraphError, BayesGraphWarning
-from bayesgraph.io.uai_answers import read_uai_evidence, read_uai_result
+from bayesgraph.core.errors import BayesGraphError, BayesGraphWarning
+from bayesgraph.files.uai import read_uai_evidence, read_uai_result
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from fuzz.shapes import SHAPES
 
 import bayesgraph as bg
 import bayesgraph.cli
-import bayesgraph.io
-from bayesgraph.errors import BayesGraphError
+import bayesgraph.files
+from bayesgraph.core.errors import BayesGraphError
 
 SHORT, LONG, SECONDS = 1 << 14, 1 << 20, 2.0
 
@@ -61,7 +61,7 @@ def test_long_texts_are_read_or_refused_in_linear_time(name: str, tmp_path: Path
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[Any], str]]:
     """Yield name, pattern and a method that is called of each pattern in modules that read."""
-    for package in (bayesgraph.io, bayesgraph.cli):
+    for package in (bayesgraph.files, bayesgraph.cli):
         for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(found.name)
             source = inspect.getsource(module)

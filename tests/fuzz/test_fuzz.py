@@ -13,7 +13,7 @@ from fuzz import corpus
 from fuzz.targets import TARGETS, input_of, outcomes, peak_of
 
 import bayesgraph as bg
-from bayesgraph.errors import FileFormatError
+from bayesgraph.core.errors import FileFormatError
 
 # What reading may allocate: 64 MB and 40 times the file, and a little that is not charged for.
 FREE, PER_BYTE, UNCHARGED = 64 << 20, 40, 8 << 20

@@ -20,9 +20,9 @@ import pandas as pd
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import BayesGraphError, LossyExportError, LossyExportWarning
-from bayesgraph.io import FileFormat
-from bayesgraph.loss_report import LossReport
+from bayesgraph.core import LossReport
+from bayesgraph.core.errors import BayesGraphError, LossyExportError, LossyExportWarning
+from bayesgraph.files import FileFormat
 
 
 class Colour(enum.Enum):
@@ -115,7 +115,7 @@ def _network(labels: tuple[Any, Any], where: str) -> bg.BayesianNetwork:
 
 def _cards() -> dict[str, FileFormat]:
     """Return the card of each format that holds networks, by its first suffix."""
-    homes = {home: suffix for suffix, home in reversed(bg.io.FORMATS.items())}
+    homes = {home: suffix for suffix, home in reversed(bg.files.FORMATS.items())}
     cards = {suffix: pkgutil.resolve_name(home) for home, suffix in homes.items()}
     return {s: c for s, c in cards.items() if c.read is not None and c.write is not None}
 

@@ -8,9 +8,9 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph import ancestors
 from bayesgraph import graphs as dags
-from bayesgraph.errors import BayesGraphError, GraphError, UnknownVariableError
+from bayesgraph.core import variables as ancestors
+from bayesgraph.core.errors import BayesGraphError, GraphError, UnknownVariableError
 
 ASIA = [
     ("asia", "tub"),

@@ -9,7 +9,7 @@ import pytest
 from causal_graphs import random_dag
 
 import bayesgraph as bg
-from bayesgraph.errors import GraphError, UnknownVariableError
+from bayesgraph.core.errors import GraphError, UnknownVariableError
 
 NODES = "abcd"
 

@@ -8,7 +8,7 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.factors import Evidence
+from bayesgraph.core import Evidence
 from bayesgraph.inference import row_solver
 
 TOLERANCE = {"rel": 1e-10, "abs": 1e-10}

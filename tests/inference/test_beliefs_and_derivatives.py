@@ -8,7 +8,7 @@ import pytest
 from joint import Joint, hard_names, is_missing, random_evidence, random_graph, random_network
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnknownStateError
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnknownStateError
 
 SOFT = ("positive", "zeros")
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.factors import Factor
-from bayesgraph.inference.calibration import Calibration
+from bayesgraph.inference import Calibration, Factor
 
 A, B, C, D, E = (
     bg.Discrete(name, range(n)) for name, n in zip("abcde", (2, 3, 2, 2, 3), strict=True)

@@ -5,7 +5,7 @@ import pytest
 from oracle import Oracle
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
 
 C, D, X = bg.Discrete("c", ["n", "y"]), bg.Discrete("d", ["u", "v", "w"]), bg.Continuous("x")
 EVIDENCES = {

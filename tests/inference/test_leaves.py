@@ -11,9 +11,9 @@ import pytest
 from scipy import special, stats
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, UnknownVariableError, UnsupportedModelError
-from bayesgraph.families import FAMILIES
-from bayesgraph.io.payloads import STORED
+from bayesgraph.core.errors import EvidenceError, UnknownVariableError, UnsupportedModelError
+from bayesgraph.files.payloads import STORED
+from bayesgraph.models import FAMILIES
 
 A, B = bg.Discrete("a", ["u", "v"]), bg.Discrete("b", [0, 1, 2])
 WORDS = bg.CountVector("words", ["red", "green", "blue"])

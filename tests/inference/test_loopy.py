@@ -8,13 +8,13 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core import Evidence
+from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
     ModelError,
     UnsupportedModelError,
 )
-from bayesgraph.factors import Evidence
 from bayesgraph.inference.loopy import loopy_belief_propagation
 
 

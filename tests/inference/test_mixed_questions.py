@@ -7,7 +7,7 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import UnsupportedModelError
+from bayesgraph.core.errors import UnsupportedModelError
 
 
 def worlds(net, evidence):

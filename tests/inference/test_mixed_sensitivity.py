@@ -8,7 +8,7 @@ from oracle import Oracle, as_given, random_evidence, random_network
 from scipy import integrate, stats
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
 
 C = bg.Discrete("c", ["n", "y"])
 D = bg.Discrete("d", ["u", "v", "w"])

@@ -9,7 +9,7 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     EvidenceError,
     MemoryLimitError,
     UnknownVariableError,

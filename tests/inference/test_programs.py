@@ -9,16 +9,14 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph import parallel
-from bayesgraph.errors import MemoryLimitError
-from bayesgraph.inference import compiled
+from bayesgraph.core import parallel
+from bayesgraph.core.errors import MemoryLimitError
+from bayesgraph.inference import FEW_VARIABLES, All, Case, Memo, Relevance, plan_tree, restrict
 from bayesgraph.inference import execution_kernels as execution
 from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels as programs
-from bayesgraph.inference.compiled import FEW_VARIABLES
-from bayesgraph.inference.contract import All, Case, Memo
+from bayesgraph.inference import programs as compiled
 from bayesgraph.inference.junction import Cliques
-from bayesgraph.inference.programs import Relevance, plan_tree, restrict
 
 SEEDS = range(40)
 

@@ -10,7 +10,7 @@ import pytest
 from joint import Joint
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     DataTypeError,
     EvidenceError,
     ImpossibleEvidenceError,

@@ -9,7 +9,7 @@ from joint import Joint, random_network
 from scipy.special import logsumexp
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
     MemoryLimitError,

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.inference import program_kernels
-from bayesgraph.inference.contract import Case
+from bayesgraph.inference import Case, program_kernels
 
 README = Path(program_kernels.__file__).with_name("README.md")
 SIMPLE = ("CLEAR", "SCALE", "DIVIDE", "RESULT")

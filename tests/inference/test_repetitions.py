@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.factors import Evidence
-from bayesgraph.inference import average
-from bayesgraph.inference.repetitions import different_rows, find_different
+from bayesgraph.core import Evidence
+from bayesgraph.inference import ensembles as average
+from bayesgraph.inference.factor_solver import different_rows, find_different
 
 NUMBERS, CODES = bg.Continuous("number"), bg.Discrete("code", range(40))
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError
 from bayesgraph.inference import GaussianMixture, Posterior
 
 MIXED_STATES = (True, 1, 1.0, "1")

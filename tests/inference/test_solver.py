@@ -15,9 +15,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 import bayesgraph as bg
-from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError
-from bayesgraph.inference.average import Average
-from bayesgraph.inference.contract import (
+from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError
+from bayesgraph.inference import (
     METHODS,
     All,
     Best,
@@ -28,9 +27,10 @@ from bayesgraph.inference.contract import (
     Memo,
     Pattern,
     Work,
+    select,
 )
-from bayesgraph.inference.mixture import Mixture
-from bayesgraph.inference.solver import SOLVERS, select
+from bayesgraph.inference.ensembles import Average, Mixture
+from bayesgraph.inference.solver import SOLVERS
 
 C, A, B = bg.Discrete("c", ["n", "y"]), bg.Discrete("a", [0, 1]), bg.Discrete("b", ["u", "v", "w"])
 X, Y = bg.Continuous("x"), bg.Continuous("y")

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from joint import Joint, hard_names, random_evidence, random_graph, random_network
 
 import bayesgraph as bg
-from bayesgraph.inference import compiled, programs, supports, table_solvers
-from bayesgraph.inference.contract import Case
-from bayesgraph.inference.contract import Joint as JointQuery
-from bayesgraph.inference.supports import Relation, join, moved, radix, size
+from bayesgraph.inference import Case, programs, table_solvers
+from bayesgraph.inference import Joint as JointQuery
+from bayesgraph.inference import programs as compiled
+from bayesgraph.inference import tables as supports
+from bayesgraph.inference.tables import Relation, join, moved, radix, size
 
 SEEDS = st.integers(0, 2**32 - 1)
 ALWAYS = {"SMALLEST": 0, "LARGEST_SHARE": 1.0, "DENSE_PRICE": 0.0, "SMALLEST_MEAN": 0}

@@ -11,7 +11,8 @@ from scipy import stats
 from weighted_samples import nodes_of, weighted
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core import Evidence
+from bayesgraph.core.errors import (
     BayesGraphWarning,
     DataError,
     DataTypeError,
@@ -21,8 +22,8 @@ from bayesgraph.errors import (
     ModelError,
     UnknownVariableError,
 )
-from bayesgraph.factors import Evidence
-from bayesgraph.inference.weighting import WeightedSamples, likelihood_weighting
+from bayesgraph.inference import WeightedSamples
+from bayesgraph.inference.sampling import likelihood_weighting
 
 
 def small_network():

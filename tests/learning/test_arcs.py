@@ -8,10 +8,9 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, GraphError, UnknownVariableError
-from bayesgraph.learning import Smoothing
+from bayesgraph.core.errors import DataError, GraphError, UnknownVariableError
 from bayesgraph.learning.arcs import ArcRules, arc_scores, by_score, class_scores
-from bayesgraph.statistics import Pairs
+from bayesgraph.statistics import Pairs, Smoothing
 
 
 def source_of(seed=0, n_discrete=3, n_continuous=2, **options):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
+from bayesgraph.core.errors import DataError
 from bayesgraph.learning.bootstrap import significance_threshold
 
 

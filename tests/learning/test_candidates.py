@@ -6,11 +6,11 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, GraphError, MemoryLimitError
-from bayesgraph.learning import candidates, tiles
+from bayesgraph.core.errors import DataError, GraphError, MemoryLimitError
+from bayesgraph.learning import candidates
+from bayesgraph.learning import candidates as tiles
 from bayesgraph.learning.arcs import ArcRules, arc_scores
-from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import Pairs, StatisticsSource
+from bayesgraph.statistics import Pairs, Smoothing, StatisticsSource
 
 LEARNERS = [bg.tan, bg.forest, bg.chow_liu]
 SIZES = [(7, 0), (4, 4), (0, 6)]

@@ -11,17 +11,19 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.learning import Smoothing, estimate_network
+from bayesgraph.learning import estimate_network
 from bayesgraph.learning.information import conditional_mutual_information
 from bayesgraph.statistics import (
+    GroupMoments,
+    PairMoments,
     Pairs,
     PairsSummary,
     Singles,
     SinglesSummary,
+    Smoothing,
     Statistics,
     StatisticsSource,
 )
-from bayesgraph.statistics.moments import GroupMoments, PairMoments
 
 ROWS = 1728
 CLASSES = ("unacc", "acc", "good", "vgood")

@@ -7,15 +7,9 @@ import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
 import bayesgraph as bg
-from bayesgraph.cpds import GaussianPlate
-from bayesgraph.learning import count_source
-from bayesgraph.learning.discriminant import (
-    CovarianceModel,
-    estimate_discriminant,
-    fourth_moments,
-    ledoit_wolf_share,
-    oas_share,
-)
+from bayesgraph.learning import CovarianceModel, count_source, estimate_discriminant
+from bayesgraph.learning.discriminant import fourth_moments, ledoit_wolf_share, oas_share
+from bayesgraph.models import GaussianPlate
 from bayesgraph.statistics import StatisticsSource, TableSource
 
 NAMES = ["u", "v", "w"]

@@ -11,17 +11,17 @@ from scipy.optimize import minimize
 from sklearn.mixture import GaussianMixture
 
 import bayesgraph as bg
-from bayesgraph.encoding import columns_of, infer_variables
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     DataError,
     GraphError,
     NotConvergedWarning,
     UnknownVariableError,
     UnsupportedModelError,
 )
-from bayesgraph.learning import expected_statistics
-from bayesgraph.learning.expected_statistics import Expectation
+from bayesgraph.learning import em as expected_statistics
+from bayesgraph.learning.em import Expectation
 from bayesgraph.statistics import TableSource
+from bayesgraph.tables import columns_of, infer_variables
 
 NAMES = list("abcde")
 ARCS = [("a", "b"), ("b", "c"), ("a", "d"), ("c", "d"), ("d", "e")]

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.learning.extended import ExtendedTables, extended_information, information_of_rows
+from bayesgraph.learning.information import (
+    ExtendedTables,
+    extended_information,
+    information_of_rows,
+)
 from bayesgraph.statistics import Numbered
 
 

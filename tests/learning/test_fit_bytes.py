@@ -6,11 +6,11 @@ import samples
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
-from bayesgraph.learning import estimate_network, tiles
-from bayesgraph.learning.fit_bytes import statistics_bytes
-from bayesgraph.learning.structure import LEARNERS
+from bayesgraph.learning import LEARNERS, estimate_network
+from bayesgraph.learning import candidates as tiles
+from bayesgraph.learning.fit import statistics_bytes
 from bayesgraph.statistics import Pairs, Singles, TableSource, pairs_bytes
+from bayesgraph.tables import Table
 
 # Bytes by hand: the class y has 2 states, a has 3 and b has 2; x and z are numbers.
 SINGLES = 8 * 2 * (1 + (3 + 2) + 3 * 2)  # rows; states; counts, means and squares

@@ -8,7 +8,7 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, DataTypeError, GraphError, UnknownVariableError
+from bayesgraph.core.errors import DataError, DataTypeError, GraphError, UnknownVariableError
 
 METHODS = ["hill_climb", "tabu", "pc", "chow_liu"]
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
-from bayesgraph.learning import Smoothing
+from bayesgraph.core.errors import DataError
 from bayesgraph.learning.leave_one_out import LeaveOneOut, losses
 from bayesgraph.learning.scores import bdeu, log_likelihood
+from bayesgraph.statistics import Smoothing
 
 
 def local_scores(frame, names, above, score):

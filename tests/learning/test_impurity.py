@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 from sklearn.tree import DecisionTreeClassifier
 
-from bayesgraph.errors import DataError
-from bayesgraph.learning.impurity import KINDS, impurity, impurity_decrease
+from bayesgraph.core.errors import DataError
+from bayesgraph.learning.growing import KINDS, impurity, impurity_decrease
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(any))

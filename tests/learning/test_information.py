@@ -8,14 +8,15 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import mutual_info_score
 
 import bayesgraph as bg
-from bayesgraph.learning import Smoothing, information
+from bayesgraph.learning import information
 from bayesgraph.learning.information import (
     conditional_mutual_information,
     discrete_scores,
     gaussian_scores,
     mixed_scores,
 )
-from bayesgraph.statistics import Pairs, TableSource
+from bayesgraph.statistics import Pairs, Smoothing, TableSource
+from bayesgraph.tables.table import infer_variables
 
 PLAIN = Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=0.0)
 
@@ -136,7 +137,7 @@ def test_looked_up_terms_give_the_same_bits(monkeypatch, weights, missing, least
     each = {"whole": 1.0, "halves": 0.5, "thirds": 1 / 3}
     heavy = None if weights is None else random.integers(1, 3, size=n) * each[weights]
     target = bg.Discrete("y", range(3))
-    table = bg.encoding.infer_variables(columns, "all").with_column(target, y)
+    table = infer_variables(columns, "all").with_column(target, y)
     summary = summary_of(TableSource(table, target, heavy))
     looked_up = weights in (None, "whole") and not missing
     known = information._Terms.of(summary)

@@ -7,10 +7,9 @@ import pytest
 from structures import make_frame, pair_scores
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, UnknownVariableError
-from bayesgraph.learning import Smoothing
+from bayesgraph.core.errors import DataError, UnknownVariableError
 from bayesgraph.learning.arcs import class_scores
-from bayesgraph.statistics import Pairs
+from bayesgraph.statistics import Pairs, Smoothing
 
 
 def scores_of(source):

@@ -5,13 +5,13 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
-from bayesgraph.learning import Smoothing, Structure, estimate_network, kernels
+from bayesgraph.core.errors import DataError
+from bayesgraph.learning import Structure, estimate_network, selective_kdb
+from bayesgraph.learning import row_kernels as kernels
 from bayesgraph.learning.arcs import ArcRules
-from bayesgraph.learning.feature_selection import _prefix_losses, selective_kdb
-from bayesgraph.learning.k_dependence import ranked_parents
+from bayesgraph.learning.greedy import _prefix_losses, ranked_parents
 from bayesgraph.learning.leave_one_out import LOSSES, LeaveOneOut, Part, losses
-from bayesgraph.statistics import StatisticsSource, TableSource
+from bayesgraph.statistics import Smoothing, StatisticsSource, TableSource
 
 PLAIN = Smoothing(alpha=0.7, shrinkage=0.0, var_smoothing=0.0)
 

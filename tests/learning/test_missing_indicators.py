@@ -5,9 +5,9 @@ import pytest
 import scipy.stats
 
 import bayesgraph as bg
-from bayesgraph.encoding import columns_of, infer_variables
-from bayesgraph.learning.missing_indicators import informative_indicators
+from bayesgraph.learning import informative_indicators
 from bayesgraph.statistics import TableSource
+from bayesgraph.tables import columns_of, infer_variables
 
 N = 2_000
 

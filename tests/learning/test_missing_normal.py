@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from bayesgraph.errors import BayesGraphWarning, DataError
-from bayesgraph.learning.missing_normal import complete_normal
+from bayesgraph.core.errors import BayesGraphWarning, DataError
+from bayesgraph.learning.missing import complete_normal
 
 
 def table(n=60, share=0.3, seed=0, d=3):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.learning.one_dependence import aode
+from bayesgraph.learning import aode
 
 
 def data(n=80, seed=0):

@@ -9,8 +9,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import bayesgraph as bg
-from bayesgraph.errors import BayesGraphError, CPDError, DataError, GraphError, UnknownVariableError
-from bayesgraph.learning import Smoothing, Structure, estimate_network
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    CPDError,
+    DataError,
+    GraphError,
+    UnknownVariableError,
+)
+from bayesgraph.learning import Structure, estimate_network
+from bayesgraph.statistics import Smoothing
 
 PLAIN = Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=0.0)
 

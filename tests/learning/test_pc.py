@@ -9,9 +9,9 @@ from causal_graphs import random_dag
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
-from bayesgraph.learning import Smoothing
-from bayesgraph.learning.pc import PairTests, Results, Skeleton, directed
+from bayesgraph.core.errors import DataError
+from bayesgraph.learning.pc_algorithm import PairTests, Results, Skeleton, directed
+from bayesgraph.statistics import Smoothing
 
 
 class Separation:

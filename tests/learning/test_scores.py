@@ -10,9 +10,7 @@ from scipy.integrate import quad
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
-from bayesgraph.learning import Smoothing
-from bayesgraph.learning.gaussian_regression import regression
+from bayesgraph.learning.information import regression
 from bayesgraph.learning.scores import (
     _FCLL_CONTRAST,
     _FCLL_LIKELIHOOD,
@@ -21,7 +19,8 @@ from bayesgraph.learning.scores import (
     bdeu,
     log_likelihood,
 )
-from bayesgraph.statistics import TableSource
+from bayesgraph.statistics import Smoothing, TableSource
+from bayesgraph.tables import Table
 
 PLAIN = Smoothing(shrinkage=0.0, var_smoothing=0.0)
 

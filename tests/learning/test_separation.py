@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.learning import separation
-from bayesgraph.learning.pc import PairTests, Skeleton
-from bayesgraph.learning.separation import SeparatingSets
-from bayesgraph.learning.smoothing import Smoothing
-from bayesgraph.statistics import Numbered
+from bayesgraph.learning import pc_algorithm as separation
+from bayesgraph.learning.pc_algorithm import PairTests, SeparatingSets, Skeleton
+from bayesgraph.statistics import Numbered, Smoothing
 
 
 def related(seed, n):

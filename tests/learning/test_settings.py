@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.learning.settings import as_text, changed_settings
+from bayesgraph.learning import changed_settings
+from bayesgraph.learning.fit import as_text
 
 
 def test_settings_as_text_are_short_and_the_same_each_time():

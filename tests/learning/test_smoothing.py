@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
-from bayesgraph.learning import Smoothing, Structure, estimate_network
-from bayesgraph.learning.smoothing import SCHEMES
+from bayesgraph.core.errors import DataError
+from bayesgraph.learning import Structure, estimate_network
+from bayesgraph.statistics import SCHEMES, Smoothing
 
 X = bg.Discrete("x", ["no", "yes"])
 # Counts of x given a class of two states (first axis) and a parent of two.

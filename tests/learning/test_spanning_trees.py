@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.learning.spanning_trees import SpanningTrees
+from bayesgraph.learning.tree_posterior import SpanningTrees
 
 
 def random_weights(random, n, scale):

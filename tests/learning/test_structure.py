@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from structures import make_frame, pair_scores
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, GraphError, UnknownVariableError
-from bayesgraph.learning import Smoothing
+from bayesgraph.core.errors import DataError, GraphError, UnknownVariableError
+from bayesgraph.learning import Structure
 from bayesgraph.learning.spanning import spanning_edges
-from bayesgraph.learning.structure import Structure
+from bayesgraph.statistics import Smoothing
 
 
 def tree_of(structure):

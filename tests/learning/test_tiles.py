@@ -10,8 +10,8 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, MemoryLimitError
-from bayesgraph.learning import tiles
+from bayesgraph.core.errors import DataError, MemoryLimitError
+from bayesgraph.learning import candidates as tiles
 from bayesgraph.statistics import Families, Pairs, Singles, pairs_bytes
 
 LEARNERS = {

@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.learning import estimate_network
-from bayesgraph.learning.tree_posterior import (
-    averaged_tan,
-    default_ess,
-    log_marginal_ratio,
-    tree_posterior,
-)
+from bayesgraph.learning import averaged_tan, estimate_network
+from bayesgraph.learning.tree_posterior import default_ess, log_marginal_ratio, tree_posterior
 
 NAMES = "abcde"
 

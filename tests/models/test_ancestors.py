@@ -7,9 +7,9 @@ import oracle as brute
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, ImpossibleEvidenceError, UnknownStateError
-from bayesgraph.inference.contract import Joint, Pattern
-from bayesgraph.models.ancestors import AncestralWork
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnknownStateError
+from bayesgraph.inference import Joint, Pattern
+from bayesgraph.models.network import AncestralWork
 
 
 def chains(n=30, seed=0):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import ModelError
+from bayesgraph.core.errors import ModelError
 
 NOTES = bg.Annotations("note", {"b": (1, 2.5), "a": (0, -3)}, {"a": "first"}, {"b": "Second"})
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.errors import DataTypeError, ModelError, UnsupportedModelError
+from bayesgraph.core.errors import DataTypeError, ModelError, UnsupportedModelError
 
 C = bg.Discrete("c", ["n", "y"])
 A = bg.Discrete("a", ["p", "q", "r"])

@@ -11,7 +11,7 @@ from canonical_networks import random_network as canonical_network
 from joint import Joint, is_missing, random_evidence, random_network
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     EvidenceError,
     GraphError,
     ImpossibleEvidenceError,
@@ -207,7 +207,7 @@ def test_a_noisy_or_stays_one():
 
 def test_leaves_of_any_family_are_left_out_and_conditioned_on():
     c = bg.Discrete("c", ["n", "y"])
-    counts = [bg.variables.Count(f"k{i}") for i in range(3)]
+    counts = [bg.Count(f"k{i}") for i in range(3)]
     plate = bg.PoissonCPD(counts, [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], [c])
     words = bg.CountVector("words", ["a", "b"])
     text = bg.MultinomialCPD(words, [[0.2, 0.8], [0.6, 0.4]], [c])
@@ -415,7 +415,7 @@ def test_states_of_canonical_networks(seed):
 
 
 def test_names_of_variables_of_all_kinds():
-    x, k = bg.Continuous("x"), bg.variables.Count("k")
+    x, k = bg.Continuous("x"), bg.Count("k")
     words = bg.CountVector("words", ["a", "b"])
     cut, group = bg.Binned("cut", [1.0]), bg.Grouped("group", [["u"], ["v", "w"]], others=True)
     net = bg.BayesianNetwork(

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
     ModelError,

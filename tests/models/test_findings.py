@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.errors import EvidenceError, UnsupportedModelError
+from bayesgraph.core.errors import EvidenceError, UnsupportedModelError
 
 A, B = bg.Discrete("a", ["u", "v"]), bg.Discrete("b", [0, 1, 2])
 PRIOR = np.array([0.3, 0.7])

@@ -10,7 +10,7 @@ from oracle import Oracle, random_network
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
     UnknownStateError,
@@ -181,7 +181,7 @@ def test_a_network_after_an_intervention_is_a_network():
 
 def test_plates_keep_their_other_children():
     c = bg.Discrete("c", ["n", "y"])
-    counts = [bg.variables.Count(f"k{i}") for i in range(3)]
+    counts = [bg.Count(f"k{i}") for i in range(3)]
     plate = bg.PoissonCPD(counts, [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]], [c])
     net = bg.BayesianNetwork([bg.TableCPD(c, [0.5, 0.5]), plate])
     seen = {"k0": 2, "k2": 1}

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesgraph as bg
-from bayesgraph.factors import Evidence
-from bayesgraph.models import member_rows
-from bayesgraph.models.member_rows import MemberRows
+from bayesgraph.core import Evidence
+from bayesgraph.models import average as member_rows
+from bayesgraph.models.average import MemberRows
 
 WORDS = bg.Discrete("word", ["a", "b", "c", "d"])
 OTHERS = bg.Discrete("other", ["x", "y"])

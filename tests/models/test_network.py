@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core import Evidence
+from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
     EvidenceError,
@@ -23,7 +24,6 @@ from bayesgraph.errors import (
     UnknownStateError,
     UnknownVariableError,
 )
-from bayesgraph.factors import Evidence
 
 RAIN = bg.Discrete("rain", ["no", "yes"])
 WET = bg.Discrete("wet", [False, True])

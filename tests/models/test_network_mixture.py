@@ -13,7 +13,8 @@ from joint import Joint, random_evidence, random_rows
 from oracle import Oracle
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core import Evidence
+from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
     EvidenceError,
@@ -22,8 +23,7 @@ from bayesgraph.errors import (
     UnknownVariableError,
     UnsupportedModelError,
 )
-from bayesgraph.factors import Evidence
-from bayesgraph.inference.mixture import assignments
+from bayesgraph.inference import ensembles as assignments
 
 A = bg.Discrete("a", ["x", "y", "z"])
 B = bg.Discrete("b", [True, 1, "1"])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, UnknownVariableError
+from bayesgraph.core.errors import DataError, UnknownVariableError
 
 
 @pytest.fixture

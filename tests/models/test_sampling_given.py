@@ -9,14 +9,14 @@ import pytest
 from scipy import stats
 
 import bayesgraph as bg
-from bayesgraph.errors import (
+from bayesgraph.core.errors import (
     ImpossibleEvidenceError,
     MemoryLimitError,
     UnknownStateError,
     UnknownVariableError,
     UnsupportedModelError,
 )
-from bayesgraph.inference.contract import Draw
+from bayesgraph.inference import Draw
 
 N = 20_000
 

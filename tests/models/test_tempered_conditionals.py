@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tree_oracle import oracle_of
 
 import bayesgraph as bg
-from bayesgraph.errors import ImpossibleEvidenceError, ImpossibleEvidenceWarning, ModelError
-from bayesgraph.factors import Evidence
-from bayesgraph.models.tempered_conditionals import Conditionals, PoweredTables
+from bayesgraph.core import Evidence
+from bayesgraph.core.errors import ImpossibleEvidenceError, ImpossibleEvidenceWarning, ModelError
+from bayesgraph.models.weighted import Conditionals, PoweredTables
 
 STATES = ["r", "s", "t"]
 

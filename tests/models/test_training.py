@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.errors import FileFormatError, ModelError
-from bayesgraph.statistics import blocks
+from bayesgraph.core import parallel as blocks
+from bayesgraph.core.errors import FileFormatError, ModelError
 
 # Trained to predict: in memory its weights become those of classes, and of rows within them.
 TRAINED = partial(bg.BayesianNetworkClassifier, n_trees=0, max_steps=2)
@@ -45,7 +45,10 @@ def test_every_estimator_notes_rows_and_missing_values(case, kind, tmp_path):
     for name, n in counted(data.columns).items():
         assert found.missing.get(name, n) == n  # vectors of counts have other names
     classifier.save(tmp_path / "c.bayesgraph")
-    for back in (bg.load(tmp_path / "c.bayesgraph"), bg.io.load_saved(tmp_path / "c.bayesgraph")):
+    for back in (
+        bg.load(tmp_path / "c.bayesgraph"),
+        bg.files.load_saved(tmp_path / "c.bayesgraph"),
+    ):
         assert back.network_.training == found
     assert "setosa" not in repr(found)
 

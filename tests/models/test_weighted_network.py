@@ -10,7 +10,7 @@ import pytest
 from tree_oracle import oracle_of
 
 import bayesgraph as bg
-from bayesgraph.errors import ModelError, UnknownVariableError, UnsupportedModelError
+from bayesgraph.core.errors import ModelError, UnknownVariableError, UnsupportedModelError
 
 C, A, B = bg.Discrete("c", ["u", "v", "w"]), bg.Discrete("a", [0, 1]), bg.Discrete("b", list("xyz"))
 X = bg.Continuous("x")

@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import bayesgraph as bg
-from bayesgraph.errors import DataTypeError, EvidenceError, UnsupportedModelError
-from bayesgraph.upward import UPWARD, upward
+from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError
+from bayesgraph.core.upward import UPWARD, upward
 
 RAIN, WET = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
 NET = bg.BayesianNetwork(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
+from bayesgraph.core import parallel as grid
+from bayesgraph.core.parallel import blocks, is_exact, tree_sum
 from bayesgraph.statistics import (
     Families,
     Family,
@@ -16,10 +17,9 @@ from bayesgraph.statistics import (
     Samples,
     Singles,
     Statistics,
+    Totals,
 )
-from bayesgraph.statistics import blocks as grid
-from bayesgraph.statistics.blocks import blocks, is_exact, tree_sum
-from bayesgraph.statistics.requests import Totals
+from bayesgraph.tables import Table
 
 
 class Text:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesgraph.statistics.comoments import group_comoments
+from bayesgraph.statistics import group_comoments
 
 
 def table(n=5000, d=4, seed=0):

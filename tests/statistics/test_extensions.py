@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
 from bayesgraph.statistics import Extensions, Family, Numbered, TableSource
+from bayesgraph.tables import Table
 
 CARDS = (2, 3, 4, 2)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table
 from bayesgraph.statistics import Histograms, Statistics
+from bayesgraph.tables import Table
 
 CLASS = bg.Discrete("y", range(3))
 COLUMN = bg.Continuous("x")

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from bayesgraph.statistics import kernels, summaries
-from bayesgraph.statistics.blocks import blocks, tree_sum
+from bayesgraph.core.parallel import blocks, tree_sum
+from bayesgraph.statistics import GroupMoments, PairMoments, safe_divide, summaries
+from bayesgraph.statistics import counting_kernels as kernels
 from bayesgraph.statistics.extension_kernels import count_extensions
-from bayesgraph.statistics.moments import GroupMoments, PairMoments, safe_divide
 
 shapes = pytest.mark.parametrize("n", [0, 1, 7, 2048, 2049, 9001])
 codes_of = pytest.mark.parametrize("dtype", [np.int8, np.int32])

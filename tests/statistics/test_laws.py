@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError
+from bayesgraph.core.errors import DataError
 from bayesgraph.statistics import Families, Family, Pairs, Singles, Statistics
 
 

@@ -5,18 +5,19 @@ import pytest
 import samples
 
 import bayesgraph as bg
-from bayesgraph.encoding import Table, columns_of, encode_table, infer_variables
-from bayesgraph.errors import DataError
-from bayesgraph.learning import Smoothing, estimate_network
+from bayesgraph.core.errors import DataError
+from bayesgraph.learning import estimate_network
 from bayesgraph.statistics import (
     Families,
     Family,
     Pairs,
     Singles,
+    Smoothing,
     Statistics,
     StatisticsSource,
     TableSource,
 )
+from bayesgraph.tables import Table, columns_of, encode_table, infer_variables
 
 
 def source_of(sample):

@@ -19,10 +19,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
+from bayesgraph.classifiers.base import estimator
 from bayesgraph.classifiers.network_classifier import ColumnClassifier
-from bayesgraph.classifiers.parameters import estimator
-from bayesgraph.learning import Smoothing, Structure, forest
-from bayesgraph.statistics import CountSource
+from bayesgraph.learning import Structure, forest
+from bayesgraph.statistics import CountSource, Smoothing
 
 
 @estimator

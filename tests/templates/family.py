@@ -19,12 +19,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.cpds.density import DensityCPD, Numbers
-from bayesgraph.factors.algebra import Floats
-from bayesgraph.families.leaf_family import LeafFamily
-from bayesgraph.families.likelihood import from_means
+from bayesgraph.core import Continuous, Discrete
+from bayesgraph.core.arrays import Floats
+from bayesgraph.models import DensityCPD, LeafFamily
+from bayesgraph.models.cpds.density import Numbers
+from bayesgraph.models.families.leaf_family import from_means
 from bayesgraph.statistics import Moments
-from bayesgraph.variables import Continuous, Discrete
 
 
 class NewCPD(DensityCPD):

@@ -23,17 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.cpds import TableCPD
-from bayesgraph.errors import BayesGraphError, FileFormatError
-from bayesgraph.io import FileFormat
-from bayesgraph.io.budget import reading
-from bayesgraph.io.capabilities import Capabilities, TextSpelling
-from bayesgraph.io.exporting import Export
-from bayesgraph.io.files import PathLike, path_text, read_unzipped, write_text
-from bayesgraph.io.sidecar import Sidecar, content_of
-from bayesgraph.loss_report import LossReport
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.variables import Discrete, Variable
+from bayesgraph.core import Discrete, LossReport
+from bayesgraph.core.errors import BayesGraphError, FileFormatError
+from bayesgraph.core.files import PathLike, path_text, read_unzipped, reading, write_text
+from bayesgraph.core.variables import Variable
+from bayesgraph.files import FileFormat
+from bayesgraph.files.exporting import Export, Sidecar, content_of
+from bayesgraph.files.formats import Capabilities, TextSpelling
+from bayesgraph.models import BayesianNetwork, TableCPD
 
 # Which names and states stand in a file as they are, in words, and as patterns; all others are
 # restored from its comments.

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayesgraph.learning import Structure
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, arc_scores
-from bayesgraph.learning.smoothing import SmoothingLike, as_smoothing
-from bayesgraph.learning.structure import Structure, below_class, learner, target_of
-from bayesgraph.statistics import CountSource, Pairs
+from bayesgraph.learning.structure import below_class, learner, target_of
+from bayesgraph.statistics import CountSource, Pairs, SmoothingLike, as_smoothing
 
 
 # Whether all that is requested is known before the data are, so that rows can be added and

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.inference.contract import Case, Mass, Work, asked_by
-from bayesgraph.models.model import Model
-from bayesgraph.variables import Name
+from bayesgraph.core.variables import Name
+from bayesgraph.inference import Case, Mass, Work
+from bayesgraph.inference.contract import asked_by
+from bayesgraph.models import Model
 
 
 @asked_by("new_question")  # the method, for messages

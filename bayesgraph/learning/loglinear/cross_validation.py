@@ -11,27 +11,30 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
-from bayesgraph.display import Displayed, DisplayTable, rounded
-from bayesgraph.factors.algebra import Floats, log_sum_exp
-from bayesgraph.inference.normalise import normalised, prior_term, tempered
-from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
-from bayesgraph.learning.loglinear.pair_trees import FIRST, gains_of, tree_of
-from bayesgraph.learning.loglinear.random_trees import (
-    grow_trees,
-    informative,
-    mean_distributions,
-)
+from bayesgraph.core.arrays import Floats, log_sum_exp
+from bayesgraph.core.display import Displayed, DisplayTable, rounded
+from bayesgraph.inference import normalised, prior_term, tempered
 from bayesgraph.learning.loglinear.sample import ROWS, Sample
 from bayesgraph.learning.loglinear.terms import Pair, Terms
 from bayesgraph.learning.loglinear.training import (
     TOLERANCE,
+    UNBOUNDED,
     Effects,
+    Effort,
     Normalised,
     Rows,
     log_loss,
     start,
     train,
     with_share,
+)
+from bayesgraph.learning.loglinear.trees import (
+    FIRST,
+    gains_of,
+    grow_trees,
+    informative,
+    mean_distributions,
+    tree_of,
 )
 
 # Candidate penalties of the parameters of features, in nats, from strong to weak.

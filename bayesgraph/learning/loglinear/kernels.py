@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.compilation import kernel
+from bayesgraph.core.compilation import kernel
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]

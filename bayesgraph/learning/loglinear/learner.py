@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesgraph.ancestors import Arc
-from bayesgraph.cpds import TableCPD, TreeAverageCPD
-from bayesgraph.errors import DataError, UnsupportedModelError, quoted
+from bayesgraph.core.arrays import Floats, log_sum_exp
+from bayesgraph.core.errors import DataError, UnsupportedModelError, quoted
+from bayesgraph.core.parallel import one_blas_thread
+from bayesgraph.core.variables import Arc, Binned, Discrete, Variable
 from bayesgraph.learning.loglinear.cross_validation import (
     ROUGHLY,
     Choice,
@@ -16,18 +19,366 @@ from bayesgraph.learning.loglinear.cross_validation import (
     choose,
     train_choice,
 )
-from bayesgraph.learning.loglinear.effort import UNBOUNDED, Effort
-from bayesgraph.learning.loglinear.merging import partition_of
-from bayesgraph.learning.loglinear.random_trees import grow_trees
-from bayesgraph.learning.loglinear.sample import Canonical, Sample
-from bayesgraph.learning.loglinear.tables import arc_strengths, to_cpds
-from bayesgraph.learning.loglinear.terms import Pair, Terms
-from bayesgraph.learning.loglinear.training import TOLERANCE, Effects
+from bayesgraph.learning.loglinear.sample import Canonical, Partition, Sample
+from bayesgraph.learning.loglinear.terms import Groups, Pair, Terms
+from bayesgraph.learning.loglinear.training import TOLERANCE, UNBOUNDED, Effects, Effort
+from bayesgraph.learning.loglinear.trees import grow_trees
+from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.learning.structure import Structure
-from bayesgraph.models.network import BayesianNetwork
-from bayesgraph.parallel import one_blas_thread
+from bayesgraph.models import BayesianNetwork, TableCPD, TreeAverageCPD
 from bayesgraph.statistics import RowSource
-from bayesgraph.variables import Discrete, Variable
+
+# -------------- Conversion of a log-linear model over a forest to the tables of a Bayesian network
+
+
+# Search for the tilt: maximum number of steps, tolerance of the log class distribution, minimum and
+# maximum damping.
+_STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING = 60, 1e-12, 1e-10, 1e10
+
+
+def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
+    """Return the CPDs of a network that has the class posterior of a log-linear model.
+
+    For each class, the model is a forest over the features: a product of ``exp(bias)``, of
+    ``share(x | z) exp(effect(x, c))`` for each feature x with the parent z in the forest, and of
+    ``exp(effect(x, z, c))`` for each pair, where ``share(x | z)`` is the frequency of x given z in
+    all classes together. Summing features out from the leaves to the roots gives the conditional
+    distributions and finally the distribution of the class (Lauritzen and Spiegelhalter 1988). For
+    every complete row the posterior is exactly that of the log-linear model.
+
+    The log-linear model does not determine the distribution of the features. The network has their
+    distribution in all classes together, multiplied by ``exp(tilt)`` factors (exponential tilting)
+    for which the class prior equals the class frequencies.
+
+    Parameters
+    ----------
+    terms, model
+        Tables of the log-linear model, and their effects.
+    target : Discrete
+    sample : Sample
+        The sample from which the terms were learned.
+
+    Returns
+    -------
+    list of TableCPD
+        The CPD of the class first, then those of the features in their order.
+    """
+    forest = _Forest.of(terms, model, sample)
+    log_class, tables = forest.eliminated(forest.tilt_to(np.log(sample.share)))
+    prior = np.exp(log_class)
+    cpds = [TableCPD(target, prior / prior.sum())]
+    for view, above, table in zip(terms.views, forest.parent, tables, strict=True):
+        parents = [target] if above is None else [target, terms.views[above].variable]
+        cpds.append(TableCPD(view.variable, np.moveaxis(np.exp(table), -1, 0), parents))
+    return cpds
+
+
+@dataclass(frozen=True)
+class _Forest:
+    """Log factors of a forest of features for each class, and statistics for their tilting.
+
+    Attributes
+    ----------
+    parent : list of int or None
+        Index of each feature's parent in the forest.
+    order : list of int
+        Indices of the features, parents first.
+    bias : ndarray, shape (n_classes,)
+    factors : list of ndarray, shape (n_states, n_classes) or (n_parent_states, n_states, n_classes)
+        Log factor of each feature given its parent.
+    alone : list of ndarray, each of the shape of its factor
+        Tilting statistic: posterior of the class given the feature alone, plus, if there is a
+        parent, the posterior given the feature and its parent. Factors are multiplied by
+        ``exp(alone @ tilt)``.
+    """
+
+    parent: list[int | None]
+    order: list[int]
+    bias: Floats
+    factors: list[Floats]
+    alone: list[Floats]
+
+    @classmethod
+    def of(cls, terms: Terms, model: Effects, sample: Sample) -> _Forest:
+        """Return the log factors of a log-linear model."""
+        tables = np.split(model.cells, terms.starts[1:-1])
+        singles = tables[: len(terms.views)]
+        pairs: dict[Pair, Floats] = {}
+        for table, (i, j) in zip(tables[len(singles) :], terms.pairs, strict=True):
+            first, second = terms.views[i], terms.views[j]
+            groups = table.reshape(len(first.products), len(second.products), -1)
+            pairs[i, j] = groups[first.grid][:, second.grid]
+            pairs[j, i] = pairs[i, j].swapaxes(0, 1)
+        parent, order = _parents(terms)
+        shares = _conditional_shares(terms, sample, parent)
+        log_prior = np.log(sample.prior)
+        factors, alone = [], []
+        for j, (single, above) in enumerate(zip(singles, parent, strict=True)):
+            effect, says = single, _posterior(single + log_prior)
+            if above is not None:
+                pair = pairs[above, j]
+                effect = single + pair
+                says = np.broadcast_to(says, effect.shape)
+                if min(effect.shape[:2]) > 1:
+                    both = single + singles[above][:, None] + pair
+                    says = says + _posterior(both + log_prior)
+            factors.append(effect + np.log(shares[j])[..., None])
+            alone.append(says)
+        return cls(parent, order, model.bias, factors, alone)
+
+    def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
+        """Sum the features out: return the log class distribution and the features' log CPTs.
+
+        Parameters
+        ----------
+        tilt : ndarray, shape (n_classes,)
+            Coefficients of `alone`: a positive coefficient of a class makes feature states with a
+            high posterior of this class more probable.
+        """
+        # Sums over the features below, a function of the states of a feature.
+        up: list[Floats] = [np.zeros(len(self.bias))] * len(self.order)
+        log_class = np.array(self.bias)
+        tables: list[Floats] = [np.empty(0)] * len(self.order)
+        for j in reversed(self.order):
+            joint = self.factors[j] + up[j] + (self.alone[j] @ tilt)[..., None]
+            total = log_sum_exp(joint, -2)
+            tables[j] = joint - total[..., None, :]
+            above = self.parent[j]
+            if above is None:
+                log_class += total
+            else:
+                up[above] = up[above] + total
+        return log_class - log_sum_exp(log_class, 0), tables
+
+    def slopes(self, tables: list[Floats]) -> Floats:
+        """Return the derivatives of the unnormalised log P(class) by the tilt, shape (K, K).
+
+        They are the means, given the class, of the sum of `alone` over all features. `tables` are
+        the log tables at the current tilt.
+        """
+        found = np.zeros((len(self.bias), len(self.bias)))
+        marginal: list[Floats] = [np.empty(0)] * len(self.order)
+        for j in self.order:
+            above, joint = self.parent[j], np.exp(tables[j])
+            if above is not None:
+                joint = marginal[above][:, None] * joint
+            marginal[j] = joint if above is None else joint.sum(axis=0)
+            found += joint.reshape(-1, len(found)).T @ self.alone[j].reshape(-1, len(found))
+        return found
+
+    def tilt_to(self, wanted: Floats) -> Floats:
+        """Return the tilt for which the class distribution is, or is nearest to, the wanted one.
+
+        The tilt has the coefficients of `alone` (see `eliminated`), found by the method of
+        Levenberg and Marquardt (Marquardt 1963). For two classes an exact tilt exists if, for each
+        of them, some states have a posterior above the wanted share.
+
+        Parameters
+        ----------
+        wanted : ndarray, shape (n_classes,)
+            Log probabilities of the classes.
+        """
+        tilt, damping = np.zeros(len(wanted)), 1e-3
+        log_class, tables = self.eliminated(tilt)
+        misfit = log_class - wanted
+        for _ in range(_STEPS):
+            if np.abs(misfit).max() < _CLOSE or damping > _MAX_DAMPING:
+                break
+            slopes = self.slopes(tables)
+            slopes -= np.exp(log_class) @ slopes
+            normal = slopes.T @ slopes + damping * np.eye(len(tilt))
+            step = tilt - np.linalg.solve(normal, slopes.T @ misfit)
+            log_class, tables = self.eliminated(step)
+            if np.sum((log_class - wanted) ** 2) < np.sum(misfit**2):
+                tilt, misfit, damping = step, log_class - wanted, max(damping / 10, _MIN_DAMPING)
+            else:
+                log_class, tables = self.eliminated(tilt)
+                damping *= 10
+        return tilt
+
+
+def _posterior(joint: Floats) -> Floats:
+    """Return the posterior of the class from log joint probabilities."""
+    return np.exp(joint - log_sum_exp(joint, -1)[..., None])
+
+
+def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:
+    """Return the strength of each arc: its mean effect on the class scores, in nats.
+
+    The strength is the range of the effects over the classes, averaged over the cells of the arc's
+    table with their shares of the rows as weights.
+    """
+    spread = terms.share * np.ptp(model.cells, axis=1)
+    means = np.add.reduceat(spread, terms.starts[:-1]).tolist()
+    target, *features = [cpd.variable.name for cpd in cpds]
+    found: dict[Arc, float] = {(target, name): m for name, m in zip(features, means, strict=False)}
+    together = dict(zip(map(frozenset, terms.pairs), means[len(features) :], strict=True))
+    parent, _ = _parents(terms)
+    for j, above in enumerate(parent):
+        if above is not None:
+            found[features[above], features[j]] = together[frozenset((above, j))]
+    return found
+
+
+def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
+    """Return each feature's parent in the forest of pairs, and an order with parents first.
+
+    The root of each tree is its first feature and has the parent None.
+    """
+    n_features = len(terms.views)
+    return rooted_forest(n_features, terms.pairs, range(n_features))
+
+
+def _conditional_shares(terms: Terms, sample: Sample, parent: Sequence[int | None]) -> list[Floats]:
+    """Return each feature's distribution given its parent in the forest, pooled over classes.
+
+    It is estimated for the groups of states in the search for pairs, and drawn by one row to the
+    distribution without the parent. Within a group, the probability is divided in proportion to the
+    frequencies of its states.
+    """
+    found: list[Floats] = []
+    for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):
+        if above is None:
+            found.append(view.share)
+            continue
+        other = terms.views[above]
+        row = np.append(other.paired, -1)[sample.codes[:, above]]
+        column = np.append(view.paired, -1)[sample.codes[:, j]]
+        known = (row >= 0) & (column >= 0)
+        shape = (other.n_paired, view.n_paired)
+        cells = np.ravel_multi_index((row[known], column[known]), shape)
+        counts = np.bincount(cells, sample.weights[known], shape[0] * shape[1]).reshape(shape)
+        group = np.bincount(view.paired, view.share)
+        given = (counts + group) / (counts.sum(axis=1, keepdims=True) + 1.0)
+        table = given[:, view.paired] * (view.share / group[view.paired])
+        found.append(table[other.paired])
+    return found
+
+
+# --------------------------------- Merging of neighbouring intervals of a trained log-linear model
+# Intervals are merged where the effects of neighbours hardly differ, in the tables of single
+# features and of pairs together.
+
+
+# Minimum share of the rows in an interval that was merged.
+_LEAST = 0.01
+# Decimals of the loss of a merger, so that equal losses are ties.
+_DECIMALS = 12
+
+
+def partition_of(
+    terms: Terms, effects: Effects, sample: Sample, price: float, impurity: float
+) -> Partition:
+    """Return the intervals of each feature at which losses and prices are lowest in sum.
+
+    The loss of merging neighbouring intervals is that of giving all of them the mean of their
+    effects, to second order in the effects: half the sum of squared differences from the mean,
+    weighted by the sum of P (1 - P) over the rows (as in the clustering of Ward 1963). Terms
+    between classes, and between the tables of one feature, are left out. The best partition of a
+    feature is found by dynamic programming (Fisher 1958). Intervals with less than one per cent of
+    the rows are not formed, and categories stay as they are.
+
+    Parameters
+    ----------
+    terms : Terms
+    effects : Effects
+        Those of a trained model.
+    sample : Sample
+        The rows that it was trained on.
+    price : float
+        Price of an interval, in nats per row.
+    impurity : float
+        Mean of the sum of P (1 - P) over the classes of rows that a model has not seen. Where a
+        model separates the classes of the rows that it was trained on, their own P (1 - P) would
+        say that no effect matters.
+    """
+    curvature = sample.rows(terms).curvature(effects, impurity) / sample.weights.sum()
+    found: list[Groups] = []
+    for feature, view in enumerate(terms.views):
+        if isinstance(view.variable, Binned):
+            tables = _tables_of(terms, feature, effects.cells, curvature)
+            losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
+            costs = losses + price
+            costs[_is_small(view.share)] = np.inf
+            found.append(_cheapest(costs))
+        else:
+            found.append(np.arange(len(view.share)))
+    return tuple(found)
+
+
+def _tables_of(
+    terms: Terms, feature: int, cells: Floats, curvature: Floats
+) -> list[tuple[Floats, Floats]]:
+    """Return effects and curvatures of a feature's states in each table that has the feature.
+
+    Both have the shape (n_states, n): a column for each class, and each group of the other feature.
+    The curvature of a group of states in the table of a pair is divided among them by their share.
+    """
+    view = terms.views[feature]
+    tables = list(zip(*(np.split(a, terms.starts[1:-1]) for a in (cells, curvature)), strict=True))
+    found = [tables[feature]]
+    part = view.share / np.bincount(view.grid, view.share)[view.grid]
+    for pair, table in zip(terms.pairs, tables[len(terms.views) :], strict=True):
+        if feature in pair:
+            shape = [len(terms.views[j].products) for j in pair]
+            grouped = (np.moveaxis(a.reshape(*shape, -1), pair.index(feature), 0) for a in table)
+            values, weights = (a.reshape(len(a), -1) for a in grouped)
+            there = weights.any(axis=0)
+            found.append(
+                (values[:, there][view.grid], weights[:, there][view.grid] * part[:, None])
+            )
+    return found
+
+
+def _losses(values: Floats, weights: Floats) -> Floats:
+    """Return half the weighted sum of squares about the mean of the states a to b - 1, at a, b.
+
+    Parameters
+    ----------
+    values, weights : ndarray, shape (n_states, n)
+
+    Returns
+    -------
+    ndarray, shape (n_states + 1, n_states + 1)
+    """
+    powers = (weights, weights * values, weights * values * values)
+    mass, first, second = (np.pad(np.cumsum(p, axis=0), ((1, 0), (0, 0))) for p in powers)
+    found = np.zeros((len(mass), len(mass)))
+    for a in range(len(values)):
+        total = np.maximum(mass[a + 1 :] - mass[a], np.finfo(float).tiny)
+        squares = second[a + 1 :] - second[a] - (first[a + 1 :] - first[a]) ** 2 / total
+        found[a, a + 1 :] = 0.5 * np.maximum(squares, 0.0).sum(axis=1)
+    return found
+
+
+def _is_small(share: Floats) -> NDArray[np.bool_]:
+    """Return whether the states a to b - 1 have too few rows together, at a, b."""
+    ends = np.concatenate([[0.0], np.cumsum(share)])
+    return np.asarray(ends - ends[:, None] < _LEAST)
+
+
+def _cheapest(costs: Floats) -> Groups:
+    """Return the partition of states into intervals of the lowest total cost.
+
+    `costs` has the cost of the interval of the states a to b - 1 at a, b, shape (n_states + 1,
+    n_states + 1).
+    """
+    n = len(costs) - 1
+    least, begin = np.zeros(n + 1), np.zeros(n + 1, dtype=np.intp)
+    for b in range(1, n + 1):
+        totals = least[:b] + costs[:b, b]
+        begin[b] = np.argmin(totals)  # of equal ones the longest interval
+        least[b] = totals[begin[b]]
+    is_first = np.zeros(n, dtype=bool)
+    b = n
+    while b:
+        b = int(begin[b])
+        is_first[b] = True
+    return np.cumsum(is_first) - 1
+
+
+# ---- Training of a Bayesian network whose tables maximise the conditional likelihood of the class
+
 
 # Maximum number of rows for choosing structure and penalties; more would hardly change them.
 _MAX_ROWS = 20_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.compilation import kernel
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
 
 # Modulus and factor of the random numbers (Park, Miller, Stockmeyer 1993): their products are less
 # than 2^47, so that both tiers of kernels compute them exactly.

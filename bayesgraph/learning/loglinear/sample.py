@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.cpds import TableCPD
-from bayesgraph.factors.algebra import Floats
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.variables import Binned, Discrete, Name
 from bayesgraph.learning.loglinear.terms import Groups, Terms, View, merged_view, view_of
 from bayesgraph.learning.loglinear.training import Rows
-from bayesgraph.variables import Binned, Discrete, Name
+from bayesgraph.models import TableCPD
 
 Codes = NDArray[np.signedinteger]
 # The merged interval of each state of each feature, ascending; the states of others stay apart.

@@ -3,7 +3,7 @@
 import pytest
 
 from bayesgraph.classifiers import bayesian_network
-from bayesgraph.learning.loglinear import Effort
+from bayesgraph.learning import Effort
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import bayesgraph as bg
-from bayesgraph.errors import DataError, DataTypeError
-from bayesgraph.learning.loglinear import Effort, effort
+from bayesgraph.core.errors import DataError, DataTypeError
+from bayesgraph.learning import Effort
+from bayesgraph.learning.loglinear import training as effort
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Normalised, Rows, start, train
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp, softmax
 
 from bayesgraph.learning.loglinear import kernels
-from bayesgraph.learning.loglinear.pair_trees import _RIDGE
+from bayesgraph.learning.loglinear.trees import _RIDGE
 
 
 @pytest.fixture

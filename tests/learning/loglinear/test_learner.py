@@ -5,13 +5,13 @@ import pytest
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.encoding import columns_of, infer_variables
-from bayesgraph.errors import DataError, UnsupportedModelError
-from bayesgraph.learning.exponents import exponents_between
-from bayesgraph.learning.loglinear import cross_validation, train_network
+from bayesgraph.core.errors import DataError, UnsupportedModelError
+from bayesgraph.learning import exponents_between, train_network
+from bayesgraph.learning.loglinear import cross_validation
 from bayesgraph.learning.loglinear.cross_validation import _GAIN
 from bayesgraph.learning.loglinear.sample import Sample
 from bayesgraph.statistics import TableSource
+from bayesgraph.tables import columns_of, infer_variables
 
 
 def fitted(X, y, **options):

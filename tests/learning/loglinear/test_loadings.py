@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bayesgraph.learning.loglinear.loadings import Block, Entries, Loadings
+from bayesgraph.learning.loglinear.terms import Block, Entries, Loadings
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import pytest
 from loglinear_rows import make_sample, random_parameters
 
 import bayesgraph as bg
-from bayesgraph.learning.loglinear import learner, merging
-from bayesgraph.learning.loglinear.merging import partition_of
+from bayesgraph.learning.loglinear import learner
+from bayesgraph.learning.loglinear import learner as merging
+from bayesgraph.learning.loglinear.learner import partition_of
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Effects, Normalised
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from loglinear_rows import make_sample, random_parameters
 
-from bayesgraph.learning.loglinear import pair_trees
-from bayesgraph.learning.loglinear.pair_trees import gains_of, residual_gains, tree_of
+from bayesgraph.learning.loglinear import trees as pair_trees
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Normalised
+from bayesgraph.learning.loglinear.trees import gains_of, residual_gains, tree_of
 
 
 def test_a_trained_model_is_not_trained_again(monkeypatch):

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.cpds.tree_average import MAX_GROUPS
-from bayesgraph.learning.loglinear import Effort, random_trees
+from bayesgraph.core import Binned
+from bayesgraph.learning import Effort
+from bayesgraph.learning.loglinear import trees as random_trees
 from bayesgraph.learning.loglinear.learner import tree_network
-from bayesgraph.learning.loglinear.random_trees import grow_trees, mean_distributions
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
-from bayesgraph.variables import Binned
+from bayesgraph.learning.loglinear.trees import grow_trees, mean_distributions
+from bayesgraph.models import MAX_GROUPS
 
 
 def table(seed, n=60, cards=(2, 3, 5), n_intervals=4, n_classes=3, missing=0.0):

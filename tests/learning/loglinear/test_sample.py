@@ -1,8 +1,8 @@
 import numpy as np
 from loglinear_rows import features_of, make_sample
 
+from bayesgraph.core import Discrete
 from bayesgraph.learning.loglinear.sample import Canonical, Sample, fingerprints
-from bayesgraph.variables import Discrete
 
 CARDS = (3, 12, 2)
 

@@ -6,11 +6,11 @@ from loglinear_rows import make_sample, random_parameters
 from scipy.special import softmax
 
 import bayesgraph as bg
-from bayesgraph.learning.loglinear.tables import _Forest, arc_strengths, to_cpds
+from bayesgraph.core import Discrete
+from bayesgraph.learning.loglinear.learner import _Forest, arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Normalised, with_share
 from bayesgraph.learning.spanning import rooted_forest
-from bayesgraph.variables import Discrete
 
 
 @st.composite

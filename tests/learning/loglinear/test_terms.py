@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loglinear_rows import make_sample, random_parameters
 
+from bayesgraph.core import Binned
 from bayesgraph.learning.loglinear.terms import Terms, _polynomials, view_of
 from bayesgraph.learning.loglinear.training import Effects, Normalised
-from bayesgraph.variables import Binned
 
 PAIRS = ((0, 1), (1, 2))
 

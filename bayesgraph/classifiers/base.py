@@ -1,0 +1,618 @@
+"""Base class of all classifiers: scikit-learn's prediction methods for a fitted network."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields
+from functools import partial, wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, dataclass_transform
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from bayesgraph.classifiers.conformal import conformalize, prediction_sets
+from bayesgraph.classifiers.discretizers import DISCRETIZERS, Discretizer
+from bayesgraph.classifiers.layout import Layout
+from bayesgraph.classifiers.model_queries import ModelQuestions
+from bayesgraph.classifiers.rows import encoded_chunks, joined, known_table, warn_of_empty
+from bayesgraph.classifiers.validation import check_fitted, known_columns, row_evidence
+from bayesgraph.core.arrays import Floats, check_coverage
+from bayesgraph.core.errors import DataError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import in_order, one_blas_thread
+from bayesgraph.core.typing import Intervention
+from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, State, Variable
+from bayesgraph.inference import Joint, Mass, largest, log_normalised, normalised
+from bayesgraph.learning import LEARNERS, changed_settings
+from bayesgraph.models import (
+    FAMILIES,
+    BayesianNetwork,
+    LeafFamily,
+    has_intervals,
+    warn_of_impossible,
+)
+from bayesgraph.questions import (
+    Contrast,
+    Contributions,
+    DecisionRule,
+    Shapes,
+    contributions,
+    explain,
+    shapes,
+    together,
+)
+from bayesgraph.statistics import Samples, Smoothing, as_smoothing
+from bayesgraph.tables import Training, TrainingRows
+
+# ----------------- Updates of a classifier: one after the other, and each as a whole or not at all
+
+
+ClassifierT = TypeVar("ClassifierT", bound="Updated")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Updated:
+    """Mixin of classifiers that more rows may change, in several threads at the same time."""
+
+    @property
+    def _lock(self) -> threading.RLock:
+        # Made by the first update, because scikit-learn's `__init__` takes parameters alone. Of
+        # locks that several threads make, `setdefault` keeps one.
+        lock: threading.RLock | None = vars(self).get("_held")
+        return lock or vars(self).setdefault("_held", threading.RLock())
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies and pickles have a lock of their own.
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name != "_held"}
+
+
+def one_at_a_time(
+    method: Callable[Concatenate[ClassifierT, P], T],
+) -> Callable[Concatenate[ClassifierT, P], T]:
+    """Make a method of a classifier wait for the updates that other threads have begun."""
+
+    @wraps(method)
+    def locked(self: ClassifierT, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
+class unchanged_if_refused:  # noqa: N801
+    """Context manager that gives a classifier its attributes back if an error is raised."""
+
+    # A class, as a generator would take longer than all checks of a single row.
+    def __init__(self, classifier: Updated) -> None:
+        self._classifier = classifier
+
+    def __enter__(self) -> None:
+        self._before = vars(self._classifier).copy()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._classifier.__dict__ = self._before
+
+
+# -------------- Parameters of estimators: generated constructors and docstrings, and the smoothing
+
+
+EstimatorT = TypeVar("EstimatorT", bound=type)
+
+# The values of a Smoothing, and those that matter to tables.
+SMOOTHING = tuple(f.name for f in fields(Smoothing))
+OF_TABLES = ("alpha", "estimation", "scheme", "strength")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def estimator(cls: EstimatorT) -> EstimatorT:
+    """Generate the `__init__` of an estimator class from its annotations and those of its bases.
+
+    In the docstring of the class, ``{parameters}`` and ``{attributes}`` are replaced by the entries
+    of its bases; ``{families}``, ``{learners}`` and ``{discretizers}`` by lists of these names.
+    """
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    bases = [base.__doc__ or "" for base in reversed(made.__mro__[1:])]
+    taken = inspect.signature(made).parameters.keys() - inspect.get_annotations(made)
+    parameters = "".join(
+        text for doc in bases for name, text in _entries(doc, "Parameters") if name in taken
+    )
+    attributes = "".join(text for doc in bases for _, text in _entries(doc, "Attributes"))
+    attributes = attributes.replace("BayesianNetwork", made._model_name)
+    doc = (made.__doc__ or "").replace("    {parameters}\n", parameters)
+    doc = doc.replace("    {attributes}\n", attributes)
+    doc = doc.replace("        {families}\n", "".join(map(_bullet, FAMILIES.values())))
+    listed: dict[str, Collection[str]] = {"learners": LEARNERS, "discretizers": DISCRETIZERS}
+    for kind, known in listed.items():
+        names = ", ".join(f'"{name}"' for name in sorted(known))
+        text = _indented(f"Named ones are {names}.", 8)
+        doc = doc.replace(f"        {{{kind}}}\n", text)
+    made.__doc__ = doc
+    return cls
+
+
+def _bullet(family: LeafFamily) -> str:
+    """Return a family as a list item of the docstring of the parameter `distributions`."""
+    stored = "; keeps the distinct values of the column" if family.statistics is Samples else ""
+    text = f'* "{family.name}": {family.summary}{stored}.'
+    return _indented(text, 10)
+
+
+def _indented(text: str, below: int) -> str:
+    """Return wrapped text: the first line indented by 8 blanks, later lines by `below` blanks."""
+    return textwrap.fill(text, 100, initial_indent=" " * 8, subsequent_indent=" " * below) + "\n"
+
+
+def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) for each entry in a section, such as "Parameters", of a docstring.
+
+    The text includes the line of the name. An entry of several names is yielded under its first
+    name.
+    """
+    _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
+    text = rest.partition("\n\n")[0] + "\n"
+    for found in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
+        yield found[1], found[0]
+
+
+class Smoothed:
+    """Mixin of estimators with the parameter `smoothing`: a name, a number or a Smoothing."""
+
+    smoothing: Any
+    # Names of the Smoothing values that the estimator uses.
+    _reads: ClassVar[Collection[str]] = SMOOTHING
+    # Fitted attributes that files hold in addition to those that all estimators have.
+    _fitted: ClassVar[Collection[str]] = ()
+    # Name of the estimator on the command line (None: not available there), and the arguments of
+    # the constructor that the command line passes.
+    command: ClassVar[str | None] = None
+    command_options: ClassVar[Mapping[str, Any]] = {}
+    # Name of the class of `network_`, for the docstring.
+    _model_name: ClassVar[str] = "BayesianNetwork"
+
+    def _smoothing(self) -> Smoothing:
+        """Return the parameter `smoothing` as a Smoothing.
+
+        Raises
+        ------
+        DataError
+            If the Smoothing changes an attribute that this estimator does not use.
+        """
+        found = as_smoothing(self.smoothing)
+        read = self._read()
+        ignored = {n: v for n, v in found.changed().items() if n not in read}
+        if ignored:
+            raise DataError(
+                f"{type(self).__name__} reads {quoted(read)} of a smoothing, and would ignore "
+                f"{ignored}; leave that out."
+            )
+        return found
+
+    def _read(self) -> Collection[str]:
+        """Return the names of the Smoothing attributes that the estimator uses."""
+        return self._reads
+
+    def _check_alpha(self, smoothing: Smoothing, target: Discrete, *, numbers: bool) -> None:
+        """Raise a DataError unless `alpha` concerns the class alone, the only smoothed variable.
+
+        `numbers` says whether a number, instead of a mapping from the class, is allowed too.
+        """
+        alpha = smoothing.alpha
+        named = isinstance(alpha, Mapping)
+        if {*alpha} - {target.name} if named else not numbers and "alpha" in smoothing.changed():
+            form = "takes a number or" if numbers else "takes"
+            raise DataError(
+                f"{type(self).__name__} smooths {target.name!r} alone: alpha {form} a mapping such "
+                f"as {{{target.name!r}: 1.0}}; got {alpha!r}."
+            )
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters as in scikit-learn; values of the smoothing as ``smoothing__alpha``."""
+        own = {n: v for n, v in params.items() if not n.startswith("smoothing__")}
+        super().set_params(**own)  # type: ignore[misc]
+        if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in own}:
+            self.smoothing = as_smoothing(self.smoothing).set_params(**rest)
+        return self
+
+
+def training_of(estimator: Any, rows: TrainingRows | None) -> Training:
+    """Return a note of what an estimator was fitted on: rows, columns and changed parameters."""
+    settings = changed_settings(type(estimator), estimator.get_params(deep=False))
+    n_columns = len(estimator.layout_.columns) + 1
+    return Training(type(estimator).__name__, n_columns, rows, settings)
+
+
+def note_training(estimator: Any, rows: TrainingRows | None) -> None:
+    """Note on the network of an estimator what it was fitted on."""
+    estimator.network_.training = training_of(estimator, rows)
+
+
+# ----------- Base class of all classifiers: scikit-learn's prediction methods for a fitted network
+
+
+class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of all classifiers: predictions and explanations by a fitted network.
+
+    Subclasses define `fit`, which sets the attributes `network_`, `classes_` and so on.
+    """
+
+    classes_: NDArray[Any]
+    network_: BayesianNetwork
+    target_: Discrete
+    features_: tuple[Variable, ...]
+    layout_: Layout
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    # Defaults of parameters that only some subclasses declare.
+    class_weight: Mapping[Any, float] | str | None = None
+    categorical: Collection[Name] | str | None = None
+    discretizer: Discretizer | str | None = None
+    items: ArrayLike | None = None
+    unseen: str = "warn"
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return False
+
+    # ------------------------------------------------------------------------------- prediction
+
+    def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
+        """Yield X in chunks: (slice of the rows, total number of rows, evidence of the chunk)."""
+        check_fitted(self, "network_")
+        found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        encode = partial(known_table, layout=self.layout_, variables=self.features_)
+        empty: Collection[MissingIndicator] = self._indicators
+        for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
+            empty = [v for v in empty if table.column(v).all()]
+            if rows.stop == n_rows:
+                warn_of_empty(empty, n_rows)
+            yield rows, n_rows, table.evidence()
+
+    @property
+    def _indicators(self) -> tuple[MissingIndicator, ...]:
+        """The indicators of missing values among the features, which are the last ones."""
+        features = self.features_
+        if not features or not isinstance(features[-1], MissingIndicator):
+            return ()
+        return tuple(v for v in features if isinstance(v, MissingIndicator))
+
+    def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
+        """Return log P(class, row) up to a constant per row, and the number of impossible rows.
+
+        The scores have the shape (n_rows, n_classes); a row is impossible if it has probability
+        zero.
+        """
+        return self.network_.rows_with_prior(self.target_, evidence)
+
+    def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
+        """Yield (slice of the rows, total number of rows, log scores, number of impossible rows).
+
+        Each item is one chunk of X. The log scores, shape (n_chunk_rows, n_classes), are log
+        P(class, row) up to a constant per row.
+        """
+
+        def scored(part: tuple[slice, int, Evidence]) -> tuple[slice, int, Floats, int]:
+            rows, n_rows, evidence = part
+            # Chunks have a thread each: each with several threads of BLAS, there were too many.
+            with nullcontext() if evidence.n_rows == n_rows else one_blas_thread():
+                return rows, n_rows, *self._scores(evidence)
+
+        yield from in_order(scored, self._evidence(X))
+
+    def _by_rows(self, X: Any, finish: Callable[[Floats], NDArray[Any]]) -> NDArray[Any]:
+        """Apply a function to the log scores of all rows, chunk by chunk, and join the results.
+
+        Parameters
+        ----------
+        X : table
+        finish : callable
+            From log P(class, row) up to a constant per row, shape (n_rows, n_classes), to one
+            result for each row, such as the normalised probabilities.
+        """
+        result, impossible = self._counted_rows(X, finish)
+        warn_of_impossible(impossible, len(result), self.target_)
+        return result
+
+    def _counted_rows(
+        self, X: Any, finish: Callable[[Floats], NDArray[Any]]
+    ) -> tuple[NDArray[Any], int]:
+        """Return what `_by_rows` returns, and the number of impossible rows, without a warning."""
+        return joined(self._scored_chunks(X), finish)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return natural logs of the class probabilities, shape (n_rows, n_classes).
+
+        Missing values and unseen categories are marginalised. Rows to which the model gives
+        probability zero get the prior, with one warning that counts these rows.
+        """
+        return self._by_rows(X, log_normalised)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return class probabilities, shape (n_rows, n_classes); see predict_log_proba."""
+        return self._by_rows(X, normalised)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class (the first of ties) of each row, shape (n_rows,)."""
+        codes = self._by_rows(X, largest)
+        return np.asarray(self.classes_[codes])
+
+    def decide(
+        self,
+        X: Any,
+        *,
+        costs: Any = None,
+        abstain: float | None = None,
+        min_probability: float | None = None,
+        abstained: Any = None,
+    ) -> NDArray[Any]:
+        """Return the class of minimum expected cost of each row; doubtful rows may get no decision.
+
+        Without options it is the most probable class, as in `predict`. Decisions need calibrated
+        probabilities: check the calibration by `bayesgraph.evaluate`.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        costs : array_like, shape (n_classes, n_classes), or mapping, optional
+            Matrix with true classes as rows and decided classes as columns, both in the order of
+            `classes_`; or a mapping from (true class, decided class) to cost, in which pairs that
+            are not named cost 0 if the decision is correct and 1 if not. Negative costs are gains.
+        abstain : float, optional
+            Cost of abstaining: rows whose minimum expected cost is higher get no decision (Chow
+            1970). Without `costs`, 0.1 means no decision for rows in which every class has a
+            probability below 0.9.
+        min_probability : float, optional
+            Rows get no decision if the class to decide has a smaller probability.
+        abstained : label, optional
+            Value for rows without a decision; None by default.
+
+        Returns
+        -------
+        ndarray, shape (n_rows,)
+            Of dtype object if rows may have no decision, unless `abstained` is a number or a text
+            like the classes.
+
+        Raises
+        ------
+        DataError
+            If costs have a wrong shape or are not finite, or if `min_probability` is outside
+            [0, 1].
+        UnknownStateError
+            If a cost is of an unknown class.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = bg.NaiveBayesClassifier().fit(X[:, :5], y)
+        >>> overlooked, false_alarm = (0, 1), (1, 0)  # class 0 is malignant
+        >>> clf.predict(X[12:18, :5]).tolist()
+        [0, 0, 1, 0, 1, 0]
+        >>> clf.decide(X[12:18, :5], costs={overlooked: 10, false_alarm: 1}).tolist()
+        [0, 0, 0, 0, 0, 0]
+        >>> clf.decide(X[12:18, :5], abstain=0.1).tolist()
+        [0, 0, None, None, None, 0]
+        """
+        check_fitted(self, "network_")
+        rule = DecisionRule.of(self.classes_, costs, abstain, min_probability)
+        return rule.labels(self.classes_, self.predict_proba(X), abstained)
+
+    def conformalize(self, X: Any, y: Any, *, cv: Any = None, by_class: bool = False) -> Self:
+        """Calibrate the sets of `predict_set` by rows with known classes.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        y : array_like, shape (n_rows,)
+            The classes of the rows.
+        cv : int or splitter, optional
+            None for rows that the classifier was *not* fitted on: split conformal prediction. A
+            number of folds, such as 10, for those that it was fitted on: cross-conformal
+            prediction, which fits a copy of the classifier to the rows outside each fold, all of
+            which count alike.
+        by_class : bool
+            Whether to calibrate each class by its own rows, so that the sets have their coverage
+            among the rows of each class; it takes more rows.
+
+        Returns
+        -------
+        self
+            With the calibration as `calibration_`, which files do not keep, and which no longer
+            serves once the classifier has learned more rows.
+
+        Raises
+        ------
+        DataError
+            For a class that was not fitted, or an invalid `cv`.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = bg.NaiveBayesClassifier().fit(X, y).conformalize(X, y, cv=10)
+        >>> clf.predict_set(X[[0, 77, 133]], coverage=0.98).astype(int)
+        array([[1, 0, 0],
+               [0, 1, 1],
+               [0, 1, 1]])
+        """
+        check_fitted(self, "network_")
+        self.calibration_ = conformalize(self, X, y, cv=cv, by_class=by_class)
+        return self
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Return the set of classes of each row that holds the true one with some probability.
+
+        The classifier has to be calibrated by `conformalize`. Of rows that are exchangeable with
+        those of the calibration, at least the share `coverage` has its class in its set, on average
+        over calibrations, whatever the model: split conformal prediction guarantees it, and
+        cross-conformal prediction the share ``2 coverage - 1``, and reaches `coverage` in practice.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        coverage : float
+            Between 0 and 1. With n calibration rows (of a class, if it is calibrated by itself),
+            sets of a coverage above n / (n + 1) have all classes.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows, n_classes)
+            Columns in the order of `classes_`. The most probable class is always in the set.
+
+        Raises
+        ------
+        DataError
+            If the classifier is not calibrated, or has learned since.
+        """
+        check_fitted(self, "network_")
+        check_coverage(coverage)
+        known = vars(self).get("calibration_")
+        return prediction_sets(self, known, X, coverage)
+
+    def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
+        """Return the log odds of a class against another class, in nats, for each row.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        positive : label, optional
+            Class in the numerator of the odds; by default the second of two classes.
+        negative : label, optional
+            Class in the denominator; by default all other classes together.
+
+        Returns
+        -------
+        ndarray, shape (n_rows,)
+            Rows to which the model gives probability zero have the log odds of the prior, with one
+            warning that counts these rows. NaN if only the compared classes are impossible.
+        """
+        check_fitted(self, "network_")
+        return self._by_rows(X, Contrast.of(self.target_, positive, negative))
+
+    def contributions(
+        self,
+        target: Name | None = None,
+        evidence: Any = None,
+        *,
+        positive: State | None = None,
+        negative: State | None = None,
+        do: Intervention = None,
+    ) -> Contributions:
+        """Decompose the log odds of the class into the prior log odds and a term per feature.
+
+        Parameters
+        ----------
+        target : name, optional
+            By default the class: ``clf.contributions(evidence={"age": 63})``.
+        evidence : mapping from name to value, list or array of values, or table of one row
+            Features that are not named, or missing, are not observed; those of a mapping may lie
+            in an interval, :class:`Between`.
+        positive, negative : state, optional
+            Classes to compare, as for `log_odds`.
+        do : mapping from name to value, optional
+            Features that are set from outside; see :meth:`BayesianNetwork.contributions`.
+
+        Returns
+        -------
+        Contributions
+            A mapping from each feature (for counts of words, from each word) to its term, with
+            `prior` and `total`; see :meth:`BayesianNetwork.contributions` for its meaning.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the row is impossible under both compared classes, so that there are no odds.
+        """
+        model = self._answering(Joint)
+        name = self.target_.name if target is None else target
+        if do or model.variable(name) != self.target_ or has_intervals(evidence):
+            return contributions(model, name, evidence, positive=positive, negative=negative, do=do)
+        contrast = Contrast.of(self.target_, positive, negative)
+        return explain(self.network_, contrast, self._row(evidence))
+
+    def shapes(self, X: Any = None, *, positive: Any = None, negative: Any = None) -> Shapes:
+        """Return the effect of each feature, and of each pair of features, on the log odds.
+
+        If the network consists of tables, and each feature has the class and at most three other
+        features as parents, then the log odds of a row without missing values are the intercept
+        plus one term of each feature, of each arc between features, and, where a feature has
+        several other parents, of three or four features: these are the shapes. Other models, such
+        as an average with random trees, take rows, over which their log odds are averaged with one
+        or two features set to a value (partial dependence).
+
+        Parameters
+        ----------
+        X : as for `predict`, optional
+            Rows for models that are no sum of terms; at most 400 of them are used.
+        positive, negative : label, optional
+            Classes to compare, as for `log_odds`. Of more than two classes, each is by default
+            compared with the geometric mean of all.
+
+        Returns
+        -------
+        Shapes
+            A mapping from the name of a feature, or a tuple of names, to a `Shape`;
+            `bayesgraph.plot` draws it.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the log odds are no sum of terms and `X` is not given.
+        DataError
+            If a state is impossible in a class, so that log odds are infinite.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> clf = bg.NaiveBayesClassifier(discretizer="mdlp").fit(X.iloc[:, :2], y)
+        >>> clf.shapes()
+        Shapes of target: mean absolute effect on the log odds
+          'mean radius'   2.3445  ████████████████████████
+          'mean texture'  1.0531  ███████████
+        """
+        model = self._fitted_model
+        rows = None if X is None else _together([part for _, _, part in self._evidence(X)])
+        return shapes(model, self.target_, rows, positive=positive, negative=negative)
+
+    def _row(self, row: Any) -> Evidence:
+        """Return a row as evidence; the parameter `unseen` governs unknown categories."""
+        return row_evidence(self, row)
+
+    def _encoded(self, X: Any) -> Evidence:
+        """Return all rows of X as evidence."""
+        return together([part for _, _, part in self._evidence(X)])
+
+    def log_likelihood(self, X: Any) -> Floats:
+        """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
+        model = self._answering(Mass)
+        parts = [model.log_evidence_rows(part) for _, _, part in self._evidence(X)]
+        return np.concatenate(parts)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = not self._takes_sparse
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
+
+def _together(parts: Sequence[Evidence]) -> Evidence:
+    """Return chunks of rows as one; vectors of counts are left out."""
+    columns: dict[Variable, NDArray[Any]] = {
+        v: np.concatenate([part.columns[v] for part in parts])
+        for v in parts[0].columns
+        if not isinstance(v, CountVector)
+    }
+    return Evidence(sum(part.n_rows for part in parts), columns)

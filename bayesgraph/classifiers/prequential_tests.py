@@ -1,0 +1,682 @@
+"""Prequential evaluation: each row of a stream is first predicted, then learned."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from bayesgraph.classifiers.evaluation import rows_of
+from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
+from bayesgraph.classifiers.validation import target_column
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import Displayed, DisplayTable
+from bayesgraph.core.errors import DataError, DataTypeError, ModelError, optional_module, quoted
+from bayesgraph.core.variables import Name, is_missing, plain
+from bayesgraph.learning import alarms, chosen_detector, whole
+from bayesgraph.tables import as_frame, columns_of, length
+
+# Minimum probability in the log loss, which makes the loss of an impossible class finite.
+_MINIMUM = 1e-15
+_HEADER = (
+    "model", "accuracy", "log loss", "at the end", "κ majority", "κ no change",
+    "alarms",
+)  # fmt: skip
+# Rows given as mappings from name to value.
+_Rows = list[Mapping[Name, Any]]
+_Labels = NDArray[Any]
+
+
+# ------------------------------------------------------------------------------------ results
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrequentialResult(Displayed):
+    """Quality of a model's predictions for the rows of a stream, made before each row was learned.
+
+    The curves have a point after each batch: an average that weighs late rows more (`fading`), or
+    an average over the last rows (`window`).
+
+    Attributes
+    ----------
+    name : str
+        Name of the model.
+    rows : ndarray of int, shape (n_points,)
+        Number of rows of the stream up to each point.
+    accuracy, log_loss : ndarray, shape (n_points,)
+        The loss is in nats; a class of probability zero costs 34.5. It is NaN for a model without
+        probabilities.
+    kappa_majority : ndarray, shape (n_points,)
+        Share of the errors of the majority classifier that the model avoids: 0 is no better than
+        predicting the most frequent class so far (Bifet et al. 2015).
+    kappa_no_change : ndarray, shape (n_points,)
+        Share of the errors of the no-change classifier, which predicts the label of the previous
+        row, that the model avoids (Zliobaite et al. 2015).
+    mean_accuracy, mean_log_loss : float
+        Means over all scored rows.
+    first_row : int
+        Index of the first scored row of the stream, from 0.
+    n_tested : int
+        Number of scored rows: all rows from `first_row` on.
+    alarms : ndarray of int
+        Indices of the rows of the stream, from 0, that raised a drift alarm.
+    averaging : str
+        Text that names the rows over which the curves average.
+    """
+
+    name: str
+    rows: NDArray[np.int64]
+    accuracy: Floats
+    log_loss: Floats
+    kappa_majority: Floats
+    kappa_no_change: Floats
+    mean_accuracy: float
+    mean_log_loss: float
+    first_row: int
+    n_tested: int
+    alarms: NDArray[np.int64]
+    averaging: str
+
+    def _display(self) -> DisplayTable:
+        return _table({self.name: self})
+
+
+class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
+    """Results of several models on the same rows of one stream, by their names.
+
+    Printing shows a table: accuracy and log loss over all scored rows (the same rows for all
+    models), and the last points of the curves.
+    """
+
+    def _display(self) -> DisplayTable:
+        return _table(self)
+
+
+def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:
+    rows = []
+    for name, one in results.items():
+        ends = (one.accuracy[-1], one.kappa_majority[-1], one.kappa_no_change[-1])
+        numbers = (one.mean_accuracy, one.mean_log_loss, *ends)
+        shown = ["-" if math.isnan(x) else f"{x:.4f}" for x in numbers]
+        rows.append((str(name), *shown, str(len(one.alarms))))
+    some = next(iter(results.values()))
+    return DisplayTable(f"{some.n_tested:,} rows from row {some.first_row:,} on", rows, _HEADER)
+
+
+# ------------------------------------------------------------------------------------- the loop
+
+
+@overload
+def prequential(
+    model: Mapping[str, Any],
+    X: Any,
+    y: Any = None,
+    *,
+    batch: int = 100,
+    classes: ArrayLike | None = None,
+    fading: float = 0.999,
+    window: int | None = None,
+    detector: Any = None,
+    judge_from: int = 0,
+) -> PrequentialComparison: ...
+@overload
+def prequential(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    batch: int = 100,
+    classes: ArrayLike | None = None,
+    fading: float = 0.999,
+    window: int | None = None,
+    detector: Any = None,
+    judge_from: int = 0,
+) -> PrequentialResult: ...
+def prequential(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    batch: int = 100,
+    classes: ArrayLike | None = None,
+    fading: float = 0.999,
+    window: int | None = None,
+    detector: Any = None,
+    judge_from: int = 0,
+) -> PrequentialResult | PrequentialComparison:
+    """Evaluate models on a stream: each row is predicted before it is learned.
+
+    The rows of a batch are predicted, each as its most probable class, before any row of the batch
+    is learned. Streaming classifiers of bayesgraph and models of river instead predict each row
+    with all rows before it, whatever the batch size. A row that a model does not predict counts as
+    an error. An unfitted model of scikit-learn cannot predict: the first batch is only learned.
+    Several models are scored from the first row on that all of them predict.
+
+    For a measure e_i of row i, the curve at row n is S_n / B_n, where S_n = e_n + a S_{n-1},
+    B_n = 1 + a B_{n-1} and a is the fading factor (Gama, Sebastiao, Rodrigues 2013, section 3.2).
+
+    Parameters
+    ----------
+    model : classifier, or mapping from name to classifier
+        With `partial_fit` and `predict_proba` or `predict` (also a pipeline of scikit-learn whose
+        steps have `partial_fit`), or with river's `learn_one` and `predict_proba_one` or
+        `predict_one`. The object itself learns the whole stream. Several models are scored on the
+        same rows.
+    X : table, or iterable of pairs
+        A pair of a table and its labels is one batch. Pairs of a row (a mapping from name to value)
+        and its label, such as the datasets of river, are collected into batches; models that take
+        tables get data frames with the columns of the first batch.
+    y : array_like, shape (n_rows,), optional
+        Labels of a table.
+    batch : int
+        Number of rows of a table, or of pairs of a row and its label, in a batch.
+    classes : array_like, optional
+        All classes, which the first `partial_fit` of other libraries needs; by default the classes
+        in `y`.
+    fading : float
+        Fading factor in (0, 1]: with 0.999 the last 1,000 rows weigh most; with 1 all rows weigh
+        the same.
+    window : int, optional
+        Number of last rows to average over, instead of fading.
+    detector : str, DriftDetector or detector of river, optional
+        Drift detector, of which a copy for each model gets the errors; by default the alarms are
+        those of the model's own detector.
+    judge_from : int
+        Index of the first row to score; earlier rows are only predicted and learned. Equal values
+        let models that are evaluated in separate calls be scored on the same rows.
+
+    Returns
+    -------
+    PrequentialResult, or PrequentialComparison
+        A PrequentialComparison if `model` is a mapping.
+
+    Raises
+    ------
+    DataError
+        If no row could be predicted, or labels do not match the rows.
+    DataTypeError
+        If a model is a class instead of an object, or X is not a table.
+    ModelError
+        If a model cannot learn in steps, or if `fading`, `window`, `batch` or `detector` is
+        invalid.
+
+    References
+    ----------
+    J. Gama, R. Sebastiao, P. Rodrigues: On evaluating stream learning algorithms. Machine Learning
+    90 (2013). A. Bifet et al.: Efficient online evaluation of big data stream classifiers. KDD
+    2015. I. Zliobaite et al.: Evaluation methods and decision theory for classification of
+    streaming data with temporal dependence. Machine Learning 98 (2015).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import bayesgraph as bg
+    >>> X, y = load_digits(return_X_y=True)
+    >>> models = {"own": bg.StreamingNaiveBayesClassifier(), "Gaussian": GaussianNB()}
+    >>> found = prequential(models, X, y)
+    >>> found["own"].mean_accuracy > found["Gaussian"].mean_accuracy
+    True
+    >>> found["own"].first_row, found["Gaussian"].first_row
+    (100, 100)
+    """
+    models = model if isinstance(model, Mapping) else {"": model}
+    if not models:
+        raise DataError("prequential needs at least one model; got none.")
+    if len({id(m) for m in models.values()}) < len(models):
+        raise ModelError("Each name takes a model of its own; got the same object twice.")
+    trials = {name: _trial(m) for name, m in models.items()}
+    curves = {name: _Curves(fading, window, chosen_detector(detector)) for name in models}
+    judge_from = whole("judge_from", judge_from, 0)
+    ahead = classes if classes is not None or y is None else np.unique(target_column(y)[0])
+    first, begun = 0, None
+    for part, labels in _batches(X, y, whole("batch", batch, 1)):
+        answers = {n: trial.test_then_train(part, labels, ahead) for n, trial in trials.items()}
+        if begun is None and (row := _first_answered(list(answers.values()))) is not None:
+            begun = max(judge_from, first + row)
+        skip = len(labels) if begun is None else max(begun - first, 0)
+        for name, found in answers.items():
+            curves[name].take(labels, found, skip)
+        first += len(labels)
+    results = {
+        name: curves[name].result(name or trial.name, trial.own_alarms())
+        for name, trial in trials.items()
+    }
+    return PrequentialComparison(results) if isinstance(model, Mapping) else results[""]
+
+
+def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
+    """Return the index of the first row of a batch that all models predict, or None.
+
+    The index is always 0 for a single fitted model: rows that the model does not predict count as
+    errors. None means that there is no such row, or that a model is not fitted.
+    """
+    known = [found.known for found in answers if found is not None]
+    if len(known) < len(answers):
+        return None
+    if len(known) == 1:
+        return 0  # for a single model, a row that is not predicted counts as an error
+    together = np.logical_and.reduce(known)
+    return int(together.argmax()) if together.any() else None
+
+
+class _Curves:
+    """Running averages of one model's scores on a stream: the points of its curves, and its alarms.
+
+    Parameters
+    ----------
+    fading : float
+        Fading factor of the averages.
+    window : int, optional
+        Number of last rows to average over, instead of fading.
+    detector : drift detector, optional
+        Gets the errors of the model.
+    """
+
+    def __init__(self, fading: float, window: int | None, detector: Any) -> None:
+        if not 0.0 < fading <= 1.0:
+            raise ModelError(f"fading lies above 0 and up to 1; got {fading!r}.")
+        self._fading, self._detector = fading, detector
+        self._window = None if window is None else whole("window", window, 1)
+        self._sums, self._weight = np.zeros(4), 0.0
+        self._all, self._first, self._n = np.zeros(4), 0, 0
+        self._tail = np.zeros((0, 4))
+        self._counts: dict[Any, int] = {}
+        self._last: Any = None
+        self._points: list[tuple[int, Floats]] = []
+        self._alarms: list[int] = []
+
+    def take(self, labels: NDArray[Any], answers: _Answers | None, skip: int) -> None:
+        """Score the predictions for a batch, and add a point to the curves.
+
+        The baselines and the detector get all rows of the batch.
+
+        Parameters
+        ----------
+        labels : ndarray, shape (n_rows,)
+        answers : _Answers, optional
+            The predictions. None from an unfitted model: no row is scored.
+        skip : int
+            Number of rows at the beginning of the batch that are not scored.
+        """
+        baselines = self._baselines(labels)
+        first, self._n = self._n, self._n + len(labels)
+        if answers is not None and self._detector is not None:
+            self._alarms += (first + alarms(self._detector, 1.0 - answers.right)).tolist()
+        if answers is None or skip >= len(labels):
+            return
+        if not self._points:
+            self._first = first + skip
+        loss = -np.log(np.maximum(answers.given, _MINIMUM))
+        rows = np.column_stack([answers.right, loss, baselines])[skip:]
+        powers = self._fading ** np.arange(len(rows) - 1, -1, -1.0)
+        self._sums = self._fading ** len(rows) * self._sums + powers @ rows
+        self._weight = self._fading ** len(rows) * self._weight + powers.sum()
+        self._all += rows.sum(axis=0)
+        point = self._sums / self._weight
+        if self._window is not None:
+            self._tail = np.concatenate([self._tail, rows])[-self._window :]
+            point = self._tail.mean(axis=0)
+        self._points.append((self._n, point))
+
+    def _baselines(self, labels: NDArray[Any]) -> Floats:
+        """Return whether the baseline classifiers predict each label correctly, shape (n_rows, 2).
+
+        The columns are the majority classifier (most frequent label so far) and the no-change
+        classifier (previous label).
+        """
+        found = np.zeros((len(labels), 2))
+        for i, label in enumerate(map(plain, labels.tolist())):
+            if self._counts:  # ties go to the label that came first
+                frequent = max(self._counts, key=self._counts.__getitem__)
+                found[i] = frequent == label, self._last == label
+            self._counts[label] = self._counts.get(label, 0) + 1
+            self._last = label
+        return found
+
+    def result(self, name: str, own_alarms: NDArray[np.int64]) -> PrequentialResult:
+        """Return the result over all rows that were added.
+
+        `own_alarms` has the alarms of the model's own detector; the result contains them if
+        `prequential` was given no detector.
+        """
+        if not self._points:
+            raise DataError(
+                "No row was predicted: the first batch only teaches a model that cannot predict "
+                "before it has learned, and judge_from= may leave out more. Give more rows, "
+                "smaller batches, or a model that has learned."
+            )
+        n_tested = self._n - self._first
+        accuracy, loss, majority, no_change = np.array([point for _, point in self._points]).T
+        over = f"all rows, fading by {self._fading:g} a row"
+        return PrequentialResult(
+            name,
+            np.array([n for n, _ in self._points], dtype=np.int64),
+            accuracy,
+            loss,
+            _kappa(accuracy, majority),
+            _kappa(accuracy, no_change),
+            float(self._all[0] / n_tested),
+            float(self._all[1] / n_tested),
+            self._first,
+            n_tested,
+            own_alarms if self._detector is None else np.array(self._alarms, dtype=np.int64),
+            over if self._window is None else f"the last {self._window:,} rows",
+        )
+
+
+def _kappa(accuracy: Floats, baseline: Floats) -> Floats:
+    """Return the share of a baseline's errors that a model avoids; 0 if the baseline has none.
+
+    It is (p - q) / (1 - q) for the accuracy p of the model and the accuracy q of the baseline.
+    """
+    errors = 1.0 - baseline
+    return np.where(errors > 0, (accuracy - baseline) / np.where(errors > 0, errors, 1.0), 0.0)
+
+
+# --------------------------------------------------------------------------------- the protocols
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Predictions of rows before they were learned.
+
+    Attributes
+    ----------
+    right : ndarray, shape (n_rows,)
+        1 where the predicted class is the label, else 0.
+    given : ndarray, shape (n_rows,)
+        Predicted probability of the label; NaN from a model without probabilities.
+    known : ndarray of bool, shape (n_rows,)
+        Whether the model predicted the row; a row that is not predicted counts as an error.
+    """
+
+    right: Floats
+    given: Floats
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, labels: NDArray[Any], answers: NDArray[Any], proba: Floats, classes: NDArray[Any]
+    ) -> _Answers:
+        """Return the answers of a model that predicts probabilities.
+
+        Parameters
+        ----------
+        labels, answers : ndarray, shape (n_rows,)
+            True and predicted classes.
+        proba : ndarray, shape (n_rows, n_classes)
+            Predicted probabilities of `classes`; a row of zeros is not predicted.
+        classes : ndarray, shape (n_classes,)
+        """
+        places = {plain(label): k for k, label in enumerate(classes.tolist())}
+        at = np.array([places.get(plain(label), -1) for label in labels.tolist()])
+        given = np.where(at >= 0, proba[np.arange(len(labels)), at], 0.0)
+        # The first class, the argmax of a row of zeros, is not a prediction.
+        known = np.asarray(proba.any(axis=1))
+        right = (np.asarray(answers) == labels) & known
+        return cls(right.astype(np.float64), given, known)
+
+
+class _Trial(ABC):
+    """A model under evaluation, with one interface for river's and scikit-learn's protocols."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.name = model, type(model).__name__
+        self._begun, self._known_alarms = self._learned()
+
+    @abstractmethod
+    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
+        """Predict rows, then learn them; return None if the unfitted model could not predict."""
+
+    def _learned(self) -> tuple[int, NDArray[np.int64]]:
+        """Return the number of rows that a streaming classifier has learned, and its alarms.
+
+        For other models they are 0 and an empty array.
+        """
+        inner = getattr(self.model, "learner", self.model)
+        if not isinstance(inner, StreamingNaiveBayesClassifier) or not hasattr(inner, "star_"):
+            return 0, np.empty(0, dtype=np.int64)
+        return inner.star_.n_seen, inner.drifts_
+
+    def own_alarms(self) -> NDArray[np.int64]:
+        """Return the indices of the rows of this stream at which the model's detector alarmed."""
+        return self._learned()[1][len(self._known_alarms) :] - self._begun
+
+
+class _ByRows(_Trial):
+    """A model of river's protocol: `learn_one`, and `predict_proba_one` or `predict_one`.
+
+    Streaming classifiers of bayesgraph also predict each row of a table with all rows before it.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self._is_own = isinstance(model, StreamingNaiveBayesClassifier)
+        if not self._is_own:
+            self.name = str(model)  # pipelines name their steps
+
+    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
+        """Predict each row and learn it before the next row is predicted; see _Trial."""
+        if self._is_own and not _is_rows(X):
+            answers, proba = self.model.test_then_train(X, labels, classes=classes)
+            return _Answers.of(labels, answers, proba, self.model.classes_)
+        right, given, known = np.zeros((3, len(labels)))
+        for i, (x, label) in enumerate(zip(_as_rows(X), labels.tolist(), strict=True)):
+            answer, given[i] = self._answer(x, label)
+            right[i], known[i] = answer == label, answer is not None
+            self.model.learn_one(x, label)
+        return _Answers(right, given, known.astype(np.bool_))
+
+    def _answer(self, x: Any, label: Any) -> tuple[Any, float]:
+        """Return the most probable class (None without a prediction), and P(label)."""
+        try:
+            predict = getattr(self.model, "predict_proba_one", None)
+            found = None if predict is None else predict(x)
+        except NotImplementedError:  # as river's classifiers without probabilities
+            found = None
+        if found is None:
+            return self.model.predict_one(x), np.nan
+        answer = max(found, key=found.get) if found and max(found.values()) > 0.0 else None
+        return answer, found.get(label, 0.0)
+
+
+class _ByBatches(_Trial):
+    """A model of scikit-learn's protocol: `partial_fit`, and `predict_proba` or `predict`."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+        *before, self._last = steps
+        self._steps = [step for step in before if step not in (None, "passthrough")]
+        for step in self._steps:
+            if not hasattr(step, "partial_fit") and not _is_ready(step):
+                raise ModelError(
+                    f"The step {step!r} of a pipeline has no partial_fit, so it cannot learn from "
+                    "a stream. Fit it before, or leave it out."
+                )
+        self.name = " | ".join(type(step).__name__ for step in (*self._steps, self._last))
+        self._columns: list[Name] | None = None
+
+    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
+        """Predict all rows of a batch, then learn them together; see _Trial."""
+        if _is_rows(X):
+            X = _as_table(X, self._columns)
+            self._columns = list(X.columns)
+        answers = self._answers(X, labels)
+        for step in self._steps:
+            if hasattr(step, "partial_fit"):
+                step.partial_fit(X, labels)
+            X = step.transform(X)
+        try:
+            self._last.partial_fit(X, labels, **({} if answers else {"classes": classes}))
+        except ValueError as error:
+            if answers or classes is not None:
+                raise
+            raise DataError(
+                f"{self.name} could not begin ({error}) Batches do not name all classes ahead: "
+                "give prequential classes=."
+            ) from error
+        return answers
+
+    def _answers(self, X: Any, labels: NDArray[Any]) -> _Answers | None:
+        try:
+            for step in self._steps:
+                X = step.transform(X)
+            if not hasattr(self._last, "predict_proba"):
+                right = np.asarray(self._last.predict(X)) == labels
+                return _Answers(
+                    right.astype(np.float64), np.full(len(right), np.nan), np.full(len(right), True)
+                )
+            proba = np.asarray(self._last.predict_proba(X))
+        except NotFittedError:
+            return None
+        except AttributeError:
+            if hasattr(self._last, "classes_"):
+                raise
+            return None  # unfitted wrappers of other libraries fail on their missing classes
+        classes = np.asarray(self._last.classes_)
+        return _Answers.of(labels, classes[proba.argmax(axis=1)], proba, classes)
+
+
+def _is_ready(step: Any) -> bool:
+    """Return whether a step of a pipeline is fitted or needs no fitting."""
+    try:
+        check_is_fitted(step)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _trial(model: Any) -> _Trial:
+    """Return a model wrapped according to its protocol, river's or scikit-learn's."""
+    if isinstance(model, type):
+        raise DataTypeError(
+            f"prequential takes a model; got the class {model.__name__}. Write {model.__name__}()."
+        )
+    if isinstance(model, StreamingNaiveBayesClassifier):
+        return _ByRows(model)
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if hasattr(last, "partial_fit") and hasattr(last, "predict"):
+        return _ByBatches(model)
+    if hasattr(model, "learn_one") and hasattr(model, "predict_one"):
+        return _ByRows(model)
+    raise ModelError(
+        "prequential takes a classifier that learns in steps: with partial_fit and predict, or "
+        f"with learn_one and predict_one; got {type(model).__name__}, which has neither."
+    )
+
+
+# ----------------------------------------------------------------------------------- the stream
+
+
+def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Yield the batches of a stream, each as (table or list of rows, labels).
+
+    The arguments are those of `prequential`.
+    """
+    if y is not None:
+        frame = as_frame(X)
+        table = frame.collect().to_native() if isinstance(frame, nw.LazyFrame) else X
+        labels = _labels_of(table, y)
+        for first in range(0, len(labels), batch):
+            rows = np.arange(first, min(first + batch, len(labels)))
+            yield rows_of(table, rows), labels[rows]
+        return
+    if not isinstance(X, Iterable) or hasattr(X, "shape"):
+        raise DataError(
+            "prequential takes a table and its labels, or an iterable of pairs of both (or of a "
+            f"row and its label); got {type(X).__name__} without labels."
+        )
+    pairs = map(_pair, X)
+    first_pair = next(pairs, None)
+    if first_pair is None:
+        return
+    together = itertools.chain([first_pair], pairs)
+    if not isinstance(first_pair[0], Mapping) or np.ndim(first_pair[1]) > 0:
+        for part, given in together:
+            yield part, _labels_of(part, given)
+        return
+    while several := list(itertools.islice(together, batch)):
+        given = [plain(label) for _, label in several]
+        one_type = len({type(label) for label in given}) == 1
+        for x, _ in several:
+            if not isinstance(x, Mapping):
+                raise DataTypeError(
+                    f"A row of a stream is a mapping from name to value; got {type(x).__name__}."
+                )
+        labels = target_column(np.array(given, dtype=None if one_type else object))[0]
+        yield [x for x, _ in several], labels
+
+
+def _pair(item: Any) -> tuple[Any, Any]:
+    if not isinstance(item, (tuple, list)) or len(item) != 2:
+        raise DataError(
+            "A stream gives pairs of a table and its labels, or of a row and its label; got "
+            f"{type(item).__name__}."
+        )
+    return item[0], item[1]
+
+
+def _labels_of(X: Any, y: Any) -> NDArray[Any]:
+    """Return the labels `y` of a table as an array, after checking that each row of X has one."""
+    labels: NDArray[Any] = target_column(y)[0]
+    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
+        n_rows = length(next(iter(columns_of(X).values())))
+    elif hasattr(X, "shape") and len(X.shape):
+        n_rows = int(X.shape[0])
+    elif isinstance(X, Sequence) and not isinstance(X, str):
+        n_rows = len(X)
+    else:
+        raise DataTypeError(
+            f"Labels belong to a table, such as an array or a data frame; got {type(X).__name__}."
+        )
+    if n_rows != len(labels):
+        raise DataError(
+            f"X has {n_rows} rows and y has {len(labels)} labels; give a label for each row."
+        )
+    return labels
+
+
+def _is_rows(X: Any) -> bool:
+    return isinstance(X, list) and bool(X) and isinstance(X[0], Mapping)
+
+
+def _as_rows(X: Any) -> _Rows:
+    """Return rows as mappings; missing values of a table are left out, as in river."""
+    if _is_rows(X):
+        return list(X)
+    # NumPy would convert numbers beside text to text.
+    table = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
+    columns = columns_of(table)
+    values = [
+        column.to_list() if hasattr(column, "to_list") else column.tolist()
+        for column in columns.values()
+    ]
+    return [
+        {name: plain(v) for name, v in zip(columns, row, strict=True) if not is_missing(v)}
+        for row in zip(*values, strict=True)
+    ]
+
+
+def _as_table(rows: _Rows, names: Sequence[Name] | None) -> Any:
+    """Return rows as a data frame with the columns `names`, by default all names in the rows."""
+    pandas = optional_module("pandas", extra="river", what="A table of single rows")
+    found = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    if names is not None and (more := [name for name in found if name not in set(names)]):
+        raise DataError(
+            f"A later row has the columns {quoted(more)}, which the first batch had not; this "
+            "model takes tables of the same columns. Take a streaming classifier, or a model of "
+            "river."
+        )
+    return pandas.DataFrame(rows, columns=found if names is None else list(names))

@@ -1,0 +1,33 @@
+"""The commands, in groups of those that have to do with each other."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import bayesgraph as bg
+from bayesgraph.cli import comparing, files, learning, predicting, questions
+from bayesgraph.core.compilation import tiers
+
+app = typer.Typer(
+    name="bayesgraph",
+    help="Probabilistic graphical models: every classifier is a graph that answers questions.",
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+for _group in (learning, predicting, questions, comparing, files):
+    app.add_typer(_group.app)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    # A command ends before another process would have compiled anything.
+    tiers.background.allowed = False
+    if version:
+        typer.echo(bg.__version__)
+        raise typer.Exit

@@ -1,0 +1,130 @@
+"""The command line: fit, query, evaluate, draw and convert models without writing Python."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import warnings
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import typer
+
+from bayesgraph import cli
+from bayesgraph.cli.progress import LINE
+from bayesgraph.core.errors import BayesGraphError, cause
+from bayesgraph.core.version import __version__
+
+# ------------ Messages of the library in the words of the command line: ``--alpha`` for ``alpha=``
+
+
+# Options of commands by parameter of the library, where they have another name.
+OPTIONS = {
+    "distributions": "distribution",
+    "n_trees": "trees",
+    "smoothing__alpha": "alpha",
+    "tiers": "tier",
+    "costs": "cost",
+    "fixed": "fix",
+    "do": "set",
+    "n_samples": "bootstrap",
+}
+_PARAMETER = re.compile(r"(?<![\w.-])([a-z][a-z_]*)=(False\b|(?=[\s,;:.)]|$))")
+
+
+def as_typed(message: str, options: Collection[str]) -> str:
+    """Return a message with options in the place of the parameters that they set.
+
+    Parameters
+    ----------
+    message : str
+        One that names an option already is left as it is.
+    options : collection of str
+        Of the command, such as ``--alpha`` and ``--no-check-columns``.
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name = OPTIONS.get(found[1], found[1]).replace("_", "-")
+        typed = f"--no-{name}" if found[2] else f"--{name}"
+        return typed if typed in options and typed not in message else found[0]
+
+    return _PARAMETER.sub(option, message)
+
+
+# ---------- The command line: fit, query, evaluate, draw and convert models without writing Python
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; an error is one line and exit code 2, never a traceback.
+
+    The environment variable BAYESGRAPH_TRACEBACK=1 lets the traceback of errors through.
+    """
+    args = sys.argv[1:] if arguments is None else list(arguments)
+    if args == ["--version"]:
+        # The commands and the parsing of options take longer to import than typer.
+        typer.echo(__version__)
+        sys.exit(0)
+    try:
+        # A line may be drawn before the options are read.
+        quiet = "--quiet" in args
+        with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
+            warnings.showwarning = functools.partial(_show_warning, args, set())
+            # The bare command shows the help, as if it were asked for.
+            given = args or ["--help"]
+            code = _command().main(given, prog_name="bayesgraph", standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except Exception as error:
+        if os.environ.get("BAYESGRAPH_TRACEBACK") == "1":
+            raise
+        say_aside(_message(error, args))
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@functools.cache
+def _command() -> Any:
+    """Return all commands with their options, which typer derives from their signatures."""
+    return typer.main.get_command(cli.commands.app)
+
+
+def _options(args: Sequence[str]) -> list[str]:
+    """Return the options of the command that arguments begin with."""
+    command = _command().commands.get("".join(args[:1]))
+    parameters = () if command is None else command.params
+    return [option for p in parameters for option in (*p.opts, *p.secondary_opts)]
+
+
+def _message(error: Exception, args: Sequence[str]) -> str:
+    # Errors of the option parser are recognised by a method: typer does not export their classes.
+    if hasattr(error, "format_message"):
+        message = str(error.format_message())
+        hint = f" See 'bayesgraph {args[0]} --help'." if _options(args) else ""
+        return message.rstrip(".") + "." + hint if hint else message
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, (BayesGraphError, OSError, ValueError, TypeError)) and str(error):
+        return as_typed(str(error).replace("Value error, ", ""), _options(args))
+    return f"{cause(error)}. BAYESGRAPH_TRACEBACK=1 in the environment shows where."
+
+
+def _show_warning(
+    args: Sequence[str], told: set[str], message: Warning | str, *_: Any, **__: Any
+) -> None:
+    text = as_typed(str(message), _options(args))
+    if text not in told:
+        told.add(text)
+        say_aside(f"warning: {text}")
+
+
+def say_aside(message: str) -> None:
+    """Write a message on standard error, in one line."""
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    with LINE.hidden():
+        typer.echo(f"bayesgraph: {'; '.join(lines)}".replace(":;", ":"), err=True)

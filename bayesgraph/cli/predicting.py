@@ -1,0 +1,308 @@
+"""Commands that predict classes, and measure how well models do: predict and evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import bayesgraph as bg
+from bayesgraph import cli
+from bayesgraph.classifiers import predicted_columns, with_policy
+from bayesgraph.cli import models, progress
+from bayesgraph.cli.models import Wanted
+from bayesgraph.cli.options import (
+    Alpha,
+    Categorical,
+    Commands,
+    Data,
+    DiscretizerName,
+    Drop,
+    Exponents,
+    ModelFile,
+    NamesModels,
+    Rows,
+    SmoothingName,
+    Target,
+    output_option,
+)
+from bayesgraph.cli.output import (
+    FIGURES,
+    Output,
+    check_once,
+    is_stream,
+    output_to,
+    put_rows,
+    rows_to,
+    say,
+)
+from bayesgraph.cli.reading import (
+    Reading,
+    all_or_kept,
+    checked_classifier,
+    features_and_labels,
+    is_classifier,
+    is_many,
+    known_columns,
+    load_classifier,
+    model_file,
+    named,
+    network_of,
+    read_known,
+    reads_table,
+    table_for,
+    targets_of,
+)
+from bayesgraph.core.errors import BayesGraphError, DataError
+from bayesgraph.core.variables import has_text_states
+from bayesgraph.tables import WRITTEN, check_unseen
+
+if TYPE_CHECKING:
+    from bayesgraph.classifiers import Evaluation
+
+_MAX_CLASSES = 20
+
+
+app = Commands("Predicting")
+
+
+@app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv --keep id -o found.csv")
+@reads_table
+def predict(
+    model: ModelFile,
+    data: Rows,
+    reading: Reading,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Variable to predict; a classifier's class by default."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to write too, such as a number of the row; may be repeated; 'all' for all."
+        ),
+    ] = None,
+    unseen: Annotated[
+        str | None,
+        typer.Option(
+            help="Treatment of values that the model never saw: 'warn' or 'missing' take them as "
+            "missing, 'error' refuses them; by default what a classifier says, else 'error'."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        output_option(
+            "A .csv or .parquet file, else printed; or of many files also a folder, with a /."
+        ),
+    ] = None,
+) -> None:
+    """Predict the class of each row, with the probability of every class, or a number."""
+    if unseen is not None:
+        check_unseen(unseen)
+    if is_many(data):
+        if target is not None:
+            raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
+        estimator = _treating(load_classifier(model), unseen)
+        _predict_dataset(estimator, data, reading, keep or (), output)
+        return
+    written = rows_to(output)
+    check_once(model, data)
+    with model_file(model) as file:
+        loaded = bg.files.load_saved(file)
+        if not getattr(loaded, "predicts", True):
+            loaded = bg.load(file)
+    # Other models have no target of their own, and say so.
+    asked = target or str(targets_of(loaded, model, None)[0])
+    if is_classifier(loaded) and asked == str(loaded.target_.name):
+        estimator = _treating(checked_classifier(loaded, model), unseen)
+        table = read_known(estimator, data, reading)
+        kept = all_or_kept(keep or (), table, data)
+        columns = predicted_columns(estimator, known_columns(estimator, table, data))
+    else:
+        network = network_of(loaded)
+        table = table_for(network.variables, data, reading)
+        kept = all_or_kept(keep or (), table, data)
+        columns = _posterior_columns(network, named(network, asked), table, unseen or "error")
+    columns = _beside(kept, columns)
+    put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
+
+
+def _treating(estimator: Any, unseen: str | None) -> Any:
+    """Return a classifier with the given policy for unseen values, if one is given."""
+    return estimator if unseen is None else with_policy(estimator, unseen)
+
+
+def _posterior_columns(network: Any, target: Any, table: Any, unseen: str) -> dict[str, Any]:
+    """Return the most probable state of a variable in each row, and all probabilities."""
+    found = network.query_rows(target, table, unseen=unseen)
+    states = [str(state) for state in network.variable(target).states]
+    likely = [states[code] for code in found.argmax(axis=1).tolist()]
+    shares = {f"P({target}={s})": column for s, column in zip(states, found.T, strict=True)}
+    return {str(target): likely, **shares}
+
+
+def _beside(kept: dict[str, Any], predicted: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that are kept, then what is predicted under names that are free."""
+    free = {f"predicted {name}" if name in kept else name: c for name, c in predicted.items()}
+    return {**kept, **free}
+
+
+def _predict_dataset(
+    estimator: Any, data: Path, reading: Reading, keep: Sequence[str], output: Path | None
+) -> None:
+    """Predict the rows of a folder or a glob, and write the predictions."""
+    if output is None:
+        raise DataError(
+            f"--output is needed: {data} is many files; -o - writes their rows to standard output."
+        )
+    # What else there may be, such as a folder, is checked before the rows are read.
+    written = output_to(output, WRITTEN) if is_stream(output) else Output(output, "")
+    texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
+    with progress.rows_read("predicting") as read:
+        dataset = reading.dataset(data, read, texts)
+        names = dataset.names if list(keep) == ["all"] else keep
+        with written.file() as file:
+            n_rows = bg.files.predict_dataset(estimator, dataset, file, keep=names)
+    written.done(f"Predicted {n_rows:,} rows; written to {{}}")
+
+
+@app.command(
+    cls=NamesModels,
+    epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model kdb:k=3",
+)
+@reads_table
+def evaluate(
+    data: Data,
+    reading: Reading,
+    target: Target,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="May be repeated, with options of its own as in kdb:k=3 or nb:discretizer=mdlp; "
+            "the others are compared with the first. A saved classifier stands for its own "
+            "options. All estimators by default. {models}"
+        ),
+    ] = None,
+    scoring: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME,NAME,... of what to show; may be repeated. {measures}"),
+    ] = None,
+    cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often to cross-validate, with other folds each time.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
+    as_saved: Annotated[
+        bool,
+        typer.Option(
+            "--as-saved",
+            help="Test saved classifiers as they are on all rows, which should be new to them.",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw confusion matrices, ROC curves and calibration to an SVG, PNG or PDF."
+        ),
+    ] = None,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    alpha: Alpha = None,
+    smoothing: SmoothingName = None,
+    discretizer: DiscretizerName = None,
+    exponents: Exponents = None,
+) -> None:
+    """Evaluate models by stratified cross-validation on the same folds."""
+    drawn = None if plot is None else output_to(plot, FIGURES)
+    named_measures = [name for text in scoring or () for name in text.split(",")]
+    measures = [models.chosen("scoring", name, "measures") for name in named_measures]
+    options = {
+        "discretizer": discretizer,
+        "smoothing": smoothing,
+        "smoothing__alpha": alpha,
+        "exponents": exponents,
+        "categorical": models.all_or_named(categorical),
+    }
+    if as_saved:
+        if repeats > 1:
+            raise DataError("--repeats goes with folds; --as-saved fits nothing.")
+        results = _as_saved(model or [], data, reading, target)
+    else:
+        table = features_and_labels(reading.table(data), target, drop, data)
+        folds = {"cv": cv, "repeats": repeats, "random_state": seed}
+        results = _cross_validated(_compared(model or [], options), table, folds)
+    folds_shown = None if as_saved else cv
+    cli.printing.show(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
+    if len(results) > 1 and not as_saved:
+        cli.printing.show(cli.printing.tests_table(results))
+    for result in results:
+        if len(result.classes) <= _MAX_CLASSES:
+            say(f"\n{result.name}: confusion matrix (rows: true {target})")
+            cli.printing.show(cli.printing.confusion_table(result))
+    if drawn is not None:
+        with drawn.file() as file:
+            bg.pictures.save_figure(bg.pictures.evaluation_figure(results), file)
+        drawn.done("Drawn to {}")
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Estimators by the titles of their models, and whether somebody has named these."""
+
+    estimators: dict[str, Any]
+    by_name: bool
+
+
+def _compared(names: Sequence[str], options: dict[str, Any]) -> _Compared:
+    """Return the classifiers of models; without names all that there are."""
+    wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
+    models.check_taken(wanted, options)
+    made = {one.title: one.estimator(options) for one in wanted}
+    if len(made) < len(wanted):
+        raise DataError("Several saved classifiers have the same file name; rename one of them.")
+    numeric = [name for name, found in made.items() if not hasattr(found, "predict_proba")]
+    if names and numeric:
+        raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
+    return _Compared({n: found for n, found in made.items() if n not in numeric}, bool(names))
+
+
+def _cross_validated(
+    compared: _Compared, table: tuple[Any, Any], folds: dict[str, int]
+) -> list[Evaluation]:
+    """Return the results of models; those that nobody named may refuse the table."""
+    results: list[Evaluation] = []
+    refused: dict[str, BayesGraphError] = {}
+    n_steps = folds["cv"] * folds["repeats"] * len(compared.estimators)
+    with progress.steps_done("cross-validating", n_steps) as done:
+        for name, found in compared.estimators.items():
+            try:
+                results += bg.evaluate({name: found}, *table, **folds, progress=done)
+            except BayesGraphError as error:
+                if compared.by_name:
+                    raise
+                refused[name] = error
+    if not results:
+        raise next(iter(refused.values()))
+    for name, reason in refused.items():
+        cli.say_aside(f"{name} is left out: {reason}")
+    return results
+
+
+def _as_saved(names: Sequence[str], data: Path, reading: Reading, target: str) -> list[Evaluation]:
+    """Return how saved classifiers do on all rows of a table."""
+    if not names:
+        raise DataError("--as-saved needs --model FILE, such as --model heart.bayesgraph.")
+    results: list[Evaluation] = []
+    for name in names:
+        estimator = load_classifier(Path(name))
+        if target != str(estimator.target_.name):
+            raise DataError(f"{name} predicts {estimator.target_.name!r}, not {target!r}.")
+        if not hasattr(estimator, "predict_proba"):
+            raise DataError(f"evaluate compares classifiers; {name} predicts a number.")
+        table = known_columns(estimator, read_known(estimator, data, reading), data, labelled=True)
+        X, y = table.drop_columns([target]), table.select([target])
+        results += bg.evaluate({models.title_of(name): estimator}, X, y, cv="prefit")
+    return results

@@ -1,0 +1,11 @@
+from . import errors as errors
+from . import typing as typing
+from .evidence import Evidence as Evidence
+from .files import LossReport as LossReport
+from .variables import Binned as Binned
+from .variables import Continuous as Continuous
+from .variables import Count as Count
+from .variables import CountVector as CountVector
+from .variables import Discrete as Discrete
+from .variables import Grouped as Grouped
+from .variables import MissingIndicator as MissingIndicator

@@ -1,0 +1,217 @@
+"""The two operations that eliminate variables: sum and maximum, on logarithms."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from bayesgraph.core.errors import DataError, DataTypeError
+from bayesgraph.core.variables import Name
+
+# --------------------- The two operations that eliminate variables: sum and maximum, on logarithms
+
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.integer]
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+def log_of(values: Floats) -> Floats:
+    """Return natural logarithms; that of 0 is minus infinity, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
+
+
+def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """Return log(sum(exp(values))) along one or several axes, -inf if all values are -inf."""
+    peak = np.max(values, axis=axis, keepdims=True)
+    peak[np.isneginf(peak)] = 0.0
+    total = np.sum(np.exp(values - peak), axis=axis)
+    return np.asarray(log_of(total) + np.squeeze(peak, axis=axis))
+
+
+def _maximum(values: Floats, axis: int | tuple[int, ...]) -> Floats:
+    return np.asarray(np.max(values, axis=axis))
+
+
+@dataclass(frozen=True)
+class Algebra:
+    """The operation, sum or maximum, that eliminates a variable from a product of factors.
+
+    Attributes
+    ----------
+    name : str
+    reduce : callable
+        Function that removes axes of log values by log-sum-exp or by the maximum.
+    gaussian_log_volume : float
+        Log of the integral (sqrt(2 pi)) or of the maximum (1) of exp(-x**2 / 2). Eliminating a
+        continuous variable of unit precision adds this number to the log constant of a factor.
+    integrates : bool
+        Whether continuous variables are integrated out rather than maximised.
+    """
+
+    name: str
+    reduce: Callable[[Floats, int | tuple[int, ...]], Floats]
+    gaussian_log_volume: float
+    integrates: bool
+
+
+SUM = Algebra("sum", log_sum_exp, 0.5 * LOG_2PI, integrates=True)
+MAX = Algebra("max", _maximum, 0.0, integrates=False)
+
+
+# ------- Functions of scipy.special, which is imported at the first call: most questions need none
+
+
+def betaln(a: Any, b: Any) -> Any:
+    """Return the natural log of the absolute value of the beta function."""
+    return scipy.special.betaln(a, b)
+
+
+def digamma(x: Any) -> Any:
+    """Return the logarithmic derivative of the gamma function."""
+    return scipy.special.digamma(x)
+
+
+def gammaln(x: Any) -> Any:
+    """Return the natural log of the absolute value of the gamma function."""
+    return scipy.special.gammaln(x)
+
+
+def ndtr(x: Any) -> Any:
+    """Return the distribution function of the standard normal distribution."""
+    return scipy.special.ndtr(x)
+
+
+def polygamma(n: int, x: Any) -> Any:
+    """Return the n-th derivative of the digamma function."""
+    return scipy.special.polygamma(n, x)
+
+
+def betaincinv(a: Any, b: Any, p: Any) -> Any:
+    """Return the quantile p of the beta distribution with parameters a and b."""
+    return scipy.special.betaincinv(a, b, p)
+
+
+# ------------ Checks of common arguments: whole numbers, shares, random states and sparse matrices
+
+
+def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
+    """Return `value` as an int after checking that it is an integer of at least `minimum`.
+
+    Parameters
+    ----------
+    name, of : str
+        Name of the argument and what it counts, such as "rows", for error messages.
+    value : object
+    minimum : int
+
+    Raises
+    ------
+    DataTypeError
+        If the value is not an integer.
+    DataError
+        If the value is below the minimum.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise DataTypeError(f"{name} is a whole number of {of}, {minimum} or more; got {value!r}.")
+    if value < minimum:
+        raise DataError(f"{name} is a number of {of}, {minimum} or more; got {value!r}.")
+    return int(value)
+
+
+def check_coverage(coverage: Any) -> None:
+    """Raise a DataError unless a coverage is a number between 0 and 1."""
+    if not isinstance(coverage, (int, float, np.number)) or not 0.0 < coverage < 1.0:
+        raise DataError(f"coverage= is a share between 0 and 1, such as 0.9; got {coverage!r}.")
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Return a NumPy Generator made from None, a seed, a Generator or a RandomState.
+
+    Raises
+    ------
+    DataTypeError
+        For an argument of another type.
+    DataError
+        For a negative seed.
+    """
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        kind = DataError if isinstance(error, ValueError) else DataTypeError
+        raise kind(
+            "random_state= is None, a whole number from 0 on, a numpy Generator or a RandomState; "
+            f"got {random_state!r:.80}."
+        ) from error
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse matrix or array of SciPy."""
+    # Where scipy.sparse is not imported yet, which takes a while, nothing is sparse.
+    sparse: Any = sys.modules.get("scipy.sparse")
+    return hasattr(sparse, "issparse") and bool(sparse.issparse(value))
+
+
+# ------------------------ Log potentials of vectors of counts, as sums with one term for each item
+
+
+# Bins of the histogram of document lengths: exact below 1,024, in steps of 2 % beyond.
+EXACT_LENGTHS, LENGTH_STEP = 1024, 1.02
+LENGTHS = np.concatenate(
+    [np.arange(EXACT_LENGTHS), EXACT_LENGTHS * LENGTH_STEP ** np.arange(700)]
+).round()
+
+
+@dataclass(frozen=True, eq=False)
+class ItemTerms:
+    """The log potential of one row of counts, as a sum of terms of single items.
+
+    Attributes
+    ----------
+    names : sequence of names
+        The item of each term; the name of the whole vector for a term that belongs to no single
+        item.
+    values : sequence
+        The count of each item, or whether it is present (bool).
+    logs : ndarray, shape (n_terms, cells)
+        Terms for each configuration of the parents (cell); their sum is the log potential.
+    """
+
+    names: Sequence[Name]
+    values: Sequence[Any]
+    logs: Floats
+
+    def powered(self, exponent: Floats) -> Self:
+        """Return the terms multiplied by an exponent, which raises the potential to this power.
+
+        `exponent` has shape () or (cells,).
+        """
+        logs = np.where(exponent == 0, 0.0, self.logs * np.where(exponent == 0, 1.0, exponent))
+        return type(self)(self.names, self.values, logs)
+
+
+def dense_row(counts: Any) -> Floats:
+    """Return one row of counts as a dense array, shape (n_items,)."""
+    dense = counts.toarray() if is_sparse(counts) else counts
+    return np.asarray(dense, dtype=np.float64).reshape(-1)
+
+
+def counted(items: Sequence[Name], row: Floats, at: NDArray[np.intp]) -> tuple[list[Name], Any]:
+    """Return the names and the counts of the items at the indices `at` of a row of counts."""
+    return [items[i] for i in at.tolist()], whole(row[at].tolist())
+
+
+def whole(counts: Iterable[float]) -> list[float]:
+    """Return counts as a list, with whole numbers as int and others as float."""
+    return [int(count) if float(count).is_integer() else count for count in counts]

@@ -1,0 +1,434 @@
+"""Reading and writing of files; a file is replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import gzip
+import io
+import os
+import secrets
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from bayesgraph.core.arrays import whole_number
+from bayesgraph.core.errors import BayesGraphError, FileFormatError, cause
+
+# ----------- What reading a file may allocate, and the boundary at which its errors get their type
+# A file that comes from elsewhere may declare sizes that no bytes in it confirm: the cells of a
+# table, the states of a variable, what a gzip file inflates to, an array to which it refers a
+# million times. Every such size is taken from the one `Budget` of the file before memory is
+# allocated.
+
+
+_FREE = 64 << 20
+_PER_BYTE = 40
+# A gzip file inflates at most so many times, tiny files of repetitive text excepted.
+_INFLATION = 100
+_FREE_INFLATION = 1 << 20
+# NumPy arrays have at most 64 axes, and a factor uses one of them for the rows of a batch.
+MAX_AXES = 63
+# A cell of a table while it is read: a float, its copy and what checks need.
+BYTES_OF_CELL = 24
+# A state of a variable: the value, and its entries in the tables from state to code.
+BYTES_OF_STATE = 270
+
+
+class Budget:
+    """The bytes that reading one file may allocate.
+
+    Parameters
+    ----------
+    source : str
+        Path for messages.
+    size : int
+        Bytes of the file.
+    limit : int, optional
+        Bytes that may be allocated; by default 64 MB and 40 times the file's bytes.
+    """
+
+    def __init__(self, source: str, size: int, limit: int | None = None) -> None:
+        if limit is not None:
+            whole_number("limit=", "bytes", limit, 1)
+        self.source = source
+        self.limit = _FREE + _PER_BYTE * size if limit is None else limit
+        self.inflated = inflation_limit(size) if limit is None else limit
+        self._taken = 0
+
+    def take(self, nbytes: int, what: str) -> None:
+        """Take bytes for `what`.
+
+        Raises
+        ------
+        FileFormatError
+            If they are more than are left.
+        """
+        self._taken += nbytes
+        if self._taken > self.limit:
+            raise self.refusal(what, nbytes, self.limit)
+
+    def refusal(self, what: str, nbytes: int, limit: int) -> FileFormatError:
+        """Return the error for something that takes more bytes than the limit allows."""
+        return FileFormatError(
+            f"{self.source}: {what} would take {nbytes:,} bytes; reading this file may take "
+            f"{limit:,} in all. If you trust the file, allow more by limit=, in bytes."
+        )
+
+
+def inflation_limit(size: int) -> int:
+    """Return the bytes to which a gzip file of `size` bytes may inflate."""
+    return min(max(_FREE_INFLATION, _INFLATION * size), _FREE + _PER_BYTE * size)
+
+
+@contextmanager
+def reading(source: str, what: str) -> Iterator[None]:
+    """Turn whatever goes wrong inside into a FileFormatError that names the file and the cause.
+
+    Errors of bayesgraph stay, and so do those of a path that cannot be opened, and warnings that
+    the user has turned into errors.
+
+    Parameters
+    ----------
+    source : str
+        Path for messages.
+    what : str
+        What the file is read as, such as "BIF".
+    """
+    try:
+        with _without_garbage_collection():
+            yield
+    except (BayesGraphError, FileNotFoundError, IsADirectoryError, PermissionError, Warning):
+        raise
+    except Exception as error:
+        raise FileFormatError(
+            f"{source} cannot be read as {what}: {cause(error)}. Check that it is such a file, and "
+            "get it again."
+        ) from error
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Pause the garbage collector, which takes a third of the time of reading.
+
+    A model is many small objects without reference cycles, so that nothing is there to collect.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+# ----------------------- Reading and writing of files; a file is replaced as a whole or not at all
+
+
+if sys.platform != "win32":
+    import fcntl
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # zlib's number for the largest window in a gzip file
+_TEMPORARY = ".bayesgraph-"
+
+
+def path_text(path: PathLike) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    TypeError
+        If it is not a path.
+    """
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"A path is a string or a pathlib.Path; got {path!r}.")
+    return text
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """Return the content of a regular file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    IsADirectoryError
+        If it is a directory.
+    FileFormatError
+        If it is a pipe, a device, a socket or a loop of symbolic links.
+    """
+    text = path_text(path)
+    mode = _mode(text)
+    if mode is None:
+        raise no_such_file(text)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", text)
+    if not stat.S_ISREG(mode):
+        # A pipe without a writer blocks for ever, and a device may have no end.
+        raise FileFormatError(
+            f"{text}: expected a regular file; got a pipe, a device or a socket. Copy what it "
+            "gives to a file."
+        )
+    return Path(text).read_bytes()
+
+
+def no_such_file(path: str) -> FileNotFoundError:
+    """Return the error for a file that is not there."""
+    return FileNotFoundError(errno.ENOENT, "There is no such file; check the path", path)
+
+
+def _mode(path: str) -> int | None:
+    """Return type and permissions of the file that a path leads to, None if there is none.
+
+    Raises
+    ------
+    FileFormatError
+        If the path is a loop of symbolic links.
+    """
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise FileFormatError(
+            f"{path}: expected the path of a file; got symbolic links that lead in a loop. Remove "
+            "them."
+        ) from None
+
+
+def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budget]:
+    """Return the content of a file, decompressed if it is gzipped, and what reading it may take.
+
+    Parameters
+    ----------
+    path : str or path
+    limit : int, optional
+        Bytes that reading the file may allocate; see `Budget`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the gzip file is truncated or altered, or inflates beyond the limit.
+    """
+    data, source = read_bytes(path), path_text(path)
+    budget = Budget(source, len(data), limit)
+    if not data.startswith(_GZIP_MAGIC):
+        return data, budget
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            content = stream.read(budget.inflated + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise FileFormatError(
+            f"{source}: the gzip file is truncated or altered ({error}); get it again."
+        ) from error
+    if len(content) > budget.inflated:
+        raise FileFormatError(
+            f"{source}: the gzip file of {len(data):,} bytes inflates to more than "
+            f"{budget.inflated:,}. If you trust the file, allow more by limit=, in bytes."
+        )
+    budget.take(len(content), "the inflated content")
+    return content, budget
+
+
+@contextlib.contextmanager
+def atomic_path(path: PathLike) -> Iterator[Path]:
+    """Yield the path of a temporary file to write, which replaces the file at `path` at the end.
+
+    The temporary file is in the same directory and has the same suffix. It replaces the old file in
+    one step, after it has been flushed to disk. If anything fails before that, the old file is
+    unchanged and the temporary file is removed; what a killed process left behind is removed by the
+    next save to the directory. A file that is replaced keeps its permission bits, which the
+    temporary file has from its first byte, and a symbolic link keeps pointing to it. A hard link
+    keeps the old content.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such directory.
+    IsADirectoryError
+        If the path is that of a directory.
+    PermissionError
+        If the file may not be written.
+    FileFormatError
+        If the path is a loop of symbolic links.
+    """
+    mode = _mode(path_text(path))
+    target = Path(os.path.realpath(path_text(path)))
+    _check_target(target)
+    # A device or a pipe cannot be replaced: its content is written at the end.
+    special = mode is not None and not stat.S_ISREG(mode)
+    directory = Path(tempfile.gettempdir()) if special else target.parent
+    _remove_abandoned(directory)
+    with _temporary(directory, target.suffix, 0o600 if special else mode) as temporary:
+        yield temporary
+        if special:
+            target.write_bytes(temporary.read_bytes())
+            return
+        with temporary.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    _sync_directory(target.parent)
+
+
+@contextlib.contextmanager
+def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]:
+    """Yield the path of a new file with a mode (by default that of any new file), then remove it.
+
+    It is locked as long as it is in use, so that other processes do not take it for abandoned.
+    """
+    while True:
+        path = directory / f"{_TEMPORARY}{secrets.token_hex(8)}{suffix}"
+        permissions = 0o666 if mode is None else stat.S_IMODE(mode)
+        # With O_EXCL no file that others prepared is written; the umask applies to new files.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, permissions)
+        try:
+            if sys.platform == "win32":
+                os.close(descriptor)  # an open file could not be renamed
+            else:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if mode is not None:
+                    os.fchmod(descriptor, permissions)
+            if not path.exists():
+                continue  # removed as abandoned before it was locked
+            yield path
+            return
+        finally:
+            path.unlink(missing_ok=True)
+            if sys.platform != "win32":
+                os.close(descriptor)
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Remove the temporary files of killed processes: those that nobody has locked."""
+    if sys.platform == "win32":
+        return
+    for path in directory.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}*"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Yield a stream to write; its content replaces the file at the end, see `atomic_path`."""
+    with atomic_path(path) as temporary, temporary.open("w+b") as stream:
+        yield stream
+
+
+def write_bytes(path: PathLike, data: bytes) -> None:
+    """Write a file as a whole or not at all; see `atomic_path`."""
+    with replacing(path) as stream:
+        stream.write(data)
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write a text as a whole or not at all, gzipped if the path ends in ``.gz``."""
+    data = text.encode()
+    write_bytes(path, _zipped(data) if path_text(path).lower().endswith(".gz") else data)
+
+
+def _zipped(data: bytes) -> bytes:
+    """Return bytes as a gzip file that inflates no more than readers allow."""
+    # Without the time in the header, the same text gives the same bytes.
+    packed = gzip.compress(data, mtime=0)
+    if len(data) <= inflation_limit(len(packed)):
+        return packed
+    # Text that repeats itself: Huffman codes alone inflate at most eight times.
+    coder = zlib.compressobj(9, zlib.DEFLATED, _GZIP_WINDOW, strategy=zlib.Z_HUFFMAN_ONLY)
+    return coder.compress(data) + coder.flush()
+
+
+def _check_target(target: Path) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such directory; create it first", str(target.parent)
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        # Replacing needs only the permission of the directory; that of the file is checked too.
+        raise PermissionError(errno.EACCES, "The file is read-only", str(target))
+
+
+def _sync_directory(directory: Path) -> None:
+    """Flush a directory to disk, after a file was renamed in it, where the system supports it."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# --------- What a file, or an object of another library, does not hold of the model it was made of
+
+
+@dataclass(frozen=True)
+class LossReport:
+    """What became of a model that was written to a file, or became one of another library.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format.
+    restored : tuple of str
+        What other programs read in another form, such as names of other spelling. The file or
+        object has a table from which bayesgraph restores it exactly.
+    lost : tuple of str
+        What the file does not have, or has in another form for good.
+    skipped : tuple of str
+        What was not read from the file that the model is from, if somebody listened to its reader:
+        see :func:`bayesgraph.files.exporting.skipped_in_reading`.
+
+    Examples
+    --------
+    >>> LossReport("BIF", ("the states 0, 1 of 'x' are written as '0', '1'",))
+    Written as BIF.
+    Other programs read what follows in another form; bayesgraph restores it exactly:
+      the states 0, 1 of 'x' are written as '0', '1'
+    Nothing is lost.
+    """
+
+    format: str
+    restored: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to report."""
+        return bool(self.restored or self.lost or self.skipped)
+
+    def __str__(self) -> str:
+        lines = [f"Written as {self.format}."]
+        if self.restored:
+            lines += [
+                "Other programs read what follows in another form; bayesgraph restores it exactly:",
+                *(f"  {item}" for item in self.restored),
+            ]
+        lost = {"Not read, and therefore lost:": self.skipped, "Lost:": self.lost}
+        for title, items in lost.items():
+            lines += [title, *(f"  {item}" for item in items)] if items else []
+        return "\n".join([*lines, *([] if any(lost.values()) else ["Nothing is lost."])])
+
+    __repr__ = __str__

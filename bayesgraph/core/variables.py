@@ -1,0 +1,819 @@
+"""Variables: a name and its possible values, exactly as the user gave them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.compilation import kernel
+from bayesgraph.core.errors import (
+    DataTypeError,
+    EvidenceError,
+    UnknownStateError,
+    quoted,
+    suggestion,
+)
+
+# ------------------------ Variables: a name and its possible values, exactly as the user gave them
+
+
+Name: TypeAlias = Hashable
+State: TypeAlias = Hashable
+
+# Texts of cells of tables that mean a missing value.
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+
+_PLAIN = {str, int}
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as the equivalent Python value, and other values unchanged.
+
+    A NumPy time in nanoseconds has no Python equivalent: it stays a NumPy scalar instead of
+    becoming an integer.
+    """
+    if not isinstance(value, np.generic):
+        return value
+    item = value.item()
+    is_time = isinstance(value, (np.datetime64, np.timedelta64))
+    return value if is_time and isinstance(item, int) else item
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a value means *not observed*: None, NaN, NaT, pandas' NA or NumPy's masked."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to be a truth value
+        return True
+    except ValueError:  # an array: a likelihood, not a missing value
+        return False
+
+
+def _plain_name(name: Name) -> Name:
+    """Return a name as variables have it; see `plain`."""
+    if type(name) is str:  # most often, and valid
+        return name
+    try:
+        hash(name)
+    except TypeError as error:
+        raise DataTypeError(
+            f"A variable's name must be hashable, such as a string; got {name!r}."
+        ) from error
+    if is_missing(name):
+        raise DataTypeError(f"A variable needs a name; got {name!r}.")
+    found: Name = plain(name)
+    return found
+
+
+# Maximum number of states 0, 1, ..., and length of texts together, whose index all variables share.
+_SHARED_STATES, _SHARED_TEXT = 1000, 1000
+
+
+def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dict[State, int]]:
+    """Return the index of each state by type and value, and by value, after checking all states."""
+    if not values:
+        raise EvidenceError(f"Variable {name!r} needs at least one state; got none.")
+    for value in values:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise DataTypeError(
+                f"State {value!r} of {name!r} cannot be hashed; use a string, a number, a "
+                "boolean or a tuple."
+            ) from error
+        if is_missing(value):
+            raise EvidenceError(
+                f"{value!r} means missing and cannot be a state of {name!r}; leave it out: "
+                "missing values are marginalised."
+            )
+    by_type = {(type(value), value): code for code, value in enumerate(values)}
+    if len(by_type) < len(values):
+        twice = [value for code, value in enumerate(values) if by_type[type(value), value] != code]
+        raise EvidenceError(f"Variable {name!r} has the state {twice[0]!r} more than once.")
+    by_equality: dict[State, int] = {}
+    for code, value in enumerate(values):
+        # -1 marks a value that equals several states, which only the type distinguishes.
+        by_equality[value] = -1 if value in by_equality else code
+    return by_type, by_equality
+
+
+_Indexed: TypeAlias = tuple[tuple[State, ...], dict[Any, int], dict[State, int]]
+
+
+@lru_cache(maxsize=64)
+def _numbered(states: range) -> _Indexed:
+    """Return numbers as states, with their indices; files without names have many of the same."""
+    values = tuple(states)
+    return values, *_indices("", values)
+
+
+@lru_cache(maxsize=64)
+def _texts(values: tuple[str, ...]) -> _Indexed:
+    """Return texts as states, with their indices; many variables have states such as no and yes."""
+    return values, *_indices("", values)
+
+
+def _indexed(name: Name, states: tuple[Any, ...]) -> _Indexed:
+    """Return states as variables have them, with their indices."""
+    if (
+        0 < len(states) <= _SHARED_STATES
+        and set(map(type, states)) == {str}
+        and len("".join(states)) <= _SHARED_TEXT
+        and len(set(states)) == len(states)
+    ):
+        return _texts(states)
+    values = tuple([plain(state) for state in states])
+    return values, *_indices(name, values)
+
+
+class Discrete:
+    """A variable with a finite list of states.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as given, NumPy scalars as Python values.
+    states : iterable of hashable
+        Types, spelling and order are kept. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
+        states. NumPy scalars are converted to Python values.
+
+    Raises
+    ------
+    DataTypeError
+        For a name or a state that cannot be hashed.
+    ValueError
+        For no states, a state given twice, or a state that means *missing*.
+
+    Examples
+    --------
+    >>> rain = Discrete("rain", ["no", "yes"])
+    >>> rain.index("yes")
+    1
+    """
+
+    __slots__ = ("_by_equality", "_by_type", "_hash", "name", "states")
+
+    name: Name
+    states: tuple[State, ...]
+
+    def __init__(self, name: Name, states: Iterable[State]) -> None:
+        name = _plain_name(name)
+        if isinstance(states, (str, bytes, set, frozenset)) or not isinstance(states, Iterable):
+            raise DataTypeError(
+                f"Expected a list of states for {name!r}, whose order counts; got {states!r}."
+            )
+        if type(states) is range and 0 < len(states) <= _SHARED_STATES:
+            values, by_type, by_equality = _numbered(states)
+        else:
+            values, by_type, by_equality = _indexed(name, tuple(states))
+        self.name = name
+        self.states = values
+        self._by_type, self._by_equality = by_type, by_equality
+        self._hash = hash((name, values))
+
+    @property
+    def cardinality(self) -> int:
+        """The number of states."""
+        return len(self.states)
+
+    @property
+    def state_codes(self) -> Mapping[tuple[type, State], int]:
+        """The index of each state, by its type and the state."""
+        return self._by_type
+
+    def find(self, state: object) -> int | None:
+        """Return the index of a state without raising errors.
+
+        The result is None for an unknown value, and -1 for a value that equals several states. The
+        method is faster than `index` for unknown values, because it composes no error message.
+        """
+        value = plain(state)
+        try:
+            code = self._by_type.get((type(value), value))
+            return self._by_equality.get(value) if code is None else code
+        except TypeError:
+            return None
+
+    def index(self, state: object) -> int:
+        """Return the index of a state.
+
+        A state of the same type and value has precedence. Otherwise the result is the only state
+        that equals the value (``1`` finds ``True`` if no other state equals 1).
+
+        Raises
+        ------
+        UnknownStateError
+            If there is no such state; the message suggests the nearest one.
+        """
+        value, code = plain(state), self.find(state)
+        if code is None:
+            raise self._unknown(value)
+        if code < 0:
+            raise UnknownStateError(
+                f"{value!r} equals more than one state of {self.name!r}, whose states are "
+                f"{quoted(self.states)}; give it with the type of the state that you mean."
+            )
+        return code
+
+    def _unknown(self, value: object) -> UnknownStateError:
+        near = suggestion(value, self.states)
+        return UnknownStateError(
+            f"Variable {self.name!r} has no state {value!r}.{near} "
+            f"Its states are {quoted(self.states)}."
+        )
+
+    def encode(self, value: object) -> int:
+        """Return the code of a value: the index of the state."""
+        try:
+            code = self._by_type.get((type(value), value))
+        except TypeError:
+            code = None
+        return self.index(value) if code is None else code
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Discrete)
+            and self._hash == other._hash
+            and self.name == other.name
+            and self._by_type == other._by_type
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Discrete], tuple[Name, tuple[State, ...]]]:
+        return Discrete, (self.name, self.states)
+
+    def __repr__(self) -> str:
+        return f"Discrete({self.name!r}, [{quoted(self.states)}])"
+
+
+class Binned(Discrete):
+    """A discretised number, whose states are intervals.
+
+    A state is a text such as "(0.8, 1.75]": intervals are open below and closed above. Evidence is
+    a number, or the text of an interval.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as given.
+    cuts : iterable of float
+        Cut points, ascending and finite; without cut points there is a single interval.
+
+    Raises
+    ------
+    ValueError
+        For cut points that do not ascend, or are not finite.
+
+    Examples
+    --------
+    >>> width = Binned("petal width", [0.8, 1.75])
+    >>> width.states
+    ('(-inf, 0.8]', '(0.8, 1.75]', '(1.75, inf)')
+    >>> width.index(1.2)
+    1
+    """
+
+    __slots__ = ("cuts",)
+
+    cuts: tuple[float, ...]
+
+    def __init__(self, name: Name, cuts: Iterable[float]) -> None:
+        self.cuts = tuple(float(cut) for cut in cuts)
+        ends = [-math.inf, *self.cuts, math.inf]
+        if not all(a < b for a, b in pairwise(ends)):
+            raise EvidenceError(
+                f"The cuts of {name!r} are finite numbers in ascending order; got {self.cuts!r}."
+            )
+        text = ["-inf", *(repr(cut).removesuffix(".0") for cut in self.cuts), "inf"]
+        closing = ["]"] * len(self.cuts) + [")"]
+        states = [f"({a}, {b}{c}" for (a, b), c in zip(pairwise(text), closing, strict=True)]
+        super().__init__(name, states)
+
+    def codes(self, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the index of the interval of each number, -1 for NaN."""
+        cuts = np.array(self.cuts)
+        if len(numbers) >= _MANY and 0 < len(cuts) <= _FEW_CUTS and numbers.dtype == np.float64:
+            return np.asarray(find_intervals(cuts, numbers))
+        found = np.searchsorted(cuts, numbers, side="left")
+        found[np.isnan(numbers)] = -1
+        return np.asarray(found)
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Ends of the intervals in pictures, shape (n_states + 1,).
+
+        An outer interval has no end; it is as wide as its neighbour. A single interval is from 0 to
+        1.
+        """
+        cuts = np.array(self.cuts)
+        if not len(cuts):
+            return np.array([0.0, 1.0])
+        widths = np.diff(cuts) if len(cuts) > 1 else np.array([abs(cuts[0]) or 1.0])
+        return np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
+
+    def codes_of(self, finer: Binned) -> NDArray[np.intp]:
+        """Return the index of the interval that contains each interval of a finer variable.
+
+        Each cut of this variable is one of the cuts of `finer`.
+        """
+        return self.codes(np.array([*finer.cuts, math.inf]))
+
+    def encode(self, value: object) -> int:
+        """Return the code of a value: the index of the interval."""
+        if type(value) is float and value == value:
+            return bisect_left(self.cuts, value)
+        return super().encode(value)
+
+    def find(self, state: object) -> int | None:
+        """Return the index of the interval that contains a number or is named by a text, else None.
+
+        It replaces `Discrete.find`, which looks up a state.
+        """
+        value = plain(state)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return None if is_missing(value) else bisect_left(self.cuts, value)
+        return super().find(value)
+
+    def _unknown(self, value: object) -> UnknownStateError:
+        # A text that starts like an interval may be misspelt; other values get no suggestion.
+        near = suggestion(value, self.states) if str(value).startswith("(") else ""
+        return UnknownStateError(
+            f"Variable {self.name!r} takes a number, or one of its intervals as it is written; got "
+            f"{value!r}.{near} Its intervals are {quoted(self.states)}."
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Binned) and self.name == other.name and self.cuts == other.cuts
+        )
+
+    __hash__ = Discrete.__hash__
+
+    def __reduce__(self) -> tuple[type[Binned], tuple[Name, tuple[float, ...]]]:
+        return Binned, (self.name, self.cuts)
+
+    def __repr__(self) -> str:
+        return f"Binned({self.name!r}, [{quoted(self.cuts)}])"
+
+
+# Comparing many numbers with each of few cut points takes less time than binary searches, in which
+# most branches are predicted wrongly. Interpreted, it takes more.
+_MANY, _FEW_CUTS, _BLOCK = 1 << 14, 64, 256
+
+
+def _work(cuts: NDArray[np.float64], numbers: NDArray[np.float64]) -> int:
+    return len(cuts) * len(numbers) * 10
+
+
+@kernel(work=_work)
+def find_intervals(cuts: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the number of cut points below each number, -1 for NaN."""
+    out = np.empty(len(numbers), dtype=np.intp)
+    # Blocks of constant length, which the compiler makes vectors of.
+    values, codes = np.zeros(_BLOCK), np.empty(_BLOCK, dtype=np.int64)
+    for start in range(0, len(numbers), _BLOCK):
+        size = min(_BLOCK, len(numbers) - start)
+        values[:size] = numbers[start : start + size]
+        for i in range(_BLOCK):
+            codes[i] = 0 if values[i] == values[i] else -1
+        for cut in cuts:
+            for i in range(_BLOCK):
+                codes[i] += values[i] > cut
+        out[start : start + size] = codes[:size]
+    return out
+
+
+class Grouped(Discrete):
+    """A categorical variable whose states are groups of values.
+
+    The state of a group with one value is that value; the state of a larger group is a text such as
+    "{blue, green}". Evidence is a value, or the state of a group.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as given.
+    groups : iterable of lists of values
+        The groups; each value is in one group.
+    others : bool
+        Whether values that are in no group belong to the last group, so that no value is unknown.
+
+    Raises
+    ------
+    ValueError
+        For no groups, an empty group, or a value in two groups.
+
+    Examples
+    --------
+    >>> colour = Grouped("colour", [["red"], ["blue", "green"]])
+    >>> colour.states
+    ('red', '{blue, green}')
+    >>> colour.index("green")
+    1
+    """
+
+    __slots__ = ("_values", "group_of", "groups", "others")
+
+    groups: tuple[tuple[State, ...], ...]
+    # Index of the group of each value, in the order of `values`.
+    group_of: tuple[int, ...]
+
+    def __init__(self, name: Name, groups: Iterable[Iterable[State]], others: bool = False) -> None:
+        self.groups = tuple(tuple(plain(value) for value in group) for group in groups)
+        if not all(self.groups):
+            raise EvidenceError(f"Every group of {name!r} needs at least one value.")
+        # A Discrete variable of all values, which checks them and finds their indices.
+        self._values = Discrete(name, [value for group in self.groups for value in group])
+        self.others = bool(others)
+        self.group_of = tuple(i for i, group in enumerate(self.groups) for _ in group)
+        super().__init__(name, _group_labels(self.groups))
+
+    @property
+    def values(self) -> tuple[State, ...]:
+        """The values of all groups, group by group."""
+        return self._values.states
+
+    def find(self, state: object) -> int | None:
+        """Return the index of the group that contains a value or is named by a text, else None.
+
+        With `others`, any other value belongs to the last group. It replaces `Discrete.find`.
+        """
+        code = self._values.find(state)
+        if code is not None:
+            return code if code < 0 else self.group_of[code]
+        found = super().find(state)
+        if found is None and self.others and isinstance(state, Hashable) and not is_missing(state):
+            return len(self.groups) - 1
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Grouped)
+            and self._values == other._values
+            and [len(group) for group in self.groups] == [len(group) for group in other.groups]
+            and self.others == other.others
+        )
+
+    __hash__ = Discrete.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Grouped, (self.name, self.groups, self.others)
+
+    def __repr__(self) -> str:
+        others = ", others=True" if self.others else ""
+        return f"Grouped({self.name!r}, {[list(group) for group in self.groups]!r}{others})"
+
+
+# Length of a group's text from which further values are counted instead of listed.
+_LABEL_LENGTH = 60
+
+
+def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
+    """Return the state of each group: its only value, or a text that lists its values."""
+    values = {value for group in groups for value in group}
+    found: list[State] = []
+    for group in groups:
+        if len(group) == 1:
+            found.append(group[0])
+            continue
+        shown = [str(group[0])]
+        while len(shown) < len(group) and len(", ".join(shown)) < _LABEL_LENGTH:
+            shown.append(str(group[len(shown)]))
+        left = len(group) - len(shown)
+        label = "{" + ", ".join(shown) + (f", and {left} more" if left else "") + "}"
+        while label in found or label in values:
+            label += "'"
+        found.append(label)
+    return found
+
+
+class MissingIndicator(Discrete):
+    """Whether the value of another variable is missing in a row, with the states "no" and "yes".
+
+    In tables it has no column of its own: a row says it by the cell of the other variable. A
+    question that gives the value of the other variable says "no". One that does not name the other
+    variable says nothing: its value is unknown, which is not the same as a cell that is empty.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string, such as "age is missing".
+    of : hashable
+        The name of the other variable.
+
+    Examples
+    --------
+    >>> MissingIndicator("age is missing", "age").states
+    ('no', 'yes')
+    """
+
+    __slots__ = ("of",)
+
+    of: Name
+
+    def __init__(self, name: Name, of: Name) -> None:
+        self.of = _plain_name(of)
+        super().__init__(name, ("no", "yes"))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, MissingIndicator) and self.name == other.name and self.of == other.of
+        )
+
+    __hash__ = Discrete.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MissingIndicator, (self.name, self.of)
+
+    def __repr__(self) -> str:
+        return f"MissingIndicator({self.name!r}, {self.of!r})"
+
+
+class Continuous:
+    """A real-valued variable.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as given.
+    """
+
+    __slots__ = ("_hash", "name")
+
+    name: Name
+
+    def __init__(self, name: Name) -> None:
+        name = _plain_name(name)
+        self.name = name
+        self._hash = hash((type(self).__name__, name))
+
+    def number(self, value: object) -> float:
+        """Return the value as a float.
+
+        Raises
+        ------
+        EvidenceError
+            If it is not a finite real number.
+        """
+        result = value if type(value) is float else self._as_float(value)
+        if not math.isfinite(result):
+            raise EvidenceError(f"Variable {self.name!r} takes a finite number; got {value!r}.")
+        return result
+
+    def _as_float(self, value: object) -> float:
+        number = plain(value)
+        if isinstance(number, (str, bytes, np.generic, np.ndarray)):
+            number = None  # "3" is text: a number in quotes is a mistake, not a measurement
+        try:
+            return float(number)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise EvidenceError(
+                f"Variable {self.name!r} is continuous and takes a number; got {value!r}."
+            ) from error
+
+    def encode(self, value: object) -> float:
+        """Return the encoding of a value in the engine, which is the number itself."""
+        return self.number(value)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self.name == other.name)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Continuous], tuple[Name]]:
+        return type(self), (self.name,)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class Count(Continuous):
+    """A count, such as a number of events: a real-valued variable that is never negative.
+
+    Parameters
+    ----------
+    name : hashable
+        Usually a string; kept as given.
+    """
+
+    __slots__ = ()
+
+    def number(self, value: object) -> float:
+        """Return the value as a float.
+
+        Raises
+        ------
+        EvidenceError
+            If it is not a finite number, or negative.
+        """
+        number = super().number(value)
+        if number < 0:
+            raise EvidenceError(f"Variable {self.name!r} is a count, 0 or more; got {value!r}.")
+        return number
+
+
+class CountVector:
+    """A vector of counts of many items, such as the words of a document, as one variable.
+
+    Parameters
+    ----------
+    name : hashable
+        Name of the whole vector.
+    items : iterable of hashable
+        Items in the order of the columns.
+
+    Raises
+    ------
+    DataTypeError
+        For a name or an item that cannot be hashed.
+    ValueError
+        For no items, or an item given twice.
+
+    Examples
+    --------
+    >>> words = CountVector("words", ["free", "meeting", "money"])
+    >>> words.encode({"free": 2, "money": 1})
+    array([2., 0., 1.])
+    """
+
+    # No __slots__: `positions` is a cached property, which is computed when first needed.
+    name: Name
+    items: tuple[Name, ...]
+
+    def __init__(self, name: Name, items: Iterable[Name]) -> None:
+        name = _plain_name(name)
+        if isinstance(items, (str, bytes, set, frozenset)) or not isinstance(items, Iterable):
+            raise DataTypeError(
+                f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
+            )
+        self.name = name
+        self._hash = hash(("CountVector", name))
+        self.items = tuple(items)
+        if not self.items:
+            raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
+        if not {type(item) for item in self.items} <= _PLAIN:
+            self.items = tuple(_plain_name(item) for item in self.items)
+        if len(set(self.items)) < len(self.items):
+            seen: set[Name] = set()
+            twice = next(item for item in self.items if item in seen or seen.add(item))  # type: ignore[func-returns-value]
+            raise EvidenceError(f"The counts {name!r} have the item {twice!r} more than once.")
+
+    @cached_property
+    def positions(self) -> dict[Name, int]:
+        """Mapping from item to its index in `items`."""
+        return {item: i for i, item in enumerate(self.items)}
+
+    def encode(self, value: object) -> NDArray[np.float64]:
+        """Return counts as an array of shape (n_items,), NaN where missing.
+
+        Parameters
+        ----------
+        value : mapping from item to count, or array_like of shape (n_items,)
+            Items that are not in a mapping have the count zero; None and NaN are missing.
+
+        Raises
+        ------
+        EvidenceError
+            For an unknown item, a wrong length, or a count that is negative or infinite.
+        """
+        numbers = np.zeros(len(self.items))
+        if isinstance(value, Mapping):
+            for item, count in value.items():
+                at = self.positions.get(item)
+                if at is None:
+                    near = suggestion(item, self.items)
+                    raise EvidenceError(f"The counts {self.name!r} have no item {item!r}.{near}")
+                numbers[at] = self._number(item, count)
+            return numbers
+        dense = value.toarray() if hasattr(value, "toarray") else value
+        try:
+            given = np.asarray(dense, dtype=object).reshape(-1)
+        except (TypeError, ValueError):
+            given = np.empty(0, dtype=object)
+        if isinstance(value, (str, bytes)) or given.shape != numbers.shape:
+            raise EvidenceError(
+                f"{self.name!r} takes a mapping from item to count, or {len(self.items)} counts in "
+                f"the order of its items; got {value!r:.80}."
+            )
+        numbers[:] = [
+            self._number(item, count) for item, count in zip(self.items, given, strict=True)
+        ]
+        return numbers
+
+    def _number(self, item: Name, count: object) -> float:
+        return math.nan if is_missing(count) else Count(item).number(count)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, CountVector) and self.name == other.name and self.items == other.items
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[CountVector], tuple[Name, tuple[Name, ...]]]:
+        return CountVector, (self.name, self.items)
+
+    def __repr__(self) -> str:
+        return f"CountVector({self.name!r}, {len(self.items):,} items)"
+
+
+Variable: TypeAlias = Discrete | Continuous | CountVector
+
+
+def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    """Return an encoded column as values: state codes as states, numbers unchanged.
+
+    If all states are strings, or integers, or floats, or booleans, the result is a NumPy array of
+    this type, otherwise an object array. A code of -1 becomes None, which needs an object array.
+    """
+    if not isinstance(variable, Discrete):
+        return column
+    codes = column.astype(np.intp)
+    kinds = {type(state) for state in variable.states}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not (codes < 0).any():
+        states = np.array(variable.states)
+        if states.dtype.kind != "O":
+            return np.asarray(states[codes])
+    objects = np.empty(len(variable.states) + 1, dtype=object)
+    objects[:-1] = variable.states
+    return np.asarray(objects[codes])
+
+
+def values_of(variable: Discrete) -> tuple[State, ...]:
+    """Return the values that tables have: the states, or the members of grouped states."""
+    return variable.values if isinstance(variable, Grouped) else variable.states
+
+
+def has_text_states(variable: Variable) -> bool:
+    """Return whether all values of a variable are text."""
+    if not isinstance(variable, Discrete) or isinstance(variable, Binned):
+        return False
+    return all(isinstance(value, str) for value in values_of(variable))
+
+
+# ----------- Ancestors and order of nodes whose parents are given: no graph object has to be built
+
+
+Node: TypeAlias = Hashable
+_N = TypeVar("_N", bound=Hashable)
+Arc: TypeAlias = tuple[Node, Node]
+
+
+def parents_first(parents: Mapping[_N, Collection[_N]]) -> list[_N] | None:
+    """Return the nodes in topological order, or None if there is a cycle.
+
+    It is the order of `graph.topological_order`.
+
+    Parameters
+    ----------
+    parents : mapping from node to its parents
+        All nodes; their order breaks ties.
+    """
+    nodes = list(parents)
+    place = {node: i for i, node in enumerate(nodes)}
+    children: list[list[int]] = [[] for _ in nodes]
+    waiting = []
+    for i, above in enumerate(parents.values()):
+        waiting.append(len(above))
+        for parent in above:
+            children[place[parent]].append(i)
+    ready = [i for i, count in enumerate(waiting) if not count]  # ascending: already a heap
+    order = []
+    while ready:
+        i = heappop(ready)
+        order.append(nodes[i])
+        for child in children[i]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heappush(ready, child)
+    return order if len(order) == len(nodes) else None
+
+
+def ancestral_set(parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N]) -> set[_N]:
+    """Return the nodes together with all their ancestors."""
+    found = set(nodes)
+    stack = list(found)
+    while stack:
+        for parent in parents[stack.pop()]:
+            if parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return found

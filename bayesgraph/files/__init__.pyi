@@ -1,0 +1,16 @@
+from .cards import ModelCard as ModelCard
+from .cards import card as card
+from .exporting import skipped_in_reading as skipped_in_reading
+from .formats import FORMATS as FORMATS
+from .formats import FileFormat as FileFormat
+from .formats import check_options as check_options
+from .formats import format_of as format_of
+from .formats import load as load
+from .formats import load_saved as load_saved
+from .formats import register_format as register_format
+from .formats import save as save
+from .native import native_bytes as native_bytes
+from .pages import VERSION as VERSION
+from .pgmpy import from_pgmpy as from_pgmpy
+from .pgmpy import to_pgmpy as to_pgmpy
+from .predictions import predict_dataset as predict_dataset

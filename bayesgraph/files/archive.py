@@ -1,0 +1,496 @@
+"""The container of native files: a zip of one JSON header and NumPy arrays, with a checksum.
+
+* ``header.json`` is ASCII. Its entries ``format``, ``version`` and ``kind`` define how its other
+  entry, ``model``, is read.
+* ``<group>.npy`` is a one-dimensional array: the concatenation of all arrays of a group. The header
+  refers to an array as ``{"array": group, "at": offset, "shape": [...]}``. A thousand tables are
+  one member of the zip, not a thousand.
+* The comment of the zip is ``sha256:`` and the hash of every byte before the hash itself, so that
+  truncation and altered bytes are detected, also in the zip's own records.
+
+Members are stored, not compressed, with a fixed time: the same model gives the same bytes
+everywhere. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import io
+import json
+import math
+import re
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.errors import FileFormatError, LossyExportError, cause
+from bayesgraph.core.files import MAX_AXES, Budget
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Grouped,
+    MissingIndicator,
+    Variable,
+    plain,
+)
+
+# ------- The container of native files: a zip of one JSON header and NumPy arrays, with a checksum
+
+
+FORMAT = "bayesgraph"
+VERSION = 1
+
+_HEADER = "header.json"
+_MARK = b"sha256:"
+_DIGITS = 64
+_CHUNK = 2**20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_LOCAL_HEADER = 30  # bytes before a member's name, which is followed by an extra field
+_NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
+_NOT_OURS = "is not a file of bayesgraph's native format; other formats have other suffixes."
+# Arrays of a file are copied, as floats, and models keep a second form of many.
+_BYTES_OF_NUMBER = 24
+_DAMAGED = "is truncated or was altered: its checksum does not match. Get the file again."
+
+
+class ArrayWriter:
+    """Collects the arrays of a model in groups."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, list[NDArray[Any]]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def add(self, group: str, values: ArrayLike) -> dict[str, Any]:
+        """Add an array and return the reference by which `ArrayReader` finds it.
+
+        Parameters
+        ----------
+        group : str
+            Name for arrays with the same meaning, such as ``"table.values"``, and the same dtype.
+        values : array_like
+            Booleans, integers or floats of any shape.
+
+        Raises
+        ------
+        TypeError
+            If the dtype is another, or differs from that of the group.
+        """
+        array = np.asarray(values)
+        if array.dtype.kind not in _NUMBERS:
+            raise TypeError(f"Files hold arrays of numbers; {group!r} got {array.dtype}.")
+        flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
+        parts = self.groups.setdefault(group, [])
+        if parts and parts[0].dtype != flat.dtype:
+            raise TypeError(f"The group {group!r} is of {parts[0].dtype}; got {array.dtype}.")
+        at = self._sizes.get(group, 0)
+        parts.append(flat)
+        self._sizes[group] = at + flat.size
+        return {"array": group, "at": at, "shape": list(array.shape)}
+
+
+class ArrayReader:
+    """Returns the arrays of a model, given their references.
+
+    Parameters
+    ----------
+    groups : dict from str to ndarray, shape (n,)
+        Concatenated values of the arrays of each group.
+    budget : Budget
+        What the arrays may take: several references may be to the same numbers.
+    """
+
+    def __init__(self, groups: dict[str, NDArray[Any]], budget: Budget) -> None:
+        self._groups = groups
+        self.budget = budget
+
+    def view(self, reference: Any) -> NDArray[Any]:
+        """Return an array as a view of the file's bytes: read-only and perhaps not aligned.
+
+        It is meant for callers that copy the array. `reference` is a result of `ArrayWriter.add`.
+
+        Raises
+        ------
+        ValueError
+            If the reference is not to an array of the file.
+        """
+        group = self._groups.get(reference["array"])
+        if group is None:
+            raise ValueError(f"the member {_member(reference['array'])!r} is missing")
+        at, shape = reference["at"], reference["shape"]
+        if not all(type(number) is int and number >= 0 for number in (at, *shape)):
+            raise ValueError(f"expected an offset and a shape; got {reference!r:.80}")
+        size = math.prod(shape)
+        if at + size > group.size:
+            raise ValueError(
+                f"{_member(reference['array'])!r} has {group.size} numbers; a reference goes to "
+                f"{at + size}"
+            )
+        if len(shape) > MAX_AXES + 1:
+            raise ValueError(f"an array has {len(shape)} axes; at most {MAX_AXES + 1} are possible")
+        self.budget.take(_BYTES_OF_NUMBER * size, "the arrays of the model")
+        return group[at : at + size].reshape(shape)
+
+    def take(self, reference: Any) -> NDArray[Any]:
+        """Return a copy of an array, aligned and writeable; see `view`."""
+        return self.view(reference).copy()
+
+
+def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: ArrayWriter) -> None:
+    """Write a model to a new file.
+
+    Parameters
+    ----------
+    stream : binary file
+        An empty file, open for writing and reading.
+    kind : str
+        Kind of the model; see `bayesgraph.files.native`.
+    model : dict
+        Content that JSON can hold, with finite floats.
+    arrays : ArrayWriter
+    """
+    header = {"format": FORMAT, "version": VERSION, "kind": kind, "model": model}
+    text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = _MARK + b"0" * _DIGITS
+        archive.writestr(_info(_HEADER), text)
+        for group, parts in arrays.groups.items():
+            _write_group(archive, group, parts)
+    size = stream.seek(0, io.SEEK_END) - _DIGITS
+    stream.seek(0)
+    digest = hashlib.sha256()
+    while size > 0:
+        chunk = stream.read(min(size, _CHUNK))
+        digest.update(chunk)
+        size -= len(chunk)
+    stream.seek(-_DIGITS, io.SEEK_END)
+    stream.write(digest.hexdigest().encode())
+
+
+def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]) -> None:
+    size = sum(part.size for part in parts)
+    head = {"descr": parts[0].dtype.str, "fortran_order": False, "shape": (size,)}
+    info = _info(_member(group))
+    info.file_size = size * parts[0].dtype.itemsize + _CHUNK  # zipfile chooses ZIP64 by this size
+    with archive.open(info, "w") as member:
+        npy.write_array_header_1_0(member, head)
+        for part in parts:
+            member.write(part.data)
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.create_system = 3  # the default depends on the operating system
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def _member(group: object) -> str:
+    return f"{group}.npy"
+
+
+def read_archive(data: bytes, budget: Budget) -> tuple[str, Any, ArrayReader]:
+    """Return the kind, the model and the arrays in the bytes of a file.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not of this format, truncated, altered or of a newer version.
+    """
+    source = budget.source
+    if not data.startswith(b"PK"):
+        raise FileFormatError(f"{source} {_NOT_OURS}" if data else f"{source} is empty.")
+    content = memoryview(data)[:-_DIGITS]
+    if hashlib.sha256(content).hexdigest().encode() != data[-_DIGITS:]:
+        _diagnose(data, budget)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = without_repeats((i.filename, _stored(data, i)) for i in archive.infolist())
+        header = _json(bytes(members.pop(_HEADER)))
+        _check_header(header, source)
+        groups = {name.removesuffix(".npy"): _array(part) for name, part in members.items()}
+        return header["kind"], header["model"], ArrayReader(groups, budget)
+    except FileFormatError:
+        raise
+    except Exception as error:
+        # The checksum matches, but the content that was written violates the format: any exception
+        # may be raised.
+        raise FileFormatError(f"{source} {_NOT_OURS} ({cause(error)})") from error
+
+
+def without_repeats(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a dict of pairs with different keys: other programs may read the first of two.
+
+    Raises
+    ------
+    ValueError
+        If a key is there twice.
+    """
+    items = list(pairs)
+    found = dict(items)
+    if len(found) < len(items):
+        twice = Counter(key for key, _ in items).most_common(1)[0][0]
+        raise ValueError(f"{twice!r:.80} is there twice")
+    return found
+
+
+def _json(text: bytes) -> Any:
+    """Return a JSON value with finite numbers, of which no object has a key twice."""
+
+    def refused(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON")
+
+    return json.loads(text, object_pairs_hook=without_repeats, parse_constant=refused)
+
+
+def _check_header(header: Any, source: str) -> None:
+    if header["format"] != FORMAT:
+        raise ValueError(f"its format is {header['format']!r:.80}")
+    version = header["version"]
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its version is {version!r:.80}")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{source} was written by a newer bayesgraph (format version {version}; this one reads "
+            f"up to {VERSION}); upgrade bayesgraph."
+        )
+    if type(header["kind"]) is not str:
+        raise ValueError(f"its kind is {header['kind']!r:.80}")
+
+
+def _diagnose(data: bytes, budget: Budget) -> NoReturn:
+    """Raise the error for a file with a wrong checksum: damaged, newer, or of another format."""
+    source = budget.source
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_HEADER) as member:
+            # Valid headers are not compressed.
+            header = json.loads(member.read(min(len(data), budget.limit)))
+        _check_header(header, source)
+    except FileFormatError:
+        raise
+    except Exception as error:
+        # A damaged file may raise any exception.
+        ours = FORMAT.encode() in data[:4096]
+        raise FileFormatError(f"{source} {_DAMAGED if ours else _NOT_OURS}") from error
+    raise FileFormatError(f"{source} {_DAMAGED}")
+
+
+def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
+    """Return the bytes of the member `info` of a zip, without copying them."""
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError(f"the member {info.filename!r} is compressed")
+    at = info.header_offset
+    name_length, extra_length = struct.unpack_from("<HH", data, at + _LOCAL_HEADER - 4)
+    start = at + _LOCAL_HEADER + name_length + extra_length
+    part = memoryview(data)[start : start + info.file_size]
+    if len(part) < info.file_size:
+        raise ValueError(f"the member {info.filename!r} is cut off")
+    return part
+
+
+def _array(part: memoryview) -> NDArray[Any]:
+    """Return the one-dimensional array of a ``.npy`` member, without copying its bytes."""
+    stream = io.BytesIO(part[:_CHUNK])
+    if npy.read_magic(stream) != (1, 0):
+        raise ValueError("a member is not an array of .npy version 1.0")
+    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    if dtype.kind not in _NUMBERS or fortran_order or len(shape) != 1:
+        raise ValueError(f"a member is an array of {dtype} with the shape {shape}")
+    content = part[stream.tell() :]
+    if len(content) != shape[0] * dtype.itemsize:
+        raise ValueError(f"a member has {len(content)} bytes for {shape[0]} numbers of {dtype}")
+    return np.frombuffer(content, dtype)
+
+
+# ------------------------------------------------------- Names and states as JSON, with their type
+# Text, booleans, small integers and None are JSON values. A value of another type is a JSON object
+# of one entry, from the tag of the type to a text (for a tuple, a list) that reads back as the
+# value.
+
+
+Json: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+
+# Magnitude from which JSON readers other than Python's may round an integer.
+_SAFE_INTEGER = 2**53
+_FRACTION = re.compile(r"-?\d++(?:/\d++)?")
+
+
+class _Codec(NamedTuple):
+    tag: str
+    encode: Callable[[Any], str]
+    decode: Callable[[str], Any]
+
+
+def _decode_fraction(text: str) -> Fraction:
+    # Fraction("1e99999999") would compute the power.
+    if not _FRACTION.fullmatch(text):
+        raise ValueError(f"expected a fraction such as '1/3'; got {text!r:.80}")
+    return Fraction(text)
+
+
+def _decode_timedelta(text: str) -> datetime.timedelta:
+    days, seconds, microseconds = map(int, text.split(","))
+    return datetime.timedelta(days, seconds, microseconds)
+
+
+_CODECS: dict[type, _Codec] = {
+    # repr gives the shortest decimal that reads back as the same float, infinities included.
+    float: _Codec("float", repr, float),
+    bytes: _Codec("bytes", bytes.hex, bytes.fromhex),
+    Decimal: _Codec("decimal", str, Decimal),
+    Fraction: _Codec("fraction", str, _decode_fraction),
+    datetime.date: _Codec("date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.time: _Codec("time", datetime.time.isoformat, datetime.time.fromisoformat),
+    datetime.datetime: _Codec(
+        "datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat
+    ),
+    datetime.timedelta: _Codec(
+        "timedelta", lambda d: f"{d.days},{d.seconds},{d.microseconds}", _decode_timedelta
+    ),
+}
+_DECODERS: dict[str, Callable[[str], Any]] = {
+    "int": lambda text: int(text, 16),
+    **{codec.tag: codec.decode for codec in _CODECS.values()},
+}
+_HELD = "str, bool, int, float, tuple of these, bytes, Decimal, Fraction, date, time and datetime"
+
+
+def encode_value(value: object, what: str = "value", owner: object = None) -> Json:
+    """Return a name or a state as JSON.
+
+    NumPy scalars become the Python values they stand for, as they do in a variable.
+
+    Parameters
+    ----------
+    value : object
+    what, owner : str and object
+        For messages: the role of the value, such as "state", and the variable that has it.
+
+    Raises
+    ------
+    LossyExportError
+        If the type is not supported, or the value would not read back as the same value (such as a
+        time in a named zone).
+    """
+    value = plain(value)
+    kind = type(value)
+    if value is None or kind is str or kind is bool:
+        return value  # type: ignore[return-value]
+    if kind is tuple:
+        return {"tuple": [encode_value(item, what, owner) for item in value]}  # type: ignore[attr-defined]
+    if isinstance(value, int) and kind is int:
+        # Python limits the decimal digits of an integer, but not the hexadecimal ones.
+        return value if abs(value) < _SAFE_INTEGER else {"int": hex(value)}
+    codec = _CODECS.get(kind)
+    fault = f"is of the type {kind.__module__}.{kind.__qualname__}"
+    if codec is not None:
+        try:
+            text = codec.encode(value)
+            back = codec.decode(text)
+            if repr(back) == repr(value) and back == value:
+                return {codec.tag: text}
+            fault = f"would read back as {back!r}"
+        except (ArithmeticError, ValueError) as error:  # a signaling NaN, too many digits
+            fault = f"cannot be written as text ({error})"
+    title = f"{what} {_shown(value)}" + ("" if owner is None else f" of {owner!r}")
+    raise LossyExportError(
+        f"The {title} {fault}: the native format cannot hold it. It holds {_HELD}; use one of "
+        "these."
+    )
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python limits the decimal digits of an integer
+        return f"of the type {type(value).__name__} with very many digits"
+
+
+def decode_value(value: Json) -> Any:
+    """Return the name or state that `encode_value` encoded.
+
+    Raises
+    ------
+    ValueError
+        If `encode_value` never returns such a value.
+    """
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int) and abs(value) < _SAFE_INTEGER:
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        ((tag, content),) = value.items()
+        if tag == "tuple" and isinstance(content, list):
+            return tuple(decode_value(item) for item in content)
+        if tag in _DECODERS and isinstance(content, str):
+            found = _DECODERS[tag](content)
+            # Any other text that reads as the value, such as "1.50", was not written by `encode`.
+            with contextlib.suppress(LossyExportError):  # of NaN, which is no state
+                if encode_value(found) == value:
+                    return found
+    raise ValueError(f"expected a name or a state; got {value!r:.80}")
+
+
+# ------ Variables as JSON: in native files, and in the lines from which other formats restore them
+
+
+# From the tag of a variable to its class and the attribute that lists its values; subclasses first.
+_VARIABLES: dict[str, tuple[type[Any], str]] = {
+    "counts": (CountVector, "items"),
+    "count": (Count, ""),
+    "continuous": (Continuous, ""),
+    "binned": (Binned, "cuts"),
+    "grouped": (Grouped, "groups"),
+    "indicator": (MissingIndicator, ""),
+    "discrete": (Discrete, "states"),
+}
+
+
+def encode_variable(variable: Variable) -> dict[str, Any]:
+    """Return a variable as JSON.
+
+    Raises
+    ------
+    LossyExportError
+        If a name or a state is of a type that files do not hold.
+    """
+
+    def encoded(values: Iterable[Any]) -> list[Json]:
+        return [encode_value(value, values_name[:-1], variable) for value in values]
+
+    tag = next(tag for tag, (kind, _) in _VARIABLES.items() if isinstance(variable, kind))
+    values_name = _VARIABLES[tag][1]
+    item: dict[str, Any] = {tag: encode_value(variable.name, "name", variable)}
+    if isinstance(variable, Grouped):
+        item["groups"] = [encoded(group) for group in variable.groups]
+        return item | ({"others": True} if variable.others else {})
+    if isinstance(variable, MissingIndicator):
+        return item | {"of": encode_value(variable.of, "name", variable)}
+    return item | ({values_name: encoded(getattr(variable, values_name))} if values_name else {})
+
+
+def decode_variable(item: Mapping[str, Any]) -> Variable:
+    """Return the variable that `encode_variable` encoded."""
+    tag = next((tag for tag in _VARIABLES if tag in item), "discrete")
+    kind, values_name = _VARIABLES[tag]
+    name = decode_value(item[tag])
+    if tag == "grouped":
+        groups = [[decode_value(value) for value in group] for group in item["groups"]]
+        return Grouped(name, groups, item.get("others") is True)
+    if tag == "indicator":
+        return MissingIndicator(name, decode_value(item["of"]))
+    lists = [[decode_value(value) for value in item[values_name]]] if values_name else []
+    variable: Variable = kind(name, *lists)
+    return variable

@@ -1,0 +1,460 @@
+"""The card of a model: a report of what it was fitted on, made of, and of its accuracy."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import heapq
+import json
+import operator
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesgraph.core.display import DisplayTable, Report, rounded
+from bayesgraph.core.errors import DataTypeError, LossyExportError
+from bayesgraph.core.variables import (
+    Binned,
+    Count,
+    CountVector,
+    Discrete,
+    Grouped,
+    MissingIndicator,
+    Variable,
+)
+from bayesgraph.files.archive import ArrayWriter
+from bayesgraph.files.payloads import MODELS
+from bayesgraph.models import (
+    CPD,
+    BayesianNetwork,
+    FactorGraph,
+    Model,
+    NetworkMixture,
+    PosteriorAverage,
+    WeightedNetwork,
+)
+from bayesgraph.tables import Training, TrainingRows
+
+# --------- What a model is made of: networks, arcs, distributions and the width of its moral graph
+
+
+# Maximum length of a name, and number of variables that are listed.
+_NAME, _LISTED_PARTS = 22, 40
+
+
+def described(model: Model) -> str:
+    """Return in words what kind of model it is."""
+    match model:
+        case BayesianNetwork():
+            return "Bayesian network"
+        case WeightedNetwork():
+            return "Bayesian network with an exponent for each feature"
+        case NetworkMixture():
+            return f"mixture of {len(model.networks)} Bayesian networks"
+        case PosteriorAverage():
+            tempered = ", with exponents of their evidence" if model.exponents else ""
+            return f"average of the posteriors of {len(model.networks)} models{tempered}"
+        case FactorGraph():
+            return f"factor graph of {len(model.terms)} factors"
+    return type(model).__name__
+
+
+def networks_of(model: Any) -> list[BayesianNetwork]:
+    """Return the networks that a model is made of; a factor graph has none."""
+    if isinstance(model, BayesianNetwork):
+        return [model]
+    if isinstance(model, WeightedNetwork):
+        return [model.network]
+    members = getattr(model, "networks", ())
+    return [network for member in members for network in networks_of(member)]
+
+
+def n_arcs(model: Model) -> int | None:
+    """Return the number of different arcs of a model's networks; None without networks."""
+    networks = networks_of(model)
+    if len(networks) == 1:
+        return sum(len(block.arcs()) for block in networks[0].blocks)
+    arcs = {arc for network in networks for block in network.blocks for arc in block.arcs()}
+    return len(arcs) if networks else None
+
+
+def distributions(model: Model) -> str:
+    """Return how many variables have a distribution of each kind."""
+    kinds = Counter(
+        {
+            name: sum(len(b.children) for b in blocks)
+            for name, blocks in _by_kind(_blocks(model)).items()
+        }
+    )
+    return ", ".join(f"{count:,} {name}" for name, count in kinds.most_common())
+
+
+def _by_kind(blocks: Iterable[CPD]) -> dict[str, list[CPD]]:
+    found: dict[str, list[CPD]] = {}
+    for block in blocks:
+        found.setdefault(_kind(block), []).append(block)
+    return found
+
+
+def _kind(block: CPD) -> str:
+    return type(block).__name__.removesuffix("CPD").removesuffix("Plate")
+
+
+def _blocks(model: Model) -> Iterator[CPD]:
+    if isinstance(model, FactorGraph):
+        yield from (term.source for term in model.terms if isinstance(term.source, CPD))
+    for network in networks_of(model):
+        yield from network.blocks
+
+
+def width_of(model: Model) -> int:
+    """Return a bound of the treewidth: the largest of those of its networks; see `width`."""
+    if isinstance(model, FactorGraph):
+        return width([term.source.scope for term in model.terms])
+    return max(width(_scopes(network)) for network in networks_of(model))
+
+
+def _scopes(network: BayesianNetwork) -> Iterator[Collection[Variable]]:
+    for block in network.blocks:
+        # The children of a plate are alike: one of them stands for all.
+        depend = block.siblings_depend
+        yield (*block.parents, *(block.children if depend else block.children[:1]))
+
+
+def width(scopes: Iterable[Collection[Hashable]]) -> int:
+    """Return the induced width of an elimination order: a bound of the treewidth from above.
+
+    Variables of a scope are joined by edges. The variable with the fewest neighbours is eliminated
+    next, and its neighbours are joined (the minimum degree heuristic; Kjærulff 1990).
+    """
+    listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
+    uses = Counter(v for scope in listed for v in scope)
+    # Sets of variables are bits of integers, which are short where those with many neighbours
+    # come first.
+    bit = {v: 1 << i for i, (v, _) in enumerate(uses.most_common())}
+    near = [0] * len(bit)
+    for scope in listed:
+        together = functools.reduce(operator.or_, map(bit.__getitem__, scope), 0)
+        for at in _places(together):
+            near[at] |= together & ~(1 << at)
+    left = set(range(len(near)))
+    heap = [(mask.bit_count(), at) for at, mask in enumerate(near)]
+    heapq.heapify(heap)
+    found = 0
+    while heap:
+        degree, v = heapq.heappop(heap)
+        if v not in left or degree != near[v].bit_count():
+            continue  # it was eliminated, or has another degree by now
+        found = max(found, degree)
+        if degree == len(left) - 1:
+            break  # all that are left are joined
+        left.remove(v)
+        for u in _places(near[v]):
+            near[u] = (near[u] | near[v]) & ~(1 << u | 1 << v)
+            heapq.heappush(heap, (near[u].bit_count(), u))
+    return found
+
+
+def _places(mask: int) -> Iterator[int]:
+    """Yield the places of the ones of a number, from the lowest on."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def variables_table(model: Model) -> DisplayTable:
+    """Return a table with a line for each variable: kind, parents, distribution."""
+    networks = networks_of(model)
+    single = networks[0] if len(networks) == 1 else None
+    shown = model.variables[:_LISTED_PARTS]
+    rows = []
+    for variable in shown:
+        cells = [shortened(variable.name), _kind_of(variable)]
+        if single is not None:
+            cpd = single[variable.name]
+            parents = ", ".join(shortened(p.name, 12) for p in cpd.parents[:2])
+            more = len(cpd.parents) - 2
+            parents += f" and {more} more" if more > 0 else ""
+            cells += [parents, _kind(cpd), f"{cpd.n_parameters:,}"]
+        rows.append(cells)
+    left = len(model.variables) - len(shown)
+    header = ["variable", "values", "parents", "distribution", "parameters"]
+    return DisplayTable(
+        "Variables",
+        rows,
+        header if single is not None else header[:2],
+        note=f"... and {left:,} more" if left else "",
+        labels=4,
+    )
+
+
+def _kind_of(variable: Variable) -> str:
+    match variable:
+        case CountVector():
+            return f"counts of {len(variable.items):,} items"
+        case Binned():
+            return f"{variable.cardinality:,} intervals"
+        case Grouped():
+            return f"{variable.cardinality:,} groups"
+        case MissingIndicator():
+            return f"whether {shortened(variable.of)} is missing"
+        case Discrete():
+            return f"{variable.cardinality:,} states"
+        case Count():
+            return "a count"
+    return "a number"
+
+
+def shortened(name: object, length: int = _NAME) -> str:
+    """Return a name as text, cut to a length."""
+    text = str(name)
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+# ----------- The checksum of a model's parameters, the same for the same distributions in any file
+
+
+# What files hold of a model beside its distributions.
+_BESIDE = (
+    *("training", "annotations", "scored_arcs", "arc_scores", "arc_probabilities", "posterior"),
+)
+_GROUPS = ("arc_scores", "arc_probabilities", "posterior.")
+
+
+def parameter_checksum(model: Model) -> str | None:
+    """Return the SHA-256 of a model's variables, states, arcs and numbers, as 64 digits.
+
+    Notes, positions, scores of arcs and what the model was fitted on are left out. It is None for a
+    model that native files do not hold.
+    """
+    kind = next((kind for kind in MODELS.values() if kind.holds(model)), None)
+    if kind is None:
+        return None
+    arrays = ArrayWriter()
+    try:
+        item = kind.encode(model, arrays)
+    except LossyExportError:
+        return None
+    digest = hashlib.sha256(json.dumps(_kept(item), sort_keys=True).encode())
+    for group, parts in sorted(arrays.groups.items()):
+        if not group.startswith(_GROUPS):
+            digest.update(group.encode())
+            for part in parts:
+                digest.update(part.data)
+    return digest.hexdigest()
+
+
+def _kept(item: Any) -> Any:
+    """Return JSON without what is beside the distributions."""
+    if isinstance(item, dict):
+        return {key: _kept(value) for key, value in item.items() if key not in _BESIDE}
+    return [_kept(value) for value in item] if isinstance(item, list) else item
+
+
+# ------------ The card of a model: a report of what it was fitted on, made of, and of its accuracy
+
+
+# Columns with missing values that are listed.
+_LISTED = 20
+# Measures of an evaluation, and how they are called.
+_MEASURES = {
+    "accuracy": "accuracy",
+    "log_loss": "log loss (nats)",
+    "brier": "Brier score (0 to 2)",
+    "calibration_error": "calibration error",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelCard(Report):
+    """What a model was fitted on, what it is made of, and how well it predicts.
+
+    It has numbers of rows and of missing values, and no value of the data. It prints as text;
+    ``save("card.md")`` and ``save("card.html")`` write it.
+
+    Attributes
+    ----------
+    title : str
+    training : Training or None
+        None if the model was not fitted, or its file does not say on what.
+    checksum : str or None
+        SHA-256 of the distributions: variables, states, arcs and numbers. None if native files do
+        not hold the model.
+    sections : tuple of DisplayTable
+    """
+
+    title: str
+    training: Training | None
+    checksum: str | None
+    sections: tuple[DisplayTable, ...]
+
+    @property
+    def summary(self) -> str:
+        """What the model was fitted on, in a sentence."""
+        if self.training is None:
+            return "Not fitted: made or changed by hand, or read from a file that does not say."
+        rows = self.training.rows
+        if rows is None:
+            return f"Fitted by {self.training.method}, on rows that it was not told of."
+        return f"Fitted by {self.training.method} on {rows.n_rows:,} rows."
+
+    def tables(self) -> Sequence[DisplayTable]:
+        """Return the sections."""
+        return self.sections
+
+
+def card(source: Any, *, evaluation: Any = None, title: str | None = None) -> ModelCard:
+    """Return the card of a model: what it was fitted on, its structure, settings and accuracy.
+
+    Rows, missing values and settings are those of the last fit; `partial_fit` adds rows, and
+    `forget` removes them. Native files and pages keep them.
+
+    Parameters
+    ----------
+    source : model, fitted estimator or collected statistics
+    evaluation : Evaluation, optional
+        What :func:`bayesgraph.evaluate` found for the estimator. The card has it, the model does
+        not: another fit, on other rows, is a model of another accuracy.
+    title : str, optional
+        By default the name of the estimator.
+
+    Returns
+    -------
+    ModelCard
+        It prints as text; `to_markdown`, `to_html` and `save` give other forms.
+
+    Raises
+    ------
+    DataTypeError
+        For anything else, such as an estimator that is not fitted, and an evaluation that is none.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rows = {"rain": list("nnynyn"), "wet": ["n", "n", "y", None, "y", "n"]}
+    >>> net = bg.BayesianNetwork.fit([("rain", "wet")], rows)
+    >>> print(card(net).sections[0].text())
+    Fitted on
+      by              BayesianNetwork.fit of bayesgraph 0.1.0
+      rows            6, without weights
+      columns         2
+      missing values  1 in 1 column
+      settings        all as by default
+    """
+    model = getattr(source, "network_", source)
+    if not isinstance(model, Model):
+        if not hasattr(source, "layout"):
+            raise DataTypeError(
+                "A card is of a model, a fitted estimator or collected statistics; got "
+                f"{source!r:.80}. Fit an estimator first."
+            )
+        return _of_statistics(source, title)
+    training = model.training
+    checksum = parameter_checksum(model)
+    name = training.method if training is not None else type(model).__name__
+    parts = [
+        *_training_tables(training),
+        _structure_table(source, model, checksum),
+        variables_table(model),
+        *([] if evaluation is None else [_evaluation_table(evaluation)]),
+    ]
+    return ModelCard(title or f"Model card: {name}", training, checksum, tuple(parts))
+
+
+def _of_statistics(source: Any, title: str | None) -> ModelCard:
+    """Return the card of collected statistics, of which no model was made yet."""
+    method = f"collect of {type(source.estimator).__name__}"
+    training = Training(method, len(source.layout.columns) + 1, source.rows)
+    facts = [
+        ("kind", "collected statistics: 'bayesgraph merge' makes a classifier of them"),
+        ("class", _of_class(source.target)),
+        ("features", f"{len(source.features):,}"),
+    ]
+    parts = (*_training_tables(training), DisplayTable("Structure", facts, labels=2))
+    return ModelCard(title or "Card of collected statistics", training, None, parts)
+
+
+def _training_tables(training: Training | None) -> list[DisplayTable]:
+    if training is None:
+        return []
+    facts = [("by", f"{training.method} of bayesgraph {training.version}")]
+    facts += _row_facts(training.rows)
+    facts.insert(2, ("columns", f"{training.n_columns:,}"))
+    if not training.settings:
+        facts.append(("settings", "all as by default"))
+    found = [DisplayTable("Fitted on", facts, labels=2)]
+    if training.missing:
+        found.append(_missing_table(training))
+    if training.settings:
+        rows = list(training.settings.items())
+        found.append(DisplayTable("Settings that differ from the defaults", rows, labels=2))
+    return found
+
+
+def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
+    if rows is None:
+        return [("rows", "not known"), ("missing values", "not known")]
+    weights = (
+        "without weights"
+        if rows.weight is None
+        else f"of weight {rounded(rows.weight, 7, grouped=True)}"
+    )
+    n, total = len(rows.missing), sum(rows.missing.values())
+    missing = f"{total:,} in {n:,} column{'s' * (n != 1)}" if n else "none"
+    return [("rows", f"{rows.n_rows:,}, {weights}"), ("missing values", missing)]
+
+
+def _missing_table(training: Training) -> DisplayTable:
+    ranked = sorted(training.missing.items(), key=lambda item: -item[1])
+    shown, n_rows = ranked[:_LISTED], training.rows.n_rows if training.rows else 0
+    shares = [min(n / n_rows, 1.0) if n_rows else 0.0 for _, n in shown]
+    cells = [
+        (shortened(name), f"{n:,}", f"{share:.1%}")
+        for (name, n), share in zip(shown, shares, strict=True)
+    ]
+    left = len(ranked) - len(shown)
+    return DisplayTable(
+        "Missing values",
+        cells,
+        ("column", "missing", "of the rows"),
+        bars=shares,
+        note=f"... and {left:,} more" if left else "",
+    )
+
+
+def _structure_table(source: Any, model: Model, checksum: str | None) -> DisplayTable:
+    kinds = [isinstance(v, Discrete) for v in model.variables]
+    facts = [("kind", described(model))]
+    target = getattr(source, "target_", getattr(model, "target", None))
+    if target is not None:
+        facts.append(("class" if isinstance(target, Discrete) else "target", _of_class(target)))
+    n, n_discrete = len(kinds), sum(kinds)
+    facts.append(("variables", f"{n:,}, of which {n_discrete:,} discrete"))
+    if (arcs := n_arcs(model)) is not None:
+        facts.append(("arcs", f"{arcs:,}"))
+    facts.append(("treewidth", f"at most {width_of(model):,}"))
+    if (n_parameters := getattr(model, "n_parameters", None)) is not None:
+        facts.append(("parameters", f"{n_parameters:,}"))
+    facts.append(("distributions", shortened(distributions(model) or "none", 60)))
+    digits = checksum or "none: native files do not hold the model"
+    note = f"checksum of the parameters (SHA-256):\n{digits}"
+    return DisplayTable("Structure", facts, note=note, labels=2)
+
+
+def _of_class(target: Any) -> str:
+    name = shortened(target.name, 40)
+    return f"{name}, of {target.cardinality:,} states" if isinstance(target, Discrete) else name
+
+
+def _evaluation_table(found: Any) -> DisplayTable:
+    if not all(hasattr(found, name) for name in (*_MEASURES, "fold_accuracy", "y_true")):
+        raise DataTypeError(
+            "evaluation= takes an Evaluation, such as the first that bayesgraph.evaluate returns; "
+            f"got {found!r:.80}."
+        )
+    rows = [(text, f"{getattr(found, name):.4f}") for name, text in _MEASURES.items()]
+    n_folds, n_rows = len(found.fold_accuracy), len(found.y_true)
+    note = f"{n_rows:,} rows, each predicted by a fit without its fold; {n_folds} folds."
+    return DisplayTable(f"Accuracy of {found.name}, cross-validated", rows, note=note)

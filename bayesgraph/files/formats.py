@@ -1,0 +1,469 @@
+"""Files of models: the suffix of a path selects the format.
+
+Each format has a module with its card, a frozen record of the format's name, reader and writer.
+`FORMATS` maps suffixes to cards. A card is imported when a file of its suffix is first used, so
+that the list itself imports no format.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import lazy_loader
+
+from bayesgraph.core.errors import DataTypeError, FileFormatError, quoted, suggestion
+from bayesgraph.core.files import LossReport, PathLike, no_such_file, path_text
+from bayesgraph.core.variables import Discrete, Variable, plain
+from bayesgraph.models import CPD, GaussianCPD, TableCPD
+
+if TYPE_CHECKING:
+    pass
+
+# ---------------------------------------- Files of models: the suffix of a path selects the format
+
+
+# Predicting imports what reads datasets, which loading a model does not need.
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__, submod_attrs={"predictions": ["predict_dataset"]}
+)
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """The card (record) of a file format: its name, reader and writer.
+
+    Attributes
+    ----------
+    name : str
+        Name of the format in messages.
+    read : callable or None
+        Called with ``(path, **options)``; None for a format that is only written.
+    write : callable or None
+        Called with ``(model, path, **options)``; returns what is lost. None for a format that is
+        only read.
+    read_saved : callable or None
+        Called with ``(path)``; reads fitted estimators faster than `read`, for answers only.
+    holds_estimators : bool
+        Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
+    holds : Capabilities or None
+        What the format can hold, where that is known.
+    """
+
+    name: str
+    read: Callable[..., Any] | None
+    write: Callable[..., LossReport] | None
+    read_saved: Callable[..., Any] | None = None
+    holds_estimators: bool = False
+    holds: Capabilities | None = None
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the writer refuses what the format cannot hold, unless ``strict=False``."""
+        return self.write is not None and "strict" in inspect.signature(self.write).parameters
+
+
+# From suffix to "module:name" of the card.
+FORMATS: dict[str, str] = {
+    ".bayesgraph": "bayesgraph.files.native:FORMAT",
+    **dict.fromkeys((".bif", ".bif.gz"), "bayesgraph.files.bif:FORMAT"),
+    **dict.fromkeys(
+        (".xmlbif", ".xmlbif.gz", ".bifxml", ".bifxml.gz", ".xml"), "bayesgraph.files.xmlbif:FORMAT"
+    ),
+    **dict.fromkeys((".uai", ".uai.gz"), "bayesgraph.files.uai:FORMAT"),
+    **dict.fromkeys((".xdsl", ".xdsl.gz"), "bayesgraph.files.xdsl:FORMAT"),
+    ".json": "bayesgraph.files.gaussian_json:FORMAT",
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "bayesgraph.files.rds:FORMAT"),
+    **dict.fromkeys((".net", ".net.gz", ".oobn"), "bayesgraph.files.net:FORMAT"),
+    **dict.fromkeys((".dne", ".dne.gz", ".dnet"), "bayesgraph.files.dne:FORMAT"),
+    ".html": "bayesgraph.files.pages:FORMAT",
+}
+
+
+def register_format(suffix: str, home: str) -> None:
+    """Add a format for a suffix, or replace the format of the suffix.
+
+    Parameters
+    ----------
+    suffix : str
+        The suffix with its dot; it may have several parts, such as ``.bif.gz``.
+    home : str
+        ``"module:name"`` of a :class:`FileFormat`.
+
+    Raises
+    ------
+    ValueError
+        If the suffix does not start with a dot.
+    """
+    if not suffix.startswith("."):
+        raise ValueError(f"A suffix starts with a dot, such as '.bif'; got {suffix!r}.")
+    FORMATS[suffix.lower()] = home
+
+
+def load(path: PathLike, **options: Any) -> Any:
+    """Load a model or a fitted estimator from a file of the format that the suffix names.
+
+    Nothing in a file is executed: it is safe to load a file that came from elsewhere.
+
+    Parameters
+    ----------
+    path : str or path
+        With a suffix that is in `bayesgraph.files.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
+    **options
+        Options of the format's reader, such as ``normalize=False``; see
+        :func:`bayesgraph.files.bif.read_bif` and :func:`bayesgraph.files.uai.read_uai`.
+
+    Returns
+    -------
+    model or estimator
+        From ``.bayesgraph``, the native format: whatever was saved. From ``.bif``: a
+        BayesianNetwork. From ``.uai``: a BayesianNetwork, or a FactorGraph if the file says
+        ``MARKOV``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the suffix is unknown, its format cannot be read, or the file is damaged.
+    DataTypeError
+        For an option that the format does not have.
+    """
+    card, read = _reader_of(path)
+    check_options(f"reading {card.name}", read, 1, options)
+    return read(path, **options)
+
+
+def load_saved(path: PathLike) -> Any:
+    """Load a model as `load` does, but of a fitted classifier only what answers questions.
+
+    Importing scikit-learn and the estimators takes longer than most answers. The result for a
+    classifier is a :class:`bayesgraph.files.native.SavedClassifier`.
+    """
+    card, read = _reader_of(path)
+    return (card.read_saved or read)(path)
+
+
+def save(model: Any, path: PathLike, **options: Any) -> LossReport:
+    """Save a model or a fitted estimator to a file of the format that the suffix names.
+
+    This is the method `save` of models and estimators. The file is replaced as a whole or not at
+    all, and the same model gives the same bytes.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+        ``.bayesgraph``, the native format, holds estimators; the other formats hold only the
+        network of an estimator.
+    path : str or path
+        With a suffix that is in `bayesgraph.files.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
+    **options
+        Options of the format's writer, such as ``strict=False``; see
+        :func:`bayesgraph.files.bif.write_bif` and :func:`bayesgraph.files.uai.write_uai`.
+
+    Returns
+    -------
+    LossReport
+        What other programs read in another form, and what is lost; false if there is nothing.
+
+    Raises
+    ------
+    FileFormatError
+        If the suffix is unknown, or its format cannot be written.
+    DataTypeError
+        For an option that the format does not have.
+    LossyExportError
+        If the format cannot hold the model; the message lists what it cannot hold.
+    FileNotFoundError
+        If there is no such directory.
+    """
+    card = format_of(path)
+    if card.write is None:
+        raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
+    check_options(f"writing {card.name}", card.write, 2, options)
+    return card.write(
+        model if card.holds_estimators else getattr(model, "network_", model), path, **options
+    )
+
+
+def check_options(name: str, function: Callable[..., Any], first: int, given: Any) -> None:
+    """Refuse what is not among the parameters of a reader or writer, from the first option on.
+
+    A function that takes any option checks for itself.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[first:]
+    known = [parameter.name for parameter in parameters]
+    wrong = [option for option in given if option not in known]
+    if wrong and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        has = f"which has {quoted(known)}" if known else "which has none"
+        raise DataTypeError(
+            f"{quoted(wrong)} is no option of {name}, {has}.{suggestion(wrong[0], known)}"
+        )
+
+
+def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
+    """Return the card of the format that the suffix of a path names.
+
+    Raises
+    ------
+    FileFormatError
+        If the suffix is unknown; the message suggests the nearest one.
+    FileNotFoundError
+        With `read`, if it is like no known one and there is no such file.
+    """
+    name = path_text(path).lower()
+    # The longest suffix first: .bif.gz before a .gz that a user may register.
+    for suffix in sorted(FORMATS, key=len, reverse=True):
+        if name.endswith(suffix):
+            return _card(suffix)
+    near = suggestion("." + name.rpartition(".")[2], FORMATS)
+    if read and not near and not Path(path).exists():
+        raise no_such_file(path_text(path))
+    raise FileFormatError(
+        f"{path_text(path)}: the suffix names the format, and this one is not known."
+        f"{near} Known are {quoted(FORMATS)}; pictures are drawn by render."
+    )
+
+
+def _reader_of(path: PathLike) -> tuple[FileFormat, Callable[..., Any]]:
+    """Return the card of a path's format, and its reader; an error if there is none."""
+    card = format_of(path, read=True)
+    if card.read is None:
+        raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
+    return card, card.read
+
+
+def _card(suffix: str) -> FileFormat:
+    card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
+    return card
+
+
+# ------------ What a format can hold: one frozen record a format, which writers and documents read
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _every(cpd: CPD) -> bool:
+    return True
+
+
+class Spelling(Protocol):
+    """Which names, or which states, a format can spell.
+
+    Attributes
+    ----------
+    held : str
+        What it can spell, in words, for messages.
+    """
+
+    @property
+    def held(self) -> str: ...
+
+    def exact(self, value: object, place: int) -> str | None:
+        """Return the word from which a reader makes the value itself; None if there is none.
+
+        `place` is the index of the variable in the network, or of the state in its variable.
+        """
+
+    def near(self, value: object, place: int, taken: dict[str, int]) -> str:
+        """Return a word for a value that has none, which is not among those that are taken.
+
+        `taken` has the words that are taken, each with the number of words made from it.
+        """
+
+
+@dataclass(frozen=True)
+class TextSpelling:
+    """Names or states that are text.
+
+    Attributes
+    ----------
+    held : str
+        In words, such as "text without quotes".
+    pattern : re.Pattern
+        Of the texts that are read back as they are.
+    wrong : re.Pattern
+        Of the characters that no text can have; an underscore takes their place.
+    reserved : frozenset of str
+        Words in lower case that mean something else.
+    start : str
+        Put before a word that is still none, such as one that starts with a digit.
+    longest : int, optional
+        Maximum number of characters.
+    """
+
+    held: str
+    pattern: re.Pattern[str]
+    wrong: re.Pattern[str]
+    reserved: frozenset[str] = frozenset()
+    start: str = "x"
+    longest: int | None = None
+
+    def exact(self, value: object, place: int) -> str | None:
+        """Return the text itself if the format holds it."""
+        found = plain(value)
+        return found if type(found) is str and self._holds(found) else None
+
+    def _holds(self, text: str) -> bool:
+        return (
+            self.pattern.fullmatch(text) is not None
+            and not _SURROGATE.search(text)
+            and (self.longest is None or len(text) <= self.longest)
+            and (not self.reserved or text.lower() not in self.reserved)
+        )
+
+    def near(self, value: object, place: int, taken: dict[str, int]) -> str:
+        """Return a text like the value in which underscores take the place of wrong characters."""
+        text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
+        word = next((w for w in (text, self.start + text) if self._holds(self._cut(w, ""))), None)
+        word = self.start + str(place) if word is None else self._cut(word, "")
+        found, number = word, taken.get(word, 1)
+        while found in taken or not self._holds(found):
+            number += 1
+            found = self._cut(word, f"_{number}")
+        if word in taken:
+            taken[word] = number
+        return found
+
+    def _cut(self, word: str, ending: str) -> str:
+        end = None if self.longest is None else self.longest - len(ending)
+        return word[:end] + ending
+
+
+@dataclass(frozen=True)
+class NumberSpelling:
+    """Names or states that a format has no words for: they are numbered.
+
+    Attributes
+    ----------
+    prefix : str, optional
+        What a name begins with, before its number; None for states that are the integers 0, 1, ...
+    """
+
+    prefix: str | None = None
+
+    @property
+    def held(self) -> str:
+        """What it can spell, in words."""
+        numbers = [f"{self.prefix or ''}{i}" for i in range(2)]
+        return f"{', '.join(numbers)}, ... in this order"
+
+    def exact(self, value: object, place: int) -> str | None:
+        """Return the number of a default name or state."""
+        default: object = place if self.prefix is None else f"{self.prefix}{place}"
+        found = plain(value)
+        return str(default) if type(found) is type(default) and found == default else None
+
+    def near(self, value: object, place: int, taken: dict[str, int]) -> str:
+        """Return the number."""
+        return f"{self.prefix or ''}{place}"
+
+
+class _Literal(str):
+    """A word that is the `repr` of a text, and its own `repr` in messages."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+@dataclass(frozen=True)
+class AnySpelling:
+    """Names or states of any type, held as they are. Their words are their `repr`."""
+
+    held: str = "any value"
+
+    def exact(self, value: object, place: int) -> str | None:
+        """Return the `repr` of the value."""
+        return repr(value)
+
+    def near(self, value: object, place: int, taken: dict[str, int]) -> str:
+        """Return the `repr` of a text that is held in place of the value."""
+        text = _as_text(value)
+        texts = chain([text], (f"{text}_{number}" for number in count(2)))
+        return next(word for word in map(_Literal, map(repr, texts)) if word not in taken)
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a format of files, or objects of another library, can hold.
+
+    Writers derive from it what they refuse, what they write in another form, and what they put into
+    the comments from which bayesgraph restores the rest; the table of formats in the documentation
+    is compared with it. Each format gives numbers back as the same floats.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format, for messages.
+    names, states : Spelling
+        What names of variables and states can be.
+    families : tuple of types of CPD
+        What is written as it is. A canonical CPD that is not among them, such as a noisy or, is
+        written as its table.
+    fits : callable
+        Whether a CPD of one of these types is written as it is.
+    mixed : bool
+        Whether one network may have both discrete and continuous variables.
+    intervals : bool
+        Whether the format itself says that states are intervals of a number or groups of values.
+    exponents : bool
+        Whether factors may have exponents.
+    mixtures : bool
+        Whether it holds models other than networks and factor graphs, such as mixtures.
+    scores : bool
+        Whether it holds scores of arcs.
+    positions, notes, titles : bool
+        Whether it holds those of :class:`bayesgraph.Annotations` exactly.
+    training : bool
+        Whether it holds what a model was fitted on, a :class:`bayesgraph.Training`.
+    equal_states : bool
+        Whether it tells states apart that are equal in Python, such as True and 1. Otherwise all
+        states of such a variable are written as texts.
+    restores : bool
+        Whether there is a place for the table from which bayesgraph restores what the format
+        itself cannot hold.
+    """
+
+    format: str
+    names: Spelling
+    states: Spelling
+    families: tuple[type[CPD], ...] = (TableCPD,)
+    fits: Callable[[CPD], bool] = _every
+    mixed: bool = False
+    intervals: bool = False
+    exponents: bool = False
+    mixtures: bool = False
+    scores: bool = False
+    positions: bool = False
+    notes: bool = False
+    titles: bool = False
+    training: bool = False
+    equal_states: bool = True
+    restores: bool = True
+
+    @property
+    def continuous(self) -> bool:
+        """Whether it holds continuous variables."""
+        return GaussianCPD in self.families
+
+    def tells_apart(self, states: Sequence[object]) -> bool:
+        """Return whether it tells the states of a variable apart."""
+        return self.equal_states or len(set(states)) == len(states)
+
+    def is_plain(self, variable: Variable) -> bool:
+        """Return whether a reader makes the kind of variable that this one is."""
+        return self.intervals or type(variable) is Discrete or not isinstance(variable, Discrete)
+
+
+def _as_text(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python limits the decimal digits of an integer
+        return type(value).__name__

@@ -1,0 +1,248 @@
+"""A guarded parser of XML files: linear time, no entities, nothing from outside of the file.
+
+The parser is expat, which gets the file in one piece. Declarations of entities are refused (the
+"billion laughs", external entities), and so are deep nesting, very long attributes and very many of
+them. A document type with declarations of elements, as XMLBIF files have, is ignored. Elements that
+the caller wants are given to it when they end and are not kept, so that memory is bounded by the
+largest of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from xml.parsers import expat
+
+from bayesgraph.core.errors import FileFormatError
+from bayesgraph.core.files import Budget
+from bayesgraph.files.exporting import Sidecar, content_of, skip
+
+MAX_DEPTH = 200
+MAX_ATTRIBUTES = 100
+# Characters of one attribute.
+MAX_ATTRIBUTE = 1 << 20
+# An element, its list of children, its attributes and its text, beyond the bytes of the text.
+_BYTES_OF_ELEMENT = 600
+_CHARGED_ELEMENTS = 1000
+_BLANKS = " \t\r\n"
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_QUOTED = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+
+
+class Element:
+    """An element of an XML file.
+
+    Attributes
+    ----------
+    tag : str
+        Without a prefix of a name space.
+    kind : str
+        The tag in lower case.
+    attributes : dict from str to str
+    line : int
+        Line of the start tag.
+    children : list of Element
+        Those that were not given to a handler.
+    text : str
+        All text of the element itself, without blanks at both ends.
+    """
+
+    __slots__ = ("_parts", "attributes", "children", "kind", "line", "tag")
+
+    def __init__(self, tag: str, kind: str, attributes: dict[str, str], line: int) -> None:
+        self.tag = tag
+        self.kind = kind
+        self.attributes = attributes
+        self.line = line
+        self.children: list[Element] = []
+        self._parts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """All text of the element itself, without blanks at both ends."""
+        return "".join(self._parts).strip(_BLANKS)
+
+    def add_text(self, text: str) -> None:
+        """Add a part of the text."""
+        self._parts.append(text)
+
+    def all(self, kind: str) -> list[Element]:
+        """Return the children of a tag, given in lower case; its own case does not matter."""
+        return [child for child in self.children if child.kind == kind]
+
+    def child(self, kind: str) -> Element | None:
+        """Return the first child of a tag, None if there is none."""
+        return next((child for child in self.children if child.kind == kind), None)
+
+    def texts(self, kind: str) -> list[str]:
+        """Return the texts of all children of a tag."""
+        return [child.text for child in self.all(kind)]
+
+    def values(self, kind: str, attribute: str) -> list[str]:
+        """Return an attribute of all children of a tag, empty where it is missing."""
+        return [child.attributes.get(attribute, "") for child in self.all(kind)]
+
+
+def read_xml(
+    data: bytes,
+    budget: Budget,
+    handlers: Mapping[str, Callable[[Element], None]],
+    *,
+    encoding: str | None = None,
+) -> tuple[Element, Sidecar]:
+    """Read an XML file element by element.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file.
+    budget : Budget
+        What reading may allocate; it has the path for messages.
+    handlers : mapping from tag in lower case to callable
+        Each is called with an element of its tag when that ends, all children included; the element
+        is then dropped. Elements within such an element are children, never given to a handler.
+    encoding : str, optional
+        Encoding of the text, instead of what the file says.
+
+    Returns
+    -------
+    root : Element
+        With those children that no handler took.
+    sidecar : Sidecar
+        What comments of bayesgraph say.
+
+    Raises
+    ------
+    FileFormatError
+        If it is not well-formed XML, has declarations of entities, or is beyond a limit; the
+        message has the line.
+    """
+    return _Reader(budget, handlers, encoding).run(data)
+
+
+class _Reader:
+    def __init__(
+        self,
+        budget: Budget,
+        handlers: Mapping[str, Callable[[Element], None]],
+        encoding: str | None,
+    ) -> None:
+        self._budget = budget
+        self._handlers = handlers
+        self._open: list[Element] = []
+        self._root: Element | None = None
+        # Depth of the element that a handler will get.
+        self._taken: int | None = None
+        self._free = 0
+        # From tags to those without a prefix, and these in lower case.
+        self._names: dict[str, tuple[str, str]] = {}
+        self._comments: list[str] = []
+        parser = expat.ParserCreate(encoding)
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        # Defaults in the document type could be many times as long as the file.
+        parser.specified_attributes = True
+        parser.buffer_text = True
+        parser.buffer_size = 1 << 16
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.CommentHandler = self._comment
+        parser.EntityDeclHandler = self._entity
+        parser.ExternalEntityRefHandler = self._external
+        self._parser = parser
+
+    def run(self, data: bytes) -> tuple[Element, Sidecar]:
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise self._error(f"expected XML: {expat.ErrorString(error.code)}.") from error
+        except (LookupError, UnicodeError) as error:
+            raise self._error(f"expected text of a known encoding: {error}.") from error
+        assert self._root is not None  # otherwise it is no XML
+        return self._root, Sidecar.of(self._comments, self._budget.source)
+
+    def _error(self, message: str) -> FileFormatError:
+        return FileFormatError(
+            f"{self._budget.source}, line {self._parser.CurrentLineNumber}: {message}"
+        )
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise self._error(f"expected elements nested at most {MAX_DEPTH} deep.")
+        if attributes:
+            self._check(attributes)
+        if self._free == 0:
+            self._free = _CHARGED_ELEMENTS
+            self._budget.take(_BYTES_OF_ELEMENT * _CHARGED_ELEMENTS, "the elements of the file")
+        self._free -= 1
+        names = self._names.get(tag)
+        if names is None:
+            name = tag.rpartition(":")[2]
+            names = self._names[tag] = name, name.lower()
+        element = Element(*names, attributes, self._parser.CurrentLineNumber)
+        if self._taken is None and element.kind in self._handlers:
+            self._taken = len(self._open)
+        elif self._open:
+            self._open[-1].children.append(element)
+        else:
+            self._root = element
+        self._open.append(element)
+
+    def _check(self, attributes: dict[str, str]) -> None:
+        if len(attributes) > MAX_ATTRIBUTES:
+            raise self._error(
+                f"expected at most {MAX_ATTRIBUTES} attributes; got {len(attributes)}."
+            )
+        for name, value in attributes.items():
+            if len(value) > MAX_ATTRIBUTE:
+                raise self._error(
+                    f"expected attributes of at most {MAX_ATTRIBUTE:,} characters; {name!r:.40} "
+                    f"has {len(value):,}."
+                )
+
+    def _end(self, tag: str) -> None:
+        element = self._open.pop()
+        if self._taken == len(self._open):
+            self._taken = None
+            if self._root is None:
+                self._root = element
+            self._handlers[element.kind](element)
+
+    def _characters(self, text: str) -> None:
+        self._open[-1].add_text(text)
+
+    def _comment(self, text: str) -> None:
+        if (content := content_of(text)) is not None:
+            self._comments.append(content)
+        else:
+            skip("file", "comment")
+
+    def _entity(self, name: str, *_: object) -> None:
+        raise self._error(
+            f"expected no declarations of entities, which can make a small file huge or read other "
+            f"files; got that of {name!r:.40}. Write its text in its place."
+        )
+
+    def _external(self, *_: object) -> int:
+        raise self._error("expected nothing from outside of the file.")
+
+
+def escaped(text: str) -> str:
+    """Return text as the content of an element."""
+    return "".join([_TEXT.get(c, c) for c in text]) if set(text) & _TEXT.keys() else text
+
+
+def quoted_attribute(text: str) -> str:
+    """Return text as the value of an attribute, with its quotes."""
+    return '"' + "".join([_QUOTED.get(c, c) for c in text]) + '"'
+
+
+def is_xml_text(text: str) -> bool:
+    """Return whether XML can hold a text: no control characters, no half of a surrogate pair."""
+    return _NO_XML.search(text) is None
+
+
+def comment(line: str) -> str:
+    """Return a line of the sidecar as a comment."""
+    return f"<!-- {line} -->"

@@ -1,0 +1,156 @@
+"""Reading of pages: the model in the file that `page` writes, in the native format.
+
+Nothing in a file is executed. What it declares is taken from the budget of the file before memory
+is allocated, and the checksum of the archive says whether all of it is there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.core.errors import FileFormatError
+from bayesgraph.core.files import Budget, LossReport, PathLike, path_text, read_bytes, reading
+from bayesgraph.core.upward import upward
+from bayesgraph.files.formats import FileFormat, check_options
+from bayesgraph.files.native import HELD, SAVED, decoded
+
+# Version of pages; `snapshot` says what is in one.
+VERSION = 1
+
+
+def read_html(path: PathLike, *, limit: int | None = None) -> Any:
+    """Read the model in a page that `to_html` wrote.
+
+    Nothing in the file is executed: it is safe to read a file that came from elsewhere.
+
+    Parameters
+    ----------
+    path : str or path
+    limit : int, optional
+        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
+
+    Returns
+    -------
+    model or estimator
+        The model that was written.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the file is no page of bayesgraph, truncated, altered, newer, or beyond the limit.
+    """
+    return _read(path, limit, {})
+
+
+def read_saved_html(path: PathLike) -> Any:
+    """Read a page as `read_html` does, but a classifier without its estimator."""
+    return _read(path, None, SAVED)
+
+
+def _read(path: PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
+    source = path_text(path)
+    with reading(source, "a page"):
+        data = read_bytes(path)
+        budget = Budget(source, len(data), limit)
+        return decoded(_archive(data, budget), budget, decoders)
+
+
+def _archive(data: bytes, budget: Budget) -> bytes:
+    """Return the bytes of the archive in a page."""
+    head = json.loads(_block(data, b'type="application/json" id="bayesgraph"', budget))
+    version = head["format"]
+    if type(version) is not int or version > VERSION:
+        raise FileFormatError(
+            f"{budget.source} was written by a newer bayesgraph (version {version!r:.20} of the "
+            f"page; this one reads up to {VERSION}); upgrade bayesgraph."
+        )
+    about = head["archive"]
+    coding, pieces, size = about["coding"], about["pieces"], about["bytes"]
+    _check_sizes(coding, pieces, size)
+    budget.take(size, "the model in the page")
+    rest = _inflated(data, "archive", size, budget)
+    shared = b""
+    if any(at >= 0 for at, _ in pieces):
+        shared = _numbers(data, coding, budget)
+    found, at = [], 0
+    for begin, length in pieces:
+        if begin >= 0:
+            found.append(shared[begin : begin + length])
+        else:
+            found.append(rest[at : at + length])
+            at += length
+    archive = b"".join(found)
+    if len(archive) != size:
+        raise FileFormatError(f"{budget.source} is truncated or was altered. Get the file again.")
+    return archive
+
+
+def _check_sizes(coding: Any, pieces: Any, size: Any) -> None:
+    stated = [coding["n"], coding["distinct"], coding["width"], size]
+    stated += [number for begin, length in pieces for number in (begin + 1, length)]
+    if not all(type(number) is int and number >= 0 for number in stated):
+        raise ValueError("a size in its head is none")
+    if coding["width"] not in (1, 2, 4, 8) or sum(length for _, length in pieces) != size:
+        raise ValueError("the sizes in its head do not agree")
+
+
+def _numbers(data: bytes, coding: Mapping[str, int], budget: Budget) -> bytes:
+    """Return the numbers of a page as bytes."""
+    n, distinct, width = coding["n"], coding["distinct"], coding["width"]
+    budget.take(8 * n, "the numbers of the page")
+    if not distinct:
+        return _inflated(data, "numbers", 8 * n, budget)
+    block = _inflated(data, "numbers", 8 * distinct + width * n, budget)
+    values = np.frombuffer(block, "<i8", distinct)
+    numbers: bytes = values[np.frombuffer(block, f"<u{width}", n, 8 * distinct)].tobytes()
+    return numbers
+
+
+def _block(data: bytes, attributes: bytes, budget: Budget) -> bytes:
+    """Return the text of one of the page's elements."""
+    begin = data.find(b"<script " + attributes + b">")
+    end = data.find(b"</script>", begin)
+    if begin < 0 or end < 0:
+        raise FileFormatError(
+            f"{budget.source} is no page of bayesgraph, or was altered; get the file again."
+        )
+    return data[data.index(b">", begin) + 1 : end]
+
+
+def _inflated(data: bytes, name: str, size: int, budget: Budget) -> bytes:
+    """Return the bytes of a block, of which there are `size` at most."""
+    packed = base64.b64decode(
+        _block(data, f'type="text/plain" id="bayesgraph-{name}"'.encode(), budget)
+    )
+    budget.take(size, f"the block {name!r} of the page")
+    block = zlib.decompressobj().decompress(packed, size + 1)
+    if len(block) > size:
+        raise ValueError(f"the block {name!r} inflates to more than {size:,} bytes")
+    return block
+
+
+def write_html(model: Any, path: PathLike, **options: Any) -> LossReport:
+    """Write a model or a fitted estimator to a page; options are those of `page.to_html`."""
+    check_options("writing an HTML page", upward("to_html"), 2, options)
+    upward("to_html")(model, path, **options)
+    return LossReport("an HTML page")
+
+
+# A page has the model in the native format.
+FORMAT = FileFormat(
+    "an HTML page",
+    read_html,
+    write_html,
+    read_saved_html,
+    holds_estimators=True,
+    holds=replace(HELD, format="an HTML page"),
+)

@@ -1,0 +1,459 @@
+"""Conversion of models to pgmpy and back, with the same names, states and numbers.
+
+pgmpy is optional: ``pip install 'bayesgraph[pgmpy]'``. The correspondence:
+
+=============================  ==================================================
+bayesgraph                     pgmpy
+=============================  ==================================================
+BayesianNetwork, discrete      DiscreteBayesianNetwork
+BayesianNetwork, continuous    LinearGaussianBayesianNetwork
+FactorGraph, discrete          DiscreteMarkovNetwork
+=============================  ==================================================
+
+A factor graph is not converted to pgmpy's FactorGraph, in which factors are nodes and two equal
+factors would be one node. DiscreteMarkovNetwork keeps the list of factors.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, overload
+
+import networkx as nx
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    DataTypeError,
+    LossyExportError,
+    ModelError,
+    optional_module,
+    quoted,
+)
+from bayesgraph.core.files import LossReport
+from bayesgraph.core.variables import Continuous, Discrete, Name
+from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_of, no_table
+from bayesgraph.files.formats import AnySpelling, Capabilities
+from bayesgraph.files.table_rows import RoundedRows
+from bayesgraph.inference import Factor
+from bayesgraph.models import (
+    BayesianNetwork,
+    FactorGraph,
+    GaussianCPD,
+    TableCPD,
+    Term,
+    WeightedNetwork,
+)
+
+# Attributes of pgmpy's nodes and arcs that hold for `from_pgmpy` what pgmpy itself does not store.
+_VARIANCE = "variance"
+_SCORE = "score"
+# The same of a pgmpy network.
+_SIDECAR = "bayesgraph"
+
+HELD = Capabilities(
+    "pgmpy",
+    names=AnySpelling(),
+    states=AnySpelling("any values, no two of them equal"),
+    families=(TableCPD, GaussianCPD),
+    scores=True,
+    equal_states=False,
+)
+
+
+def _pgmpy(module: str) -> Any:
+    return optional_module(f"pgmpy.{module}", extra="pgmpy", what="Exchanging models with pgmpy")
+
+
+@overload
+def to_pgmpy(model: Any, *, strict: Literal[True] = True) -> Any: ...
+
+
+@overload
+def to_pgmpy(model: Any, *, strict: Literal[False]) -> tuple[Any, LossReport]: ...
+
+
+def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
+    """Return a model as a pgmpy object of the same names, states and numbers.
+
+    Kinds of variables (intervals, groups) and annotations, which pgmpy has no place for, are in the
+    entry ``"bayesgraph"`` of the object's dictionary `graph`, from which `from_pgmpy` restores
+    them.
+
+    Parameters
+    ----------
+    model : BayesianNetwork, FactorGraph or WeightedNetwork, or fitted estimator of these
+        A network of discrete variables, a network of continuous ones, or a factor graph of tables.
+        A weighted network is converted by way of its factor graph, which gives the same answers if
+        all features are observed.
+    strict : bool
+        pgmpy tells no states of a variable apart that are equal (``True`` and ``1``). If true, they
+        are refused; if false, all states of such a variable are texts in pgmpy, and `from_pgmpy`
+        restores them. What pgmpy cannot hold in any form is refused either way.
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork
+    pgmpy.models.LinearGaussianBayesianNetwork
+        pgmpy holds standard deviations, the rounded square roots of the variances. The exact
+        variances are in the node attribute ``"variance"``, which `from_pgmpy` reads.
+    pgmpy.models.DiscreteMarkovNetwork
+        From a factor graph, with its factors in their order. Exponents become part of the tables
+        (a warning says so); log values become plain numbers, up to the rounding of exp.
+    LossReport
+        Only if `strict` is false, after one of these: what pgmpy has in another form, and what is
+        lost.
+
+    Raises
+    ------
+    LossyExportError
+        If pgmpy cannot hold the model; the message lists why: discrete and continuous variables
+        together, numbers outside the range of floats and (unless `strict` is false) states of one
+        variable that are equal.
+    DataTypeError
+        If `model` is not a model.
+    MissingDependencyError
+        If pgmpy is not installed.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork([TableCPD(Discrete("a", [1, True]), [0.25, 0.75])])
+    >>> converted, report = network.to_pgmpy(strict=False)
+    >>> converted.states
+    {'a': ['1', 'True']}
+    >>> report.lost
+    ()
+    >>> from_pgmpy(converted) == network
+    True
+    """
+    if hasattr(model, "_answering"):  # a fitted estimator
+        model = model._answering(None)
+    converted, report = _converted(model, strict=strict)
+    return converted if strict else (converted, report)
+
+
+def _converted(model: Any, *, strict: bool) -> tuple[Any, LossReport]:
+    losses = Losses(HELD.format, strict)
+    if isinstance(model, WeightedNetwork):
+        if model.arc_scores or model.network.annotations:
+            losses.leave_out("arcs, their scores and annotations: the factors are converted")
+        # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
+        # are already raised to their exponents.
+        model = model.to_factor_graph()
+    if isinstance(model, FactorGraph):
+        return _to_markov_network(model, losses)
+    if not isinstance(model, BayesianNetwork):
+        raise DataTypeError(
+            f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
+        )
+    found = Export.of(model, HELD, strict=strict)
+    tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
+    gaussians = [cpd for cpd in found.cpds if isinstance(cpd, GaussianCPD)]
+    result = (
+        _to_discrete(model, tables, found.words)
+        if tables
+        else _to_linear_gaussian(model, gaussians)
+    )
+    return _with_sidecar(result, found.sidecar), found.report
+
+
+def _with_sidecar(result: Any, lines: Sequence[str]) -> Any:
+    if lines:
+        result.graph[_SIDECAR] = list(lines)
+    return result
+
+
+def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD], words: Words) -> Any:
+    factors = _pgmpy("factors.discrete")
+    result = _with_graph(_pgmpy("models").DiscreteBayesianNetwork(), model)
+    for cpd in cpds:
+        # pgmpy's matrix has the child's states as rows and the parent configurations as columns,
+        # the last parent varying fastest.
+        values = np.moveaxis(cpd.values, -1, 0).reshape(cpd.variable.cardinality, -1)
+        converted = factors.TabularCPD(
+            cpd.variable.name,
+            cpd.variable.cardinality,
+            values,
+            evidence=[parent.name for parent in cpd.parents] or None,
+            evidence_card=[parent.cardinality for parent in cpd.parents] or None,
+            state_names=_state_names([cpd.variable, *cpd.parents], words),
+        )
+        _check_kept(converted.get_values(), values, cpd.title)
+        result.add_cpds(converted)
+    return result
+
+
+def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> Any:
+    factors = _pgmpy("factors.continuous")
+    result = _with_graph(_pgmpy("models").LinearGaussianBayesianNetwork(), model)
+    for cpd in cpds:
+        name = cpd.variable.name
+        result.add_cpds(
+            factors.LinearGaussianCPD(
+                name,
+                [float(cpd.mean), *cpd.coefficients.tolist()],
+                math.sqrt(cpd.variance),
+                [parent.name for parent in cpd.parents],
+            )
+        )
+        result.nodes[name][_VARIANCE] = float(cpd.variance)
+    return result
+
+
+def _with_graph(result: Any, model: BayesianNetwork) -> Any:
+    """Return `result`, an empty pgmpy network, with the nodes, arcs and arc scores of a model.
+
+    Arcs are added in topological order, in which pgmpy's search for a cycle at each arc is fast.
+    """
+    result.add_nodes_from(model.names)
+    for name in nx.topological_sort(model.graph):
+        result.add_edges_from([(parent.name, name) for parent in model[name].parents])
+    for arc, score in model.arc_scores.items():
+        result.edges[arc][_SCORE] = score
+    return result
+
+
+def _state_names(variables: Iterable[Discrete], words: Words) -> dict[Name, list[Any]]:
+    """Return the states of variables as pgmpy has them: themselves, or texts for equal ones."""
+
+    def states(variable: Discrete) -> Iterable[Any]:
+        if HELD.tells_apart(variable.states):
+            return variable.states
+        return map(ast.literal_eval, words.states[variable])
+
+    return {variable.name: list(states(variable)) for variable in variables}
+
+
+def _check_kept(converted: Any, values: Floats, source: str) -> None:
+    if not np.array_equal(np.asarray(converted, dtype=np.float64), values):
+        raise LossyExportError(
+            f"pgmpy rounds the numbers of {source}; have it calculate in float64 "
+            "(pgmpy.config.set_dtype)."
+        )
+
+
+def _to_markov_network(model: FactorGraph, losses: Losses) -> tuple[Any, LossReport]:
+    words = Words.of(model.variables, HELD, losses)
+    for variable in model.variables:
+        if not isinstance(variable, Discrete):
+            losses.refuse(no_table(variable))
+    for term in model.terms:
+        if term.table is None:
+            losses.refuse(f"{term.title} is not a table")
+    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
+    if powered:
+        losses.change(f"the exponents of {powered} factors are applied to their tables")
+    report = losses.report()
+    discrete = _pgmpy("factors.discrete")
+    result = _pgmpy("models").DiscreteMarkovNetwork()
+    result.add_nodes_from(model.names)
+    for term in model.terms:
+        scope = [v for v in term.scope if isinstance(v, Discrete)]
+        names = [v.name for v in scope]
+        result.add_edges_from([(a, b) for i, a in enumerate(names) for b in names[:i]])
+        values = _term_values(term)
+        converted = discrete.DiscreteFactor(
+            names, [v.cardinality for v in scope], values, state_names=_state_names(scope, words)
+        )
+        _check_kept(converted.values, values, term.title)
+        result.add_factors(converted)
+    return _with_sidecar(result, words.sidecar), report
+
+
+def _term_values(term: Term) -> Floats:
+    """Return the table of a term raised to its exponent, as plain numbers instead of logarithms.
+
+    With the exponent 1, the numbers of a TableCPD are exactly kept.
+    """
+    if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
+        return term.source.values
+    assert term.table is not None  # checked before
+    log_values = term.table.log_values
+    if len(log_values) != 1:
+        raise LossyExportError(
+            f"{term.title} belongs to {len(log_values)} rows of evidence; pgmpy's factors to one."
+        )
+    with np.errstate(over="ignore"):
+        values = np.exp(log_values[0])
+    vanished = (values < np.finfo(np.float64).tiny) & ~np.isneginf(log_values[0])
+    if vanished.any() or np.isinf(values).any():
+        raise LossyExportError(
+            f"{term.title} has numbers outside the range of floats: logarithms from "
+            f"{log_values[np.isfinite(log_values)].min():.6g} to {log_values.max():.6g}. pgmpy "
+            "does not hold logarithms."
+        )
+    return np.asarray(values)
+
+
+# ---------------------------------------------------------------------------------------- import
+
+
+def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | FactorGraph:
+    """Return a pgmpy model as a bayesgraph model of the same names, states and numbers.
+
+    The order of the variables is that of the model's nodes, the order of parents that of each
+    CPD's evidence. Latent variables and other roles of nodes are not kept.
+
+    Parameters
+    ----------
+    model : pgmpy model
+        DiscreteBayesianNetwork or LinearGaussianBayesianNetwork, or one of their subclasses with
+        such CPDs (NaiveBayes); DiscreteMarkovNetwork or FactorGraph.
+    normalize : bool
+        Treatment of probabilities whose sum is off by more than 1e-6 and up to 0.02 (pgmpy accepts
+        0.01): they are divided by their sum with one warning, or refused if false. Smaller
+        deviations are kept exactly.
+
+    Returns
+    -------
+    BayesianNetwork
+        For the networks.
+    FactorGraph
+        For the graphs of factors.
+
+    Raises
+    ------
+    DataTypeError
+        If it is another kind of model.
+    ModelError
+        If a node has no CPD, or CPDs are inconsistent, or of other types than pgmpy makes.
+    CPDError
+        If probabilities do not sum to one, or a standard deviation is not positive.
+    MissingDependencyError
+        If pgmpy is not installed.
+    """
+    models = _pgmpy("models")
+    try:
+        if isinstance(model, models.DiscreteBayesianNetwork):
+            return _sidecar(model).restore(_from_discrete(model, normalize=normalize))
+        if isinstance(model, models.LinearGaussianBayesianNetwork):
+            return _sidecar(model).restore(_from_linear_gaussian(model))
+        if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
+            return _from_factors(model)
+    except (BayesGraphError, Warning):
+        raise
+    except Exception as error:
+        # Attributes of pgmpy's CPDs can be changed to anything after pgmpy has checked them.
+        raise ModelError(
+            f"The pgmpy model is inconsistent ({type(error).__name__}: {error}); its check_model() "
+            "may say where. Make the CPD or the factor anew."
+        ) from error
+    raise DataTypeError(
+        "Expected a pgmpy DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, "
+        f"DiscreteMarkovNetwork or FactorGraph; got {type(model).__module__}."
+        f"{type(model).__qualname__}."
+    )
+
+
+def _sidecar(model: Any) -> Sidecar:
+    """Return what `to_pgmpy` has written to the attributes of a pgmpy model."""
+    lines = [content_of(line) for line in model.graph.get(_SIDECAR, ())]
+    found = [line for line in lines if line is not None]
+    return Sidecar.of(found, "The pgmpy model", spell=repr)
+
+
+def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
+    """Return the CPD of each node of a pgmpy model; all must be of the class `family`."""
+    by_node = {cpd.variable: cpd for cpd in model.cpds}
+    without = [node for node in model.nodes if node not in by_node]
+    if without:
+        raise ModelError(f"The pgmpy model has no CPD for {quoted(without)}; add or fit them.")
+    others = {node: type(by_node[node]).__name__ for node in model.nodes}
+    wrong = [node for node in model.nodes if not isinstance(by_node[node], family)]
+    if wrong:
+        raise ModelError(
+            f"Expected a {family.__name__} for each node; "
+            f"{', '.join(f'{node!r} has a {others[node]}' for node in wrong)}."
+        )
+    return {node: by_node[node] for node in model.nodes}
+
+
+def _scores(model: Any) -> dict[tuple[Name, Name], float]:
+    arcs = model.edges(data=_SCORE)
+    return {(a, b): score for a, b, score in arcs if isinstance(score, float)}
+
+
+def _check_parents(model: Any, node: Name, evidence: Iterable[Name]) -> None:
+    if set(evidence) != set(model.predecessors(node)):
+        raise ModelError(
+            f"The CPD of {node!r} has the parents {quoted(evidence)}, the graph has "
+            f"{quoted(model.predecessors(node))}."
+        )
+
+
+def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
+    rounded = RoundedRows(normalize=normalize)
+    cpds = []
+    for node, cpd in _cpds_by_node(model, _pgmpy("factors.discrete").TabularCPD).items():
+        # `variables` is the child and its evidence, the axes of `values` in this order.
+        child, *parents = _scope(cpd)
+        _check_parents(model, node, cpd.variables[1:])
+        values = np.moveaxis(_values(cpd), 0, -1)
+        cpds.append(TableCPD(child, rounded.repaired(node, values), parents))
+    network = BayesianNetwork(cpds, arc_scores=_scores(model))
+    rounded.warn("The pgmpy model")
+    return network
+
+
+def _from_linear_gaussian(model: Any) -> BayesianNetwork:
+    cpds = []
+    for node, cpd in _cpds_by_node(model, _pgmpy("factors.continuous").LinearGaussianCPD).items():
+        _check_parents(model, node, cpd.evidence)
+        intercept, *slopes = np.asarray(cpd.beta, dtype=np.float64)
+        parents = [Continuous(name) for name in cpd.evidence]
+        variance = _variance(model.nodes[node], cpd)
+        cpds.append(GaussianCPD(Continuous(node), intercept, variance, parents, slopes))
+    return BayesianNetwork(cpds, arc_scores=_scores(model))
+
+
+def _variance(attributes: dict[str, Any], cpd: Any) -> float:
+    """Return a node's variance as `to_pgmpy` stored it, unless the CPD's deviation was changed.
+
+    Then it is the square of the deviation. `attributes` are those of pgmpy's node.
+    """
+    deviation = float(cpd.std)
+    sent = attributes.get(_VARIANCE)
+    if isinstance(sent, float) and sent > 0 and math.sqrt(sent) == deviation:
+        return sent
+    # A negative standard deviation gives a negative variance, which the CPD refuses.
+    return math.copysign(deviation * deviation, deviation)
+
+
+def _from_factors(model: Any) -> FactorGraph:
+    with_factor = {name for factor in model.factors for name in factor.variables}
+    discrete_factor = _pgmpy("factors.discrete").DiscreteFactor
+    without = [
+        node
+        for node in model.nodes
+        if not isinstance(node, discrete_factor) and node not in with_factor
+    ]
+    if without:
+        raise ModelError(f"The pgmpy model has no factor for {quoted(without)}.")
+    scopes = [_scope(factor) for factor in model.factors]
+    tables = [_values(factor) for factor in model.factors]
+    graph = FactorGraph([Factor(*pair) for pair in zip(scopes, tables, strict=True)])
+    sidecar = _sidecar(model)
+    if not sidecar.variables:
+        return graph
+    known = list({variable: None for scope in scopes for variable in scope})
+    found = dict(zip(known, sidecar.restored(known), strict=True))
+    new = [[found[variable] for variable in scope] for scope in scopes]
+    return FactorGraph([Factor(*pair) for pair in zip(new, tables, strict=True)])
+
+
+def _scope(factor: Any) -> list[Discrete]:
+    nameless = [name for name in factor.variables if name not in factor.state_names]
+    if nameless:
+        raise ModelError(f"{factor!r} has no state names for {quoted(nameless)}; give them all.")
+    return [Discrete(name, factor.state_names[name]) for name in factor.variables]
+
+
+def _values(factor: Any) -> Floats:
+    # This also converts a tensor of pgmpy's torch backend.
+    values = np.asarray(factor.values)
+    if np.iscomplexobj(values):
+        raise ModelError(f"{factor!r} has complex numbers; expected probabilities or weights.")
+    return np.asarray(values, dtype=np.float64)

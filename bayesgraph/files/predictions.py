@@ -1,0 +1,278 @@
+"""Predictions for tables larger than memory, written to files that appear as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bayesgraph.classifiers import check_fitted, counted, with_policy
+from bayesgraph.core.errors import DataError, DataTypeError, FileFormatError, quoted
+from bayesgraph.core.files import PathLike, path_text, replacing
+from bayesgraph.core.parallel import in_order, one_blas_thread
+from bayesgraph.core.variables import has_text_states
+from bayesgraph.models import warn_of_impossible
+from bayesgraph.tables import Dataset, Unseen, UnseenValues, arrow, open_dataset
+
+_WHAT = ("both", "predict", "predict_proba")
+_PARQUET, _TEXTS = (".parquet", ".pq"), (".csv", ".tsv")
+# Number of runs of rows in each file of a folder.
+_RUNS_OF_PART = 32
+
+Write: TypeAlias = Callable[[Any], None]
+
+
+def predict_dataset(
+    estimator: Any,
+    data: Any,
+    target: PathLike | None = None,
+    *,
+    what: str = "both",
+    keep: Sequence[str] = (),
+) -> Any:
+    r"""Predict the rows of a table larger than memory, and write them to one or several files.
+
+    Rows are read, predicted and written in runs of 32,768, so that memory is bounded. The numbers
+    are those of `predict` and `predict_proba`, and rows keep their order. Without a target, the
+    predictions of a Dask or Spark frame are such a frame, which its engine computes when it is
+    asked for.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or regressor
+    data : path, glob, folder, Dataset, ...
+        What :func:`bayesgraph.open_dataset` takes or returns. Columns that the model does not know
+        are left out.
+    target : str or path, optional for frames of Dask and Spark
+        A ``.parquet``, ``.csv`` or ``.tsv`` file, which is replaced as a whole or not at all; or a
+        folder, which is empty or, without a suffix, new, for the files ``part-00000.parquet`` and
+        so on, which appear together.
+    what : {"both", "predict", "predict_proba"}, default "both"
+        The predicted class, in a column with the name of the class; the probability of each class
+        c, in a column ``P(class=c)``; or both. A regressor always gives means and standard
+        deviations.
+    keep : sequence of str
+        Columns of `data` to write too, such as an identifier; they are the first ones.
+
+    Returns
+    -------
+    int, or dask.dataframe.DataFrame, or pyspark.sql.DataFrame
+        Number of rows, or the lazy frame of predictions; that of Dask has the index and the
+        partitions of `data`.
+
+    Raises
+    ------
+    DataError
+        If columns of the model are missing, there are no rows, or two columns would have one name.
+    DataTypeError
+        If the target is missing, or the dataset was opened with ``executor=``.
+    FileExistsError
+        If the folder is not empty.
+    FileFormatError
+        If the target has another suffix.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b"] * 3}, ["no", "yes"] * 3)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> rows, found = Path(folder.name, "rows.csv"), Path(folder.name, "found.csv")
+    >>> _ = rows.write_text("id,x\n1,b\n2,a\n")
+    >>> bg.files.predict_dataset(clf, rows, found, what="predict", keep=["id"])
+    2
+    >>> found.read_text().split()
+    ['"id","class"', '1,"yes"', '2,"no"']
+    >>> folder.cleanup()
+    """
+    check_fitted(estimator, "network_")
+    if what not in _WHAT:
+        raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
+    opened = None if target is None else _written(target)
+    dataset = _opened(estimator, data)
+    names = _known_names(estimator, dataset)
+    dataset.checked(keep, "keep=")
+    if opened is None:
+        return dataset.predicted(_Predicting(estimator, what), names, keep)
+    if dataset.executor is not None and not dataset.is_lazy:
+        raise DataTypeError(
+            f"Predictions of {dataset.source} are written by this process, in threads; leave out "
+            "executor=, or predict a frame of Dask, which gives a frame."
+        )
+
+    def predicted(run: Any) -> tuple[Any, int, Unseen]:
+        unseen = UnseenValues() if estimator.unseen == "warn" else estimator.unseen
+        asked = with_policy(estimator, unseen)
+        columns, impossible = counted(asked, run.select(names), what)
+        return _table(run.select(list(keep)), columns), impossible, unseen
+
+    n_rows = impossible = 0
+    met = UnseenValues()
+    runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
+    # The limit holds for the process, so that it is set once for all threads.
+    with opened as write, one_blas_thread():
+        for table, count, unseen in in_order(predicted, runs):
+            write(table)
+            n_rows += len(table)
+            impossible += count
+            if isinstance(unseen, UnseenValues):
+                met.unite(unseen)
+        if not n_rows:
+            raise DataError(f"{dataset.source} has no rows.")
+    warn_of_impossible(impossible, n_rows, estimator.target_)
+    met.warn(n_rows)
+    return n_rows
+
+
+@dataclass(frozen=True)
+class _Predicting:
+    """The columns that an estimator predicts for a table; see `datasets.dataset.Predicting`."""
+
+    estimator: Any
+    what: str
+
+    def __call__(self, table: Any, keep: Sequence[str]) -> dict[str, Any]:
+        # Workers have one thread for each part.
+        with one_blas_thread():
+            columns, impossible = counted(self.estimator, table, self.what)
+        _check_apart(keep, columns)
+        warn_of_impossible(impossible, len(table), self.estimator.target_)
+        return columns
+
+
+# --------------------------------------------------------------------------------------- columns
+
+
+def text_columns(estimator: Any) -> list[str]:
+    """Return the features whose states are text, which they are in any CSV file."""
+    return [str(v.name) for v in estimator.features_ if has_text_states(v)]
+
+
+def _opened(estimator: Any, data: Any) -> Dataset:
+    return data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
+
+
+def _known_names(estimator: Any, dataset: Dataset) -> list[str]:
+    """Return the columns of a dataset that are features of a model.
+
+    Raises
+    ------
+    DataError
+        If the dataset lacks some; a stream, whose columns come and go, needs none of them.
+    """
+    names = [str(name) for name in estimator.layout_.columns]
+    lacking = [name for name in names if name not in dataset.names]
+    if getattr(estimator, "is_open", False) and len(lacking) < len(names):
+        return [name for name in names if name not in lacking]
+    if lacking:
+        raise DataError(
+            f"{dataset.source} lacks the columns {quoted(lacking)} that the model was fitted on. "
+            "(An empty column stands for cells that are empty in all rows.)"
+        )
+    return names
+
+
+def _table(kept: Any, columns: dict[str, Any]) -> Any:
+    """Return kept columns and predictions as one table."""
+    _check_apart(kept.column_names, columns)
+    types = arrow().types
+    plain = {
+        name: column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+        for name, column in zip(kept.column_names, kept.columns, strict=True)
+    }
+    return arrow().table({**plain, **columns})
+
+
+def _check_apart(keep: Sequence[str], columns: dict[str, Any]) -> None:
+    if twice := [name for name in columns if name in keep]:
+        raise DataError(
+            f"keep= names {quoted(twice)}, which is what the column with predictions is called. "
+            "Probabilities alone are written by what='predict_proba'."
+        )
+
+
+# --------------------------------------------------------------------------------------- files
+
+
+def _written(target: PathLike) -> contextlib.AbstractContextManager[Write]:
+    """Return a context manager with a function that writes tables to a file or a folder."""
+    text = path_text(target)
+    # A Path has lost the slash at its end.
+    if text.endswith(("/", os.sep)) or Path(text).is_dir() or not Path(text).suffix:
+        return _folder(Path(os.path.realpath(text)))
+    if not text.lower().endswith((*_PARQUET, *_TEXTS)):
+        raise FileFormatError(
+            f"{text!r}: the suffix of predictions is one of {quoted((*_PARQUET, *_TEXTS))}; a "
+            "folder has none."
+        )
+    return _file(text)
+
+
+@contextlib.contextmanager
+def _file(path: PathLike) -> Iterator[Write]:
+    """Yield a function that writes a table below those before, in one file; see `replacing`."""
+    with replacing(path) as stream, contextlib.ExitStack() as opened:
+        writers: list[Any] = []
+
+        def write(table: Any) -> None:
+            if not writers:
+                writers.append(opened.enter_context(_writer(path, stream, table.schema)))
+            writers[0].write_table(table)
+
+        yield write
+
+
+def _writer(path: PathLike, stream: Any, schema: Any) -> Any:
+    suffix = Path(path).suffix.lower()
+    if suffix in _PARQUET:
+        return arrow(".parquet").ParquetWriter(stream, schema)
+    csv = arrow(".csv")
+    options = csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+    try:
+        return csv.CSVWriter(stream, schema, write_options=options)
+    except arrow().ArrowInvalid as error:
+        raise DataTypeError(
+            f"{str(path)!r}: CSV files do not hold every column of keep= ({error}). Name a "
+            ".parquet file, or leave the column out."
+        ) from error
+
+
+@contextlib.contextmanager
+def _folder(folder: Path) -> Iterator[Write]:
+    """Yield a function that writes tables to the files of a folder, which appears at the end.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder has files: those of other predictions would mix with the new ones.
+    FileNotFoundError
+        If there is no directory for the folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{str(folder)!r} is not an empty folder; name a new one.")
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"There is no directory {str(folder.parent)!r}.")
+    with tempfile.TemporaryDirectory(prefix=".bayesgraph-", dir=folder.parent) as made:
+        parts = Path(made, "parts")
+        parts.mkdir()
+        with contextlib.ExitStack() as last:
+            n_runs = 0
+            writes: list[Write] = []
+
+            def write(table: Any) -> None:
+                nonlocal n_runs
+                part, first = n_runs // _RUNS_OF_PART, n_runs % _RUNS_OF_PART == 0
+                if first:
+                    last.close()
+                    path = parts / f"part-{part:05}.parquet"
+                    writes[:] = [last.enter_context(_file(path))]
+                writes[0](table)
+                n_runs += 1
+
+            yield write
+        if folder.exists():
+            folder.rmdir()
+        parts.rename(folder)

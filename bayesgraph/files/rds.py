@@ -1,0 +1,667 @@
+"""Networks that R's package bnlearn has fitted (Scutari 2010), from ``.rds`` and ``.rda`` files.
+
+They are read only: ``pip install 'bayesgraph[r]'``. The correspondence of nodes:
+
+====================================  =========================================================
+``bn.fit.dnode``, ``bn.fit.onode``    TableCPD; the order of an ordered factor is that of states
+``bn.fit.gnode``                      GaussianCPD
+``bn.fit.cgnode``                     GaussianCPD with discrete parents
+====================================  =========================================================
+
+A fit's residuals and fitted values are skipped, and a structure without a fit is refused.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import math
+import os
+import struct
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    BayesGraphWarning,
+    FileFormatError,
+    optional_module,
+    quoted,
+    suggestion,
+    warn,
+)
+from bayesgraph.core.files import MAX_AXES, Budget, PathLike, path_text, read_unzipped, reading
+from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.files.exporting import skip
+from bayesgraph.files.formats import FileFormat
+from bayesgraph.files.table_rows import Normalize, RoundedRows
+from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, TableCPD
+
+# ----- Objects in files that R's ``saveRDS`` and ``save`` write, as plain vectors, lists and texts
+# The bytes are parsed by the package rdata: ``pip install 'bayesgraph[r]'``. Nothing in a file is
+# executed: functions and expressions are skipped as data, and compiled ones refused. The layout of
+# the files is that of section 1.8, "Serialization Formats", of the manual "R Internals".
+
+
+_BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
+# What an xz file may ask for its dictionary; R writes 8 MB at most.
+_XZ_MEMORY = 64 << 20
+# What an object takes while it is parsed and converted, without its numbers and texts.
+_BYTES_OF_OBJECT = 900
+# Of a range such as 1:3, of which a file has only the ends; longer ones number rows of data.
+_LONGEST_RANGE = 10_000
+_COPIES_OF_NUMBERS = 3
+_HEADS = (b"RDX2\n", b"RDX3\n")  # of files with several objects, before the format
+_XDR = b"X\n"
+_OTHER_FORMATS = (b"A\n", b"A\r\n", b"B\n", b"RDA2\n", b"RDA3\n", b"RDB2\n", b"RDB3\n")
+_INTEGER = struct.Struct(">i")
+# Flags of NULL, the type of a text in their last byte, and in the byte before the marks of a class,
+# of attributes and of a tag.
+_NULL, _CHAR, _MARKS = b"\x00\x00\x00\xfe", b"\x09", 0b111
+_BYTES_FLAG, _LATIN1_FLAG, _UTF8_FLAG = 1 << 1, 1 << 2, 1 << 3
+
+
+@dataclass(frozen=True, eq=False)
+class RObject:
+    """A value of R.
+
+    Attributes
+    ----------
+    kind : {"list", "text", "numbers", "other"}
+    values : sequence of RObject, sequence of str or None, or ndarray
+        By the kind: items, texts (None for ``NA``), or numbers (NaN for ``NA``); empty for others.
+    attributes : mapping from str to RObject
+    """
+
+    kind: str
+    values: Any = ()
+    attributes: Mapping[str, RObject] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str | None] | None:
+        """The names of the items, if they have some."""
+        names = self.attributes.get("names")
+        return list(names.values) if names is not None and names.kind == "text" else None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The values of the attribute ``class``."""
+        found = self.attributes.get("class")
+        texts = found.values if found is not None and found.kind == "text" else ()
+        return tuple(text for text in texts if text is not None)
+
+    def fields(self) -> dict[str, RObject]:
+        """Return the items of a list by their names; of equal names, the first one."""
+        found: dict[str, RObject] = {}
+        if self.kind == "list":
+            for name, item in zip(self.names or (), self.values, strict=False):
+                if name is not None:
+                    found.setdefault(name, item)
+        return found
+
+
+_NOTHING = RObject("other")
+
+
+def read_objects(path: PathLike, limit: int | None = None) -> dict[str | None, RObject]:
+    """Return the objects of a file by their names.
+
+    A file of ``saveRDS`` has one object without a name (None), one of ``save`` has several.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If it is no such file, is truncated, or beyond the limit.
+    MissingDependencyError
+        If rdata is not installed.
+    """
+    data, budget = read_unzipped(path, limit)
+    data = _inflated(data, budget)
+    head = next((head for head in _HEADS if data.startswith(head)), b"")
+    if not data.startswith(_XDR, len(head)):
+        raise FileFormatError(
+            f"{budget.source}: {_no_binary(data)} Write it in R by saveRDS(fit, file) or "
+            "save(fit, file=...), without ascii=."
+        )
+    root = _parsed(memoryview(data)[len(head) + len(_XDR) :], budget)
+    if not head:
+        return {None: _converted(root, budget)}
+    return {name: _converted(item, budget) for name, item in _pairs(root)}
+
+
+def _no_binary(data: bytes) -> str:
+    if data.startswith(_OTHER_FORMATS):
+        return "expected R's binary format in network byte order; got its text or native format."
+    return f"expected a file that R saved; got one that begins with {data[:8]!r}."
+
+
+def _inflated(data: bytes, budget: Budget) -> bytes:
+    """Return the content of a file that is compressed by bzip2 or xz."""
+    if data.startswith(_BZIP2):
+        packed: Any = bz2.BZ2Decompressor()
+    elif data.startswith(_XZ):
+        packed = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+    else:
+        return data
+    content: bytes = packed.decompress(data, budget.inflated + 1)
+    if len(content) > budget.inflated:
+        raise budget.refusal("the inflated content", len(content), budget.inflated)
+    if not packed.eof:
+        raise FileFormatError(f"{budget.source}: the compressed file is truncated; get it again.")
+    budget.take(len(content), "the inflated content")
+    return content
+
+
+def _parsed(data: memoryview, budget: Budget) -> Any:
+    """Return the root of the tree of rdata's objects, charging the budget for each of them.
+
+    rdata's parser believes the lengths in a file. Each array, and the tables of compiled code, is
+    made by a method that is replaced here.
+    """
+    module = optional_module("rdata.parser._xdr", extra="r", what="Reading files of R")
+    base: Any = module.ParserXDR
+
+    leaves = _Leaves(base.parse_R_object, budget.source)
+
+    def parse_object(self: Any, *args: Any, **kwargs: Any) -> Any:
+        budget.take(_BYTES_OF_OBJECT, "its objects")
+        return leaves.parsed(self, *args, **kwargs)
+
+    def parse_integer(self: Any) -> int:
+        # An array for each of them takes a third of the time of a file of small objects.
+        word = self.file.read(_INTEGER.size)
+        if len(word) < _INTEGER.size:
+            raise _truncated(budget, 1)
+        number: int = _INTEGER.unpack(word)[0]
+        return number
+
+    def parse_numbers(self: Any, dtype: Any, length: int) -> Any:
+        nbytes = length * np.dtype(dtype).itemsize
+        if not 0 <= nbytes <= len(data) - self.file.tell():
+            raise _truncated(budget, length)
+        if length > 1:
+            budget.take(_COPIES_OF_NUMBERS * nbytes, "its numbers")
+        return base._parse_array_values(self, dtype, length)
+
+    def parse_text(self: Any, length: int) -> Any:
+        if length > len(data) - self.file.tell():
+            raise FileFormatError(f"{budget.source} ends within a text; get it again.")
+        budget.take(_COPIES_OF_NUMBERS * length, "its texts")
+        return base.parse_string(self, length)
+
+    def parse_code(self: Any, *args: Any) -> Any:
+        raise FileFormatError(
+            f"{budget.source} has compiled R code, which is not read. Save the fit without "
+            "functions."
+        )
+
+    methods: dict[str, Callable[..., Any]] = {
+        "parse_R_object": parse_object,
+        "parse_int": parse_integer,
+        "_parse_array_values": parse_numbers,
+        "parse_string": parse_text,
+        "_parse_bytecode": parse_code,
+    }
+    # An alternative representation such as 1:1000000000 stays what it is: one object.
+    parser = type("_ChargedParser", (base,), methods)(
+        data, expand_altrep=False, altrep_constructor_dict={}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rdata warns of tags that it skips
+        return parser.parse_all().object
+
+
+class _Leaves:
+    """Parses NULL and texts without attributes, which most objects are, at once.
+
+    rdata asks some thirty questions about the type of each object. The first object with the same
+    flags went through them, and answers for the others.
+    """
+
+    def __init__(self, parse: Callable[..., Any], source: str) -> None:
+        self._parse, self._source = parse, source
+        self._known: dict[bytes, Any] = {}
+
+    def parsed(self, parser: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the next object of rdata's parser."""
+        word = parser.file.read(_INTEGER.size)
+        first = self._known.get(word)
+        if first is not None:
+            return first if word == _NULL else self._text(parser, first)
+        parser.file.seek(-len(word), os.SEEK_CUR)
+        found = self._parse(parser, *args, **kwargs)
+        if word == _NULL or (word[-1:] == _CHAR and not word[-2] & _MARKS):
+            self._known[word] = found
+        return found
+
+    def _text(self, parser: Any, first: Any) -> Any:
+        length = parser.parse_int()
+        if length < -1:
+            raise FileFormatError(f"{self._source} has a text of {length} bytes; get it again.")
+        value = None if length == -1 else parser.parse_string(length)
+        return replace(first, value=value)
+
+
+def _truncated(budget: Budget, n_numbers: int) -> FileFormatError:
+    return FileFormatError(
+        f"{budget.source}: expected {n_numbers:,} more numbers; the file ends before. It may be "
+        "truncated; get it again."
+    )
+
+
+def _kind(item: Any) -> str:
+    kind: str = item.info.type.name
+    return kind
+
+
+def _pairs(item: Any) -> list[tuple[str, Any]]:
+    """Return the tags and values of a pairlist."""
+    found = []
+    while _kind(item) == "LIST":
+        value, rest = item.value
+        if item.tag is not None:
+            found.append((_symbol(item.tag), value))
+        item = rest
+    return found
+
+
+def _symbol(tag: Any) -> str:
+    symbol = tag.referenced_object if _kind(tag) == "REF" else tag
+    return _text(symbol.value) or "" if _kind(symbol) == "SYM" else ""
+
+
+def _text(item: Any) -> str | None:
+    """Return the text of a CHARSXP, whose flags name the encoding; None for NA."""
+    if _kind(item) != "CHAR" or item.value is None:
+        return None
+    given: bytes = item.value
+    if item.info.gp & (_LATIN1_FLAG | _BYTES_FLAG):
+        return given.decode("latin-1")
+    try:
+        return given.decode("utf-8")
+    except UnicodeDecodeError:
+        if item.info.gp & _UTF8_FLAG:
+            raise
+        return given.decode("latin-1")  # of a session in another encoding, which is not named
+
+
+def _converted(item: Any, budget: Budget) -> RObject:
+    kind = _kind(item)
+    attributes: dict[str, RObject] = {}
+    if item.attributes is not None:
+        attributes = {name: _converted(value, budget) for name, value in _pairs(item.attributes)}
+    if kind == "ALTREP":
+        return _expanded(item, budget)
+    if kind == "VEC":
+        return RObject("list", [_converted(entry, budget) for entry in item.value], attributes)
+    if kind == "STR":
+        return RObject("text", [_text(entry) for entry in item.value], attributes)
+    if kind == "REAL":
+        return RObject("numbers", np.asarray(item.value, dtype=np.float64), attributes)
+    if kind == "INT":
+        values = np.ma.filled(np.ma.asarray(item.value, dtype=np.float64), np.nan)
+        return RObject("numbers", values, attributes)
+    return _NOTHING
+
+
+def _expanded(item: Any, budget: Budget) -> RObject:
+    """Return a vector that R has stored in another way (ALTREP): wrapped, or as a range.
+
+    A wrapped vector is a list of the vector and of flags that say whether it is sorted. Numbers as
+    texts are a pairlist of the numbers, and a range is a vector of length, start and step.
+    """
+    info, state, extra = item.value
+    name = _symbol(info.value[0])
+    own = {key: _converted(value, budget) for key, value in _pairs(extra)}
+    if name.startswith("wrap_"):
+        inner = _converted(state.value[0], budget)
+        return RObject(inner.kind, inner.values, {**inner.attributes, **own})
+    if name == "deferred_string":
+        values = _converted(state.value[0], budget).values
+        budget.take(_BYTES_OF_OBJECT * len(values), "its texts")
+        return RObject("text", [_as_r_text(value) for value in values], own)
+    if name.startswith("compact_"):
+        length, start, step = map(float, _converted(state, budget).values)
+        if length <= _LONGEST_RANGE:
+            return RObject("numbers", start + step * np.arange(int(length)), own)
+    return _NOTHING
+
+
+def _as_r_text(value: float) -> str | None:
+    """Return a number as R's as.character does, which shows 15 digits; None for NA."""
+    return None if np.isnan(value) else f"{value:.15g}"
+
+
+def texts(item: RObject | None) -> list[str] | None:
+    """Return the texts of a vector without missing ones; None for everything else."""
+    if item is None or item.kind != "text" or None in item.values:
+        return None
+    return list(item.values)
+
+
+def numbers(item: RObject | None) -> Floats | None:
+    """Return the numbers of a vector; None for everything else."""
+    if item is None or item.kind != "numbers":
+        return None
+    found: Floats = item.values
+    return found
+
+
+def whole(item: RObject | None) -> list[int] | None:
+    """Return the numbers of a vector if all are integers; None for everything else."""
+    found = numbers(item)
+    if found is None or not np.isfinite(found).all() or (found != np.rint(found)).any():
+        return None
+    return [int(value) for value in found]
+
+
+# ---- Networks that R's package bnlearn has fitted (Scutari 2010), from ``.rds`` and ``.rda`` files
+
+
+_DISCRETE = ("bn.fit.dnode", "bn.fit.onode")
+_GAUSSIAN, _CONDITIONAL = "bn.fit.gnode", "bn.fit.cgnode"
+# Fields of a node that are read, or follow from those of others.
+_READ = ("node", "parents", "children", "prob", "coefficients", "sd", "dlevels")
+_INTERCEPT = "(Intercept)"
+
+
+def read_rds(
+    path: PathLike,
+    *,
+    name: str | None = None,
+    normalize: Normalize = True,
+    replace_unidentifiable: bool = False,
+    limit: int | None = None,
+) -> BayesianNetwork:
+    """Read a network that bnlearn has fitted, from a file of R's ``saveRDS`` or ``save``.
+
+    Discrete, Gaussian and conditional Gaussian fits are read, the classifiers ``naive.bayes`` and
+    ``tree.bayes`` among them. Variables come in the order of the fit, names and states are text. No
+    code is executed.
+
+    Parameters
+    ----------
+    path : str or path
+        Compressed or not, in the binary format that R writes unless it is told otherwise.
+    name : str, optional
+        Which object of a file of ``save``; by default its only fit.
+    normalize : bool or "always"
+        Whether rows whose sum is off by up to 0.02 are divided by their sum, with one warning; see
+        `read_bif`.
+    replace_unidentifiable : bool
+        Whether distributions that the data do not determine, which are ``NaN`` in the file, become
+        uniform, and such coefficients of a regression zero, with one warning. bnlearn's argument of
+        this name does the same. Otherwise they are refused.
+    limit : int, optional
+        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the file has no fit of bnlearn, or the fit is inconsistent; the message names the node.
+    MissingDependencyError
+        If rdata is not installed.
+    """
+    source = path_text(path)
+    with reading(source, "a file of R"):
+        item = _chosen(read_objects(path, limit), name, source)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return _Fit(item, source, replace=replace_unidentifiable).network(normalize)
+        except FileFormatError:
+            raise
+        except BayesGraphError as error:
+            raise FileFormatError(f"{source}: {error}") from error
+
+
+def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str) -> RObject:
+    if name is not None and name not in objects:
+        known = [key for key in objects if key is not None]
+        raise FileFormatError(
+            f"{source}: expected an object {name!r}; got {quoted(known) or 'one without a name'}."
+            f"{suggestion(name, known)}"
+        )
+    candidates = {key: o for key, o in objects.items() if name is None or key == name}
+    fits = [key for key, item in candidates.items() if "bn.fit" in item.classes]
+    if len(fits) == 1:
+        return candidates[fits[0]]
+    if fits:
+        raise FileFormatError(
+            f"{source} has several fits: {quoted(fits)}. Name one of them by name=."
+        )
+    for item in candidates.values():
+        if "bn" in item.classes:
+            raise FileFormatError(f"{source}: {_structure(item)}")
+    found = [item.classes or item.kind for item in candidates.values()]
+    raise FileFormatError(
+        f"{source}: expected a fit of bnlearn (class bn.fit); got {quoted(found)}. Save what "
+        "bn.fit() returns."
+    )
+
+
+def _structure(item: RObject) -> str:
+    """Return what to say of an object of class ``bn``, which has arcs and no distributions."""
+    fields = item.fields()
+    arcs = texts(fields.get("arcs")) or []
+    pairs = list(zip(arcs[: len(arcs) // 2], arcs[len(arcs) // 2 :], strict=False))
+    shown = ", ".join(f"{a} -> {b}" for a, b in pairs[:8]) + (", ..." if pairs[8:] else "")
+    return (
+        f"expected a fitted network; got a structure of {len(pairs)} arcs ({shown}) without "
+        "distributions. Fit it in R by bn.fit(structure, data), or give its arcs to "
+        "BayesianNetwork.fit."
+    )
+
+
+class _Fit:
+    """The nodes of a fit, and the variables and distributions made of them."""
+
+    def __init__(self, item: RObject, source: str, *, replace: bool) -> None:
+        self._source = source
+        self._replace = replace
+        self._replaced: list[str] = []
+        names = texts(item.attributes.get("names"))
+        if item.kind != "list" or not names or len(names) != len(item.values):
+            raise FileFormatError(f"{source}: expected a list of named nodes; got {item.kind}.")
+        self._nodes = dict(zip(names, item.values, strict=True))
+        if len(self._nodes) < len(names):
+            raise FileFormatError(f"{source}: two nodes have one name among {quoted(names)}.")
+        self._variables = {name: self._variable(name) for name in names}
+
+    def network(self, normalize: Normalize) -> BayesianNetwork:
+        """Return the network of the fit."""
+        rounded = RoundedRows(normalize=normalize)
+        network = BayesianNetwork([self._cpd(name, rounded) for name in self._nodes])
+        rounded.warn(self._source)
+        for node in self._nodes.values():
+            for name in node.fields():
+                if name not in _READ:
+                    skip("variables", name)
+        if self._replaced:
+            warn(
+                f"{self._source}: the data did not determine all distributions of "
+                f"{quoted(self._replaced)}; they are now uniform, and coefficients zero.",
+                BayesGraphWarning,
+            )
+        return network
+
+    def _error(self, name: str, message: str) -> FileFormatError:
+        return FileFormatError(f"{self._source}: node {name!r}: {message}")
+
+    def _kind(self, name: str) -> str:
+        kinds = (*_DISCRETE, _GAUSSIAN, _CONDITIONAL)
+        classes = self._nodes[name].classes
+        found = next((kind for kind in kinds if kind in classes), None)
+        if found is None:
+            raise self._error(name, f"expected a class of {quoted(kinds)}; got {quoted(classes)}.")
+        return found
+
+    def _variable(self, name: str) -> Variable:
+        if self._kind(name) not in _DISCRETE:
+            return Continuous(name)
+        return Discrete(name, self._table(name)[1][0])
+
+    def _parents(self, name: str) -> list[Variable]:
+        given = self._nodes[name].fields().get("parents")
+        # character(0) is what a node without parents has.
+        names = texts(given)
+        if names is None:
+            raise self._error(name, "expected the names of its parents; there are none.")
+        unknown = [parent for parent in names if parent not in self._variables]
+        if unknown:
+            raise self._error(name, f"its parents {quoted(unknown)} are no nodes of the fit.")
+        return [self._variables[parent] for parent in names]
+
+    def _cpd(self, name: str, rounded: RoundedRows) -> CPD:
+        kind = self._kind(name)
+        if kind in _DISCRETE:
+            return self._table_cpd(name, rounded)
+        return self._gaussian_cpd(name, conditional=kind == _CONDITIONAL)
+
+    # ----------------------------------------------------------------------------------- tables
+
+    def _table(self, name: str) -> tuple[RObject, list[list[str]]]:
+        """Return the table of a discrete node and the labels of each of its axes."""
+        table = self._nodes[name].fields().get("prob", RObject("other"))
+        shape, labels = whole(table.attributes.get("dim")), table.attributes.get("dimnames")
+        listed = labels.values if labels is not None and labels.kind == "list" else []
+        found = [texts(entry) for entry in listed]
+        values = numbers(table)
+        if values is None or not shape or not found or [len(x or ()) for x in found] != shape:
+            raise self._error(
+                name, "expected a table with dimensions and a label for each row and column."
+            )
+        if len(values) != math.prod(shape):
+            raise self._error(name, f"expected {math.prod(shape)} numbers; got {len(values)}.")
+        return table, [list(entry or ()) for entry in found]
+
+    def _table_cpd(self, name: str, rounded: RoundedRows) -> TableCPD:
+        table, labels = self._table(name)
+        parents = self._parents(name)
+        if len(labels) > MAX_AXES:
+            raise self._error(name, f"expected at most {MAX_AXES - 1} parents.")
+        wrong = [
+            parent
+            for parent, states in zip(parents, labels[1:], strict=False)
+            if not isinstance(parent, Discrete) or list(parent.states) != states
+        ]
+        if len(labels) != 1 + len(parents) or wrong:
+            raise self._error(
+                name,
+                f"its table has the axes {quoted(_axes(table))} with {quoted(labels[1:])}, its "
+                f"parents are {quoted(parents)}.",
+            )
+        shape = [len(states) for states in labels]
+        # Arrays of R have the first axis, which is the child's, vary fastest.
+        values = np.moveaxis(table.values.reshape(shape, order="F"), 0, -1)
+        values = self._identified(name, np.ascontiguousarray(values))
+        child, *given = [self._variables[name], *parents]
+        discrete = [parent for parent in given if isinstance(parent, Discrete)]
+        assert isinstance(child, Discrete)
+        return TableCPD(child, rounded.repaired(name, values), discrete)
+
+    def _identified(self, name: str, values: Floats) -> Floats:
+        """Return a table whose rows of NaN, of parents' states without data, are uniform."""
+        empty = np.asarray(np.isnan(values).all(axis=-1))
+        if not empty.any():
+            return values
+        if not self._replace:
+            raise self._error(
+                name,
+                f"{int(empty.sum())} of {empty.size} distributions are NaN: the data have no case "
+                "of these states of the parents. Read with replace_unidentifiable=True, which "
+                'makes them uniform, or fit in R with method = "bayes".',
+            )
+        self._replaced.append(name)
+        return np.where(empty[..., None], 1.0 / values.shape[-1], values)
+
+    # -------------------------------------------------------------------------------- Gaussians
+
+    def _gaussian_cpd(self, name: str, *, conditional: bool) -> GaussianCPD:
+        parents = self._parents(name)
+        discrete = [parent for parent in parents if isinstance(parent, Discrete)]
+        continuous = [parent for parent in parents if not isinstance(parent, Discrete)]
+        if bool(discrete) != conditional:
+            raise self._error(name, f"its class does not fit its parents {quoted(parents)}.")
+        if conditional:
+            self._check_levels(name, discrete)
+        fields = self._nodes[name].fields()
+        cells = math.prod(parent.cardinality for parent in discrete)
+        rows = self._coefficients(name, fields, continuous, cells)
+        deviations = numbers(fields.get("sd"))
+        if deviations is None or len(deviations) != cells:
+            raise self._error(name, f"expected {cells} standard deviations (sd).")
+        if not (deviations > 0).all() or not np.isfinite(deviations).all():
+            raise self._error(
+                name,
+                f"expected positive standard deviations; the smallest is {deviations.min():.6g}. "
+                "There may be too few cases of some states of its parents.",
+            )
+        # Among the configurations of the discrete parents, the first parent varies fastest.
+        shape = [parent.cardinality for parent in discrete]
+        table = np.moveaxis(rows.reshape(-1, *shape, order="F"), 0, -1)
+        return GaussianCPD(
+            Continuous(name),
+            table[..., 0],
+            np.square(deviations).reshape(shape, order="F"),
+            parents,
+            table[..., 1:],
+        )
+
+    def _check_levels(self, name: str, discrete: Sequence[Discrete]) -> None:
+        levels = self._nodes[name].fields().get("dlevels", RObject("other")).fields()
+        for parent in discrete:
+            if texts(levels.get(str(parent.name))) != list(parent.states):
+                raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
+
+    def _coefficients(
+        self, name: str, fields: Mapping[str, RObject], parents: Sequence[Variable], cells: int
+    ) -> Floats:
+        """Return the intercept and the slopes of a node as rows, a column for each cell."""
+        item = fields.get("coefficients", RObject("other"))
+        values, n = numbers(item), 1 + len(parents)
+        if values is None or len(values) != n * cells:
+            raise self._error(name, f"expected {n} coefficients for each of {cells} regressions.")
+        values = values.reshape(n, cells, order="F")
+        missing = np.isnan(values)
+        if missing.any():
+            if not self._replace:
+                raise self._error(
+                    name,
+                    f"{int(missing.sum())} coefficients are NaN: the data do not determine them. "
+                    "Read with replace_unidentifiable=True, which makes them zero.",
+                )
+            self._replaced.append(name)
+            values = np.where(missing, 0.0, values)
+        order = [_INTERCEPT, *(parent.name for parent in parents)]
+        rows = _row_names(item)
+        if rows is None or rows == order:
+            return values
+        if sorted(rows) != sorted(map(str, order)):
+            raise self._error(name, f"its coefficients are of {quoted(rows)}, not {quoted(order)}.")
+        return values[[rows.index(str(key)) for key in order]]
+
+
+def _row_names(item: RObject) -> list[str] | None:
+    """Return the names of the coefficients, which are a named vector or a matrix."""
+    labels = item.attributes.get("dimnames")
+    if labels is not None and labels.kind == "list" and labels.values:
+        return texts(labels.values[0])
+    return texts(item.attributes.get("names"))
+
+
+def _axes(table: RObject) -> list[str]:
+    """Return the names of the axes of a table, as far as it has some."""
+    labels = table.attributes.get("dimnames")
+    return [name or "" for name in (labels.names or ())] if labels is not None else []
+
+
+FORMAT = FileFormat("R's bnlearn", read_rds, None)

@@ -1,0 +1,998 @@
+"""The solver of mixtures: each network answers the query, and the answers are combined."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats, is_sparse, log_of
+from bayesgraph.core.errors import UnsupportedModelError
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import by_rows
+from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable
+from bayesgraph.inference import mixture_kernels
+from bayesgraph.inference.contract import (
+    All,
+    Best,
+    Case,
+    Draw,
+    Joint,
+    Mass,
+    Pattern,
+    Plan,
+    Question,
+    Retractions,
+    Sample,
+    Slopes,
+    Solver,
+    Taken,
+    Work,
+)
+from bayesgraph.inference.factor_solver import different_rows, lazy_marginals, leaves_of
+from bayesgraph.inference.factors import divided
+from bayesgraph.inference.results import (
+    Assignment,
+    GaussianMixture,
+    ItemsMixture,
+    Marginals,
+    MixedPosterior,
+    NumberMixture,
+    Posterior,
+    joined,
+)
+from bayesgraph.inference.sensitivity import (
+    Derivatives,
+    PosteriorSlopes,
+    Sensitivity,
+    SingleRetractions,
+    proportional,
+    sensitivity_of_parts,
+)
+from bayesgraph.inference.tables import Tables
+
+# -------------------------------------------- Weighted means of the posteriors of several networks
+
+
+Answer: TypeAlias = Posterior | NumberMixture | MixedPosterior | ItemsMixture
+
+
+def log_sum(logs: Floats) -> float:
+    """Return log-sum-exp of a vector, minus infinity if no value is finite."""
+    peak = float(logs.max(initial=-np.inf))
+    return peak if peak == -np.inf else peak + float(np.log(np.exp(logs - peak).sum()))
+
+
+def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
+    """Return the mixture's posterior: the networks' posteriors averaged by posterior weight.
+
+    The answer of network s has P_s(target | evidence) and P_s(evidence). With the prior weight pi_s
+    of the network, its posterior weight is proportional to ``pi_s P_s(evidence)``.
+
+    Parameters
+    ----------
+    answers : sequence of Posterior, NumberMixture, MixedPosterior, or ItemsMixture
+        At least one; all of the same targets.
+    log_weights : ndarray, shape (n,)
+        Logs of the prior weights pi_s.
+    """
+    logs = log_weights + np.array([answer.log_evidence for answer in answers])
+    log_evidence = log_sum(logs)
+    shares = np.exp(logs - log_evidence)
+    return averaged(answers, shares / shares.sum(), log_evidence)
+
+
+def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> Answer:
+    """Return the average of several posteriors of the same targets, with the given weights.
+
+    Parameters
+    ----------
+    answers : sequence of Posterior, NumberMixture, MixedPosterior, or ItemsMixture
+        At least one; all of the same targets.
+    shares : ndarray, shape (n,)
+        Weights, which sum to one.
+    log_evidence : float
+        Log evidence of the average.
+    """
+    by_type: dict[type[Answer], Callable[..., Answer]] = {
+        Posterior: _posterior,
+        MixedPosterior: _joint,
+        ItemsMixture: _items,
+    }
+    return by_type.get(type(answers[0]), _numbers)(answers, shares, log_evidence)
+
+
+def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float) -> Posterior:
+    values = np.zeros(answers[0].probabilities.shape)
+    for answer, share in zip(answers, shares, strict=True):
+        values += share * answer.probabilities
+    return Posterior(answers[0].variables, values / values.sum(), log_evidence)
+
+
+def _numbers(
+    answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
+) -> NumberMixture:
+    if not all(isinstance(answer, GaussianMixture) for answer in answers):
+        return joined(answers, shares, log_evidence)
+    weights = np.concatenate(
+        [share * answer.weights for answer, share in zip(answers, shares, strict=True)]
+    )
+    means = np.concatenate([answer.means for answer in answers])
+    covariances = np.concatenate([answer.covariances for answer in answers])
+    used = weights > 0
+    return GaussianMixture(
+        answers[0].variables,
+        weights[used] / weights[used].sum(),
+        means[used],
+        covariances[used],
+        log_evidence,
+    )
+
+
+def _items(answers: Sequence[ItemsMixture], shares: Floats, log_evidence: float) -> ItemsMixture:
+    parts = [
+        (share * weights, components)
+        for answer, share in zip(answers, shares, strict=True)
+        for weights, components in answer.parts
+        if share > 0
+    ]
+    return ItemsMixture(answers[0].variable, parts, log_evidence)
+
+
+def _joint(
+    answers: Sequence[MixedPosterior], shares: Floats, log_evidence: float
+) -> MixedPosterior:
+    discrete = _posterior([answer.discrete for answer in answers], shares, log_evidence)
+    cells = itertools.product(*(range(size) for size in discrete.probabilities.shape))
+    mixtures: list[NumberMixture | None] = []
+    for state, cell in zip(discrete, cells, strict=True):
+        weights = shares * [float(answer.discrete.probabilities[cell]) for answer in answers]
+        there = np.flatnonzero(weights > 0)
+        if not len(there):
+            mixtures.append(None)
+            continue
+        parts = [answers[s].given(state) for s in there.tolist()]
+        mixtures.append(_numbers(parts, weights[there] / weights[there].sum(), log_evidence))
+    return MixedPosterior(discrete, mixtures)
+
+
+# -------------------- The most probable assignments of a mixture, found from those of its networks
+# The problem is hard in general, but each network lists its assignments in order of probability. An
+# assignment that is not among the first k of any network has at most the weighted sum of the
+# networks' k-th probabilities. If n assignments reach this bound, the n most probable ones are
+# found (the threshold algorithm of Fagin, Lotem and Naor 2003, "Optimal aggregation algorithms for
+# middleware", section 4).
+
+
+# Maximum number of assignments of each network before the search is given up.
+_MAXIMUM = 4096
+# Tolerance of sums of logs, so that equally probable assignments compare as equal.
+_ROUNDING = 1e-11
+
+_Values: TypeAlias = tuple[State, ...]
+
+
+def best_assignments(
+    n: int,
+    first: Callable[[int], list[list[Assignment]]],
+    log_weights: Floats,
+    log_probabilities: Callable[[tuple[Name, ...], list[_Values]], Floats],
+) -> list[Assignment]:
+    """Return the n most probable assignments of a mixture, best first.
+
+    Parameters
+    ----------
+    n : int
+    first : callable
+        Function of k that returns the k most probable assignments of each network, best first, or
+        fewer if fewer have positive probability.
+    log_weights : ndarray, shape (number of networks,)
+        Logs of the prior weights.
+    log_probabilities : callable
+        Function of names and a list of tuples of values, one tuple for each assignment, that
+        returns the log joint probability of each assignment and the evidence under the mixture.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the first 4096 assignments of the networks do not determine the result.
+    """
+    k = max(8, 2 * n)
+    while True:
+        found = first(k)
+        names = next((tuple(best[0]) for best in found if best), ())
+        # The keys contain the types: True and 1 may be two states of one variable.
+        distinct = {
+            tuple((type(a[name]), a[name]) for name in names): tuple(a[name] for name in names)
+            for best in found
+            for a in best
+        }
+        candidates = list(distinct.values())
+        if not candidates:
+            return []
+        values = log_probabilities(names, candidates)
+        last = [best[-1].log_probability if len(best) == k else -np.inf for best in found]
+        bound = log_sum(log_weights + np.array(last))
+        order = np.argsort(-values, kind="stable")[:n]
+        if bound == -np.inf or (len(order) == n and values[order[-1]] >= bound - _ROUNDING):
+            return [
+                Assignment(dict(zip(names, candidates[i], strict=True)), float(values[i]))
+                for i in order.tolist()
+            ]
+        if k >= _MAXIMUM:
+            raise UnsupportedModelError(
+                f"The {k} most probable assignments of each of the {len(found)} networks do not "
+                "decide which is the most probable of their mixture; give more evidence, or ask "
+                "mixture.networks[i].most_probable."
+            )
+        k = min(4 * k, _MAXIMUM)
+
+
+# --------------------- Batches of rows: sums of the row probabilities of all networks of a mixture
+# If the missing variables of a row are leaves of a network of tables, nothing must be summed out,
+# because their tables sum to one: the log probability of the row is a sum of log table entries,
+# computed by one compiled kernel over all tables. The network's own solver answers the other rows.
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The log tables of a network in the layout of `kernels.add_network`.
+
+    The attributes are parameters of that kernel.
+
+    Attributes
+    ----------
+    child, first, column, stride, base : ndarray of int64
+    wide : ndarray of bool
+    inner : ndarray of int64
+    logs : ndarray
+    """
+
+    child: NDArray[np.int64]
+    first: NDArray[np.int64]
+    column: NDArray[np.int64]
+    stride: NDArray[np.int64]
+    base: NDArray[np.int64]
+    wide: NDArray[np.bool_]
+    inner: NDArray[np.int64]
+    logs: Floats
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the log entries."""
+        return self.logs.nbytes
+
+
+def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
+    """Return the log tables of a network in the layout of `kernels.add_network`.
+
+    Parameters
+    ----------
+    tables : Tables
+        Tables that are distributions of the last variable of their scope.
+    target : int, optional
+        Index of the target, whose axis is moved to the end of each table.
+    columns : sequence of int
+        Index of the variable of each column of the rows.
+    """
+    place = {variable: i for i, variable in enumerate(columns)}
+    child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
+    logs: list[Floats] = []
+    n_logs = 0
+    for f in range(len(tables)):
+        scope, table = tables.table(f)
+        rest = [v for v in scope if v != target]
+        order = [*rest, target] if target in scope else rest
+        values = np.transpose(table, [scope.index(v) for v in order])
+        logs.append(log_of(values).reshape(-1))
+        child.append(-1 if scope[-1] == target else place[scope[-1]])
+        column += [place[v] for v in rest]
+        stride += [int(np.prod(values.shape[axis + 1 :])) for axis in range(len(rest))]
+        first.append(len(column))
+        base.append(n_logs)
+        wide.append(target in scope)
+        n_logs += values.size
+    return Sums(
+        np.array(child, dtype=np.int64),
+        np.array(first, dtype=np.int64),
+        np.array(column, dtype=np.int64),
+        np.array(stride, dtype=np.int64),
+        np.array(base, dtype=np.int64),
+        np.array(wide, dtype=bool),
+        np.array(_inner(tables, target, place), dtype=np.int64),
+        np.concatenate(logs),
+    )
+
+
+def _inner(tables: Tables, target: int | None, place: dict[int, int]) -> list[int]:
+    """Return the columns of all variables that have children, except the target.
+
+    `place` maps the index of a variable to its column.
+    """
+    parents: dict[int, None] = {}
+    for begin, end in itertools.pairwise(tables.start.tolist()):
+        parents |= dict.fromkeys(tables.item[begin : end - 1].tolist())
+    return [place[parent] for parent in parents if parent != target]
+
+
+class RowSum:
+    """A sum of probabilities for each row and state, stored as ``total * exp(maximum)``.
+
+    Parameters
+    ----------
+    n_states, n_rows : int
+    """
+
+    def __init__(self, n_states: int, n_rows: int) -> None:
+        self.maximum = np.full((n_states, n_rows), -np.inf)
+        self.total = np.zeros((n_states, n_rows))
+
+    def add(self, rows: NDArray[np.intp] | slice, logs: Floats) -> None:
+        """Add the exponentials of logs, shape (n_states, number of rows), to the given rows."""
+        maximum, total = self.maximum[:, rows], self.total[:, rows]
+        larger = np.maximum(maximum, logs)
+        # If both logs are minus infinity, their difference would be NaN.
+        origin = np.where(np.isneginf(larger), 0.0, larger)
+        self.total[:, rows] = total * np.exp(maximum - origin) + np.exp(logs - origin)
+        self.maximum[:, rows] = larger
+
+    def add_sums(
+        self, sums: Sums, log_weight: float, codes: NDArray[np.int32], *, complete: bool
+    ) -> NDArray[np.intp]:
+        """Add the weighted probabilities of a network of tables to the sums, where possible.
+
+        Returns the indices of the rows that were left out, because a variable with children is
+        missing; the network's own solver must answer them. `codes` are state codes, shape
+        (n_columns, n_rows), -1 where missing; `complete` tells whether none is missing.
+        """
+        open_rows = np.zeros(codes.shape[1], dtype=bool)
+        layout = (sums.child, sums.first, sums.column, sums.stride, sums.base)
+        own = (self.maximum, self.total, open_rows, complete)
+        per_row = len(sums.column) + len(sums.child) * len(self.maximum)
+        arrays = (codes, *layout, sums.wide, sums.inner, sums.logs, log_weight, *own)
+        by_rows(mixture_kernels.add_network, arrays, codes.shape[1], per_row)
+        return np.flatnonzero(open_rows)
+
+    def logs(self) -> Floats:
+        """Return the logs of the sums, shape (n_rows, n_states)."""
+        return np.asarray((log_of(self.total) + self.maximum).T)
+
+
+def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int32]:
+    """Return the codes of discrete columns, shape (n_columns, n_rows); -1 where not observed."""
+    codes = np.full((len(columns), evidence.n_rows), -1, dtype=np.int32)
+    for row, variable in zip(codes, columns, strict=True):
+        if variable in evidence:
+            row[:] = evidence.columns[variable]
+    return codes
+
+
+# ------------ The solver of mixtures: each network answers the query, and the answers are combined
+
+
+class Part:
+    """A network of a mixture, with its prior weight and its own indices of the variables.
+
+    Attributes
+    ----------
+    place : int
+        Index of the network in the mixture.
+    log_weight : float
+    network : model
+    places : mapping from int to int, or None
+        Index in the network of each variable, by index in the mixture; None if all are equal.
+    """
+
+    def __init__(self, model: Any, place: int, log_weight: float) -> None:
+        network = model.networks[place]
+        self.place = place
+        self.log_weight = log_weight
+        self.network = network
+        self.places: Mapping[int, int] | None = None
+        if network.variables != model.variables:
+            number = network.number
+            self.places = {v: number[x.name] for v, x in enumerate(model.variables)}
+
+    def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
+        """Return the network's indices of variables, given their indices in the mixture."""
+        places = self.places
+        return tuple(variables) if places is None else tuple(places[v] for v in variables)
+
+    def question(self, question: Any) -> Question:
+        """Return the query with the variables re-indexed to the network."""
+        if isinstance(question, Joint):
+            return question._replace(targets=self.numbers(question.targets))
+        if isinstance(question, Best) and question.over is not None:
+            return question._replace(over=self.numbers(question.over))
+        if isinstance(question, Slopes):
+            return question._replace(target=self.numbers([question.target])[0])
+        found: Question = question
+        return found
+
+    def pattern(self, pattern: Pattern) -> Pattern:
+        """Return the pattern (variables with evidence), re-indexed to the network."""
+        if self.places is None:
+            return pattern
+        observed, soft = self.numbers(pattern.observed), self.numbers(pattern.soft)
+        return Pattern(tuple(sorted(observed)), tuple(sorted(soft)), pattern.rows)
+
+    def run(self, question: Question, case: Case, memory_limit: float | None) -> Any:
+        """Return the network's own answer to a query given the evidence of one case.
+
+        Query and case use the mixture's indices of variables.
+        """
+        own = case.renumbered(self.places)
+        work = self.network.work(self.question(question), own.pattern, memory_limit)
+        return work.run(own, memory_limit)
+
+
+def parts_of(model: Any) -> list[Part]:
+    """Return the networks of a mixture that have a positive weight."""
+    weights = enumerate(model.weights.tolist())
+    found: list[Part] = model.memo.get(
+        "parts", lambda: [Part(model, i, float(np.log(w))) for i, w in weights if w > 0]
+    )
+    return found
+
+
+def log_masses(parts: Sequence[Part], case: Case, memory_limit: float | None = None) -> Floats:
+    """Return log(prior weight) + log P(evidence) of each network."""
+    return np.array([p.log_weight + p.run(Mass(), case, memory_limit) for p in parts])
+
+
+class _MixtureWork(Work):
+    def _begin(self, model: Any) -> None:
+        self.parts = parts_of(model)
+
+
+class MixtureMass(_MixtureWork):
+    """Prepared query for log P(evidence): the log of the weighted sum over the networks."""
+
+    def _run(self, case: Case, memory_limit: float | None) -> float:
+        return log_sum(log_masses(self.parts, case, memory_limit))
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        return np.ascontiguousarray(_row_logs(self.model, self.parts, None, rows)[:, 0])
+
+
+class MixtureJoint(_MixtureWork):
+    """Prepared query for a joint posterior.
+
+    It is the mean of the networks' posteriors, weighted by the networks' posterior weights.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
+        found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
+        possible = [(weight, answer) for weight, answer in found if answer is not None]
+        if not possible:
+            return None
+        weights, answers = zip(*possible, strict=True)
+        return mixed(answers, np.array(weights))
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        (target,) = self.question.targets
+        return _row_logs(self.model, self.parts, target, rows)
+
+
+class MixtureAll(_MixtureWork):
+    """Prepared query for the posteriors of all unobserved variables, computed on first access."""
+
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
+        model, pattern = self.model, self.pattern
+        log_evidence = log_sum(log_masses(self.parts, case, memory_limit))
+        if log_evidence == -np.inf:
+            return None
+        return lazy_marginals(model, pattern, case, log_evidence, memory_limit)
+
+
+class MixtureBest(_MixtureWork):
+    """Prepared query for the most probable assignments, found from those of each network."""
+
+    def _run(self, case: Case, memory_limit: float | None) -> Taken:
+        if self.question.mode:
+            raise UnsupportedModelError(
+                "The mode of a mixture of Gaussians has no closed form: leave joint=True out to "
+                "maximise over the discrete variables."
+            )
+        return Taken(partial(self._take, case, memory_limit))
+
+    def _take(self, case: Case, memory_limit: float | None, k: int) -> list[Assignment]:
+        """Return the k most probable assignments, or fewer if fewer have positive probability."""
+        question = self.question
+        if question.over is not None:
+            return self._over(question.over, case, memory_limit)
+        log_weights = np.array([part.log_weight for part in self.parts])
+        first = partial(_best_of, self.parts, case, memory_limit)
+        found = best_assignments(k, first, log_weights, partial(self._log_probabilities, case))
+        if not question.means:
+            return found
+        return [self._with_means(case, memory_limit, best) for best in found]
+
+    def _over(self, over: tuple[int, ...], case: Case, limit: float | None) -> list[Assignment]:
+        """Return the argmax of the joint posterior of the variables in `over` (marginal MAP).
+
+        The whole table of the joint posterior is computed. The list is empty if the evidence is
+        impossible.
+        """
+        model = self.model
+        posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
+        if posterior is None:
+            return []
+        best = posterior.argmax if len(over) > 1 else (posterior.argmax,)
+        log_value = float(np.log(posterior.probabilities.max())) + posterior.log_evidence
+        names = [model.variables[v].name for v in over]
+        return [Assignment(dict(zip(names, best, strict=True)), log_value)]
+
+    def _with_means(self, case: Case, limit: float | None, best: Assignment) -> Assignment:
+        """Return an assignment extended by the conditional means of the continuous variables."""
+        model = self.model
+        codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
+        known = Case({**case.hard, **codes}, case.soft)
+        values = {
+            v.name: model.work(Joint((number,)), known.pattern, limit).run(known, limit).mean
+            for number, v in enumerate(model.variables)
+            if isinstance(v, Continuous)
+            and number not in case.hard
+            and (v not in model.silent or leaves_of(model, [number], known.pattern))
+        }
+        merged = {**best, **values}
+        order = [v.name for v in model.variables if v.name in merged]
+        return Assignment({name: merged[name] for name in order}, best.log_probability)
+
+    def _log_probabilities(
+        self, case: Case, names: tuple[Name, ...], values: list[tuple[Any, ...]]
+    ) -> Floats:
+        model = self.model
+        row = case.evidence(model.variables)
+        columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
+        for name, column in zip(names, zip(*values, strict=True), strict=False):
+            variable = model.variables[model.number[name]]
+            columns[variable] = np.array([_code(model, name, value) for value in column])
+        rows = Evidence(len(values), columns, row.likelihoods)
+        return np.ascontiguousarray(_row_logs(model, self.parts, None, rows)[:, 0])
+
+
+def _code(model: Any, name: Name, state: Any) -> int:
+    code: int = model.variables[model.number[name]].index(state)
+    return code
+
+
+def _best_of(
+    parts: Sequence[Part], case: Case, memory_limit: float | None, k: int
+) -> list[list[Assignment]]:
+    """Return for each network a list of its k most probable assignments, best first.
+
+    The list of a network is empty if the evidence is impossible in it.
+    """
+    found = [part.run(Best(), case, memory_limit) for part in parts]
+    return [[] if best is None else best.take(k) for best in found]
+
+
+class MixtureDraw(_MixtureWork):
+    """Prepared query for exact draws.
+
+    For each row a network is drawn by its posterior weight, then all variables from that network.
+    """
+
+    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
+        weights = posterior_weights(self.model, case, memory_limit)
+        return None if weights is None else Taken(partial(self._take, weights, case, memory_limit))
+
+    def _take(
+        self,
+        weights: Floats,
+        case: Case,
+        memory_limit: float | None,
+        n: int,
+        random: np.random.Generator,
+    ) -> dict[Variable, NDArray[Any]]:
+        """Return n draws of all unobserved variables, as encoded columns.
+
+        `weights` are the posterior weights of the networks.
+        """
+        sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
+        drawn = [
+            part.run(self.question, case, memory_limit).take(
+                int(sizes[part.place]) if n else 0, random
+            )
+            for part in self.parts
+            if sizes[part.place]
+        ]
+        order = random.permutation(n)
+        return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
+
+
+class MixtureSlopes(Work):
+    """Prepared query for derivatives of a posterior, with respect to the weights too.
+
+    P(target | evidence) is a quotient of two weighted sums over the networks, whose derivatives are
+    those of the networks times their weights.
+    """
+
+    def _begin(self, model: Any) -> None:
+        # Those of weight zero too: the posterior depends on their weight.
+        self.parts = [Part(model, place, -np.inf) for place in range(len(model.networks))]
+
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+        model, (target, state) = self.model, self.question
+        log_mass = model.work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
+        if log_mass == -np.inf:
+            return None
+        found = [self._of_part(part, case, log_mass, memory_limit) for part in self.parts]
+        weights = model.weights
+        posterior = float(sum(w * own.both for w, own in zip(weights, found, strict=True)))
+        slopes = np.array([own.both - posterior * own.mass for own in found])
+        parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(found)}
+        variable = model.variables[target]
+        return sensitivity_of_parts(
+            variable, state, posterior, parts, proportional(slopes, weights)
+        )
+
+    def _of_part(
+        self, part: Part, case: Case, log_unit: float, memory_limit: float | None
+    ) -> Derivatives:
+        own = case.renumbered(part.places)
+        work = part.network.work(part.question(self.question), own.pattern, memory_limit)
+        found: Derivatives = work.derivatives(own, log_unit, memory_limit)
+        return found
+
+
+def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
+    """Return the posterior weights of the networks, proportional to weight times P(evidence).
+
+    The result is None if the evidence is impossible in all networks.
+    """
+    parts = parts_of(model)
+    logs = np.full(len(model.networks), -np.inf)
+    logs[[part.place for part in parts]] = log_masses(parts, case, memory_limit)
+    total = log_sum(logs)
+    return None if total == -np.inf else np.exp(logs - total)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return the concatenation of several arrays of rows: columns or sparse matrices of counts."""
+    return scipy.sparse.vstack(parts, "csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+
+def _row_logs(model: Any, parts: Sequence[Part], target: int | None, evidence: Evidence) -> Floats:
+    """Return log P(target = state, row), shape (n_rows, n_states).
+
+    Without a target, return log P(row), shape (n_rows, 1).
+    """
+    chosen = None if target is None else model.variables[target]
+    found = RowSum(1 if chosen is None else chosen.cardinality, evidence.n_rows)
+    discrete = [v for v, x in enumerate(model.variables) if isinstance(x, Discrete) and v != target]
+    plain = not evidence.likelihoods and (chosen is None or chosen not in evidence)
+    all_sums = _sums(model, parts, target, discrete) if plain else [None] * len(parts)
+    codes = None
+    if any(sums is not None for sums in all_sums):
+        codes = stacked_codes(evidence, [model.variables[v] for v in discrete])
+    complete = codes is not None and int(codes.min(initial=0)) >= 0
+    question = Mass() if target is None else Joint((target,))
+    for part, sums in zip(parts, all_sums, strict=True):
+        rows: NDArray[np.intp] | slice = slice(None)
+        if sums is not None and codes is not None:
+            rows = found.add_sums(sums, part.log_weight, codes, complete=complete)
+            if not len(rows):
+                continue
+        left = evidence if isinstance(rows, slice) else evidence.rows(rows)
+        own = part.network.number
+        pattern = Pattern(
+            tuple([own[v.name] for v in left.columns]),
+            tuple([own[v.name] for v in left.likelihoods]),
+            rows=True,
+        )
+        logs = part.network.work(part.question(question), pattern).run_rows(left)
+        found.add(rows, logs.reshape(left.n_rows, -1).T + part.log_weight)
+    return found.logs()
+
+
+def _sums(
+    model: Any, parts: Sequence[Part], target: int | None, columns: Sequence[int]
+) -> Sequence[Sums | None]:
+    def make() -> tuple[Sums | None, ...]:
+        return tuple(
+            None
+            if part.network.compiled is None
+            else sums_of(
+                part.network.compiled.tables,
+                None if target is None else part.numbers([target])[0],
+                part.numbers(columns),
+            )
+            for part in parts
+        )
+
+    found: tuple[Sums | None, ...] = model.memo.get(("sums", target), make)
+    return found
+
+
+class Mixture(Solver):
+    """Solver of mixtures: combines the networks' answers by their posterior weights."""
+
+    name = "mixture"
+    condition = "a mixture of networks"
+    form = "mixture"
+    works: ClassVar = {
+        Joint: MixtureJoint,
+        All: MixtureAll,
+        Mass: MixtureMass,
+        Best: MixtureBest,
+        Draw: MixtureDraw,
+        Sample: MixtureDraw,
+        Retractions: SingleRetractions,
+        Slopes: MixtureSlopes,
+    }
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        if isinstance(question, Best):
+            # The means of continuous variables are queried from the whole mixture afterwards.
+            question = Best(question.over)
+        parts = tuple(
+            part.network.plan_of(part.question(question), part.pattern(pattern))
+            for part in parts_of(model)
+        )
+        targets = getattr(question, "targets", ())
+        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
+
+
+# --------------- The solver of averages of networks: the weighted mean of the networks' posteriors
+# The weights are fixed. In a mixture (a weighted mean of joint distributions) the weights of the
+# posteriors depend on the evidence instead.
+
+
+class AverageJoint(Work):
+    """Prepared query for a joint posterior: the weighted mean of the member networks' posteriors.
+
+    Only members that have all target variables take part; their weights are normalised.
+    """
+
+    def _begin(self, model: Any) -> None:
+        targets = self.question.targets
+        self._variables = tuple(model.answered(v) for v in targets)
+        self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
+        weights = np.array([member.weight for member, _ in self._members])
+        self._weights = weights / weights.sum()
+        self._ratio = model.ratio_of(targets)
+        # Which columns of a batch a member knows does not depend on their values.
+        self._works = [
+            member.network.work(question, member.pattern(self.pattern), self.memory_limit)
+            for member, question in self._members
+            if self.pattern.rows
+        ]
+
+    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
+        answers: list[Answer] = []
+        refused = 0
+        for member, question in self._members:
+            own = member.case(case)
+            work = member.network.work(question, own.pattern, memory_limit)
+            answer = work.run(own, memory_limit)
+            if answer is None:  # impossible evidence: use the member's prior, as `_run_rows` does
+                refused += 1
+                nothing = Case({})
+                work = member.network.work(question, nothing.pattern, memory_limit)
+                answer = work.run(nothing, memory_limit)
+            if isinstance(answer, Posterior):
+                targets = self.question.targets
+                shares = member.spread(targets, member.tempered(targets, answer.probabilities))
+                answer = Posterior(self._variables, shares, np.nan)
+            answers.append(answer)
+        if refused == len(answers):
+            return None
+        found = averaged(answers, self._weights, np.nan)
+        if self._ratio is None:
+            return found
+        assert isinstance(found, Posterior)  # all targets are discrete
+        shares = found.probabilities * self._ratio
+        total = float(shares.sum())
+        return Posterior(self._variables, shares / total, np.nan) if total > 0 else None
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        """Return the log of the averaged posterior of the target for each row, unnormalised.
+
+        A member that gives a row probability zero contributes its prior. If all members do, the
+        row's logs are minus infinity.
+        """
+        found = different_rows(rows)
+        if found is None:
+            return self._run_different(rows)
+        different, place = found
+        # The numbers of a state are contiguous.
+        return self._run_different(rows.rows(different)).T[:, place].T
+
+    def _run_different(self, rows: Evidence) -> Floats:
+        (target,) = self.question.targets
+        total = np.zeros((rows.n_rows, self._variables[0].cardinality))
+        refusals: list[NDArray[np.bool_]] = []
+        found = zip(self._weights.tolist(), self._members, self._works, strict=True)
+        for weight, (member, question), work in found:
+            logs = work.run_rows(member.rows(rows))
+            # A row is refused if all of its states are; most often no first state is.
+            if np.minimum.reduce(logs[:, 0], initial=0.0) == -np.inf:
+                refused = np.isneginf(logs.max(axis=1))
+                refusals.append(refused)
+                name = member.network.variables[question.targets[0]].name
+                logs[refused] = log_of(member.network.query(name).probabilities)
+            shares = member.spread((target,), member.shares(target, logs))
+            shares *= weight
+            total += shares
+        if len(refusals) == len(self._works):
+            total[np.logical_and.reduce(refusals)] = 0.0
+        if self._ratio is not None:
+            total *= self._ratio
+        return log_of(total)
+
+
+class AverageAll(Work):
+    """Prepared query for the posteriors of all unobserved variables, computed on first access."""
+
+    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
+        model = self.model
+        for v in range(len(model.variables)):
+            if v in case.hard:
+                continue
+            try:  # the first answer shows whether the evidence is impossible for all members
+                work = model.work(Joint((v,)), self.pattern, memory_limit)
+                if work.run(case, memory_limit) is None:
+                    return None
+                break
+            except UnsupportedModelError:
+                continue
+        return lazy_marginals(model, self.pattern, case, np.nan, memory_limit)
+
+
+class AverageSlopes(Work):
+    """Prepared query for derivatives of a posterior, with respect to the weights too.
+
+    The posterior q is proportional to r * p with p = sum_m u_m p_m and the ratios r of a shifted
+    prior (1 by default). Its gradient with respect to p is (r_t 1(c = t) - q_t r_c) / (r . p).
+    """
+
+    def _begin(self, model: Any) -> None:
+        target = self.question.target
+        with_target = model.members_with((target,))
+        positive = np.flatnonzero(model.weights > 0).tolist()
+        self._members = [
+            (place, member)
+            for place, member in zip(positive, model.members, strict=True)
+            if member in with_target
+        ]
+        self._ratio = model.ratio_of((target,))
+
+    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+        target, state = self.question
+        model = self.model
+        variable = model.variables[target]
+        found = [self._of_member(member, case, memory_limit) for _, member in self._members]
+        if not any(possible for _, possible in found):
+            return None
+        posteriors = [
+            member.tempered((target,), np.array([one.both for one in own]))
+            for (_, member), (own, _) in zip(self._members, found, strict=True)
+        ]
+        shares = [
+            member.spread((target,), own)
+            for (_, member), own in zip(self._members, posteriors, strict=True)
+        ]
+        weights = np.array([member.weight for _, member in self._members])
+        own_weights = weights / weights.sum()
+        mean = own_weights @ np.array(shares)
+        ratio = np.ones(len(mean)) if self._ratio is None else self._ratio
+        total = float(ratio @ mean)
+        if total <= 0:
+            return None
+        posterior = float(ratio[state] * mean[state] / total)
+        gradient = -posterior * ratio
+        gradient[state] += ratio[state]
+        gradient /= total
+        parts = {}
+        for (place, member), (own, _), q, weight in zip(
+            self._members, found, posteriors, own_weights.tolist(), strict=True
+        ):
+            by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
+            both, exponent = own, member.exponent(target)
+            if exponent != 1.0:
+                # By the chain rule through prior (posterior / prior)^exponent, normalised.
+                prior = self._derivatives(member, Case({}), memory_limit)
+                p, start = (np.array([one.both for one in o]) for o in (own, prior))
+                pulled = q * (by_state - by_state @ q)
+                by_state = np.concatenate(
+                    [exponent * divided(pulled, p), (1.0 - exponent) * divided(pulled, start)]
+                )
+                both = [*own, *prior]
+            parts[place] = own[0], _added(both, by_state)
+        slopes = np.zeros(len(model.weights))
+        for (place, _), own_share in zip(self._members, shares, strict=True):
+            slopes[place] = gradient @ (own_share - mean) / weights.sum()
+        return sensitivity_of_parts(
+            variable, state, posterior, parts, proportional(slopes, model.weights)
+        )
+
+    def _of_member(
+        self, member: Any, case: Case, memory_limit: float | None
+    ) -> tuple[list[Derivatives], bool]:
+        """Return a member's derivatives for each of its states, and whether it is possible.
+
+        A member that rules out the evidence has its prior in the average, as in `AverageJoint`.
+        """
+        found = self._derivatives(member, member.case(case), memory_limit)
+        if found[0] is None:
+            return self._derivatives(member, Case({}), memory_limit), False
+        return found, True
+
+    def _derivatives(self, member: Any, own: Case, memory_limit: float | None) -> list[Any]:
+        """Return the derivatives of each state of the target, of a case of the member."""
+        (target,) = member.targets((self.question.target,))
+        network = member.network
+        asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
+        works = [network.work(question, own.pattern, memory_limit) for question in asked]
+        return [work.derivatives(own, None, memory_limit) for work in works]
+
+
+def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:
+    """Return the sum of the derivatives of the states' posteriors, each times its share."""
+    each = [own.slopes(own.both, share) for own, share in zip(found, shares.tolist(), strict=True)]
+    names = dict.fromkeys(n for own in each for n in own.tables)
+    tables = {n: np.sum([own.tables[n] for own in each if n in own.tables], axis=0) for n in names}
+    gaussians: dict[Any, Any] = {}
+    for own in each:
+        for n, slopes in own.gaussians.items():
+            known = gaussians.get(n)
+            gaussians[n] = (
+                slopes
+                if known is None
+                else replace(
+                    known,
+                    mean=known.mean + slopes.mean,
+                    variance=known.variance + slopes.variance,
+                    coefficients=known.coefficients + slopes.coefficients,
+                )
+            )
+    return PosteriorSlopes(tables, gaussians)
+
+
+class Average(Solver):
+    """Solver of averages: the mean of the member networks' posteriors, with fixed weights."""
+
+    name = "average"
+    condition = "an average of posteriors with fixed weights"
+    form = "average"
+    works: ClassVar = {Joint: AverageJoint, All: AverageAll}
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        targets = getattr(question, "targets", ())
+        if isinstance(question, All):
+            asked: list[tuple[Any, Question]] = [(m, question) for m in model.members]
+        else:
+            asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
+        parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
+        return Plan(keep=tuple(model.answered(v) for v in targets), parts=parts)
+
+
+class AverageDerivatives(Average):
+    """Solver of derivatives of averages, if all members have derivatives."""
+
+    name = "average of derivatives"
+    condition = "an average of posteriors of networks and factor graphs of tables"
+    works: ClassVar = {Slopes: AverageSlopes}
+
+    def serves(self, model: Any) -> bool:
+        return super().serves(model) and all(
+            member.network.form == "product" and member.network.answers(Slopes)
+            for member in model.members
+        )
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        members = model.members_with((question.target,))
+        return Plan(
+            parts=tuple(
+                m.network.plan_of(Slopes(m.targets((question.target,))[0], 0), m.pattern(pattern))
+                for m in members
+            )
+        )

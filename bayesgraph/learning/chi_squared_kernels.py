@@ -1,0 +1,265 @@
+"""Compiled loops of CHAID: tables of categories and classes, and the merging of categories."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+from bayesgraph.learning.growing_kernels import Codes, _x_log2_x
+
+# Logarithms of probabilities that differ by less count as equal.
+_ROUNDING = 1e-10
+
+
+@kernel(interpreted=False)
+def log_chi_squared_tail(statistic: float, degrees: float) -> float:
+    """Return the log of the probability that a chi-squared variable exceeds `statistic`.
+
+    It is the incomplete gamma function Q(degrees / 2, statistic / 2): a series, or a continued
+    fraction by Lentz's method (Press et al. 2007, section 6.2). Far tails do not underflow.
+    """
+    a, x = 0.5 * degrees, 0.5 * statistic
+    if x <= 0.0:
+        return 0.0
+    scale = a * math.log(x) - x - math.lgamma(a)
+    if x < a + 1.0:
+        term = total = 1.0 / a
+        k = a
+        while term > total * 1e-17:
+            k += 1.0
+            term *= x / k
+            total += term
+        return math.log1p(-min(1.0, math.exp(scale) * total))
+    b = x + 1.0 - a
+    c, d = 1e300, 1.0 / b
+    h = d
+    for i in range(1, 10_000):
+        step = -i * (i - a)
+        b += 2.0
+        d = 1.0 / (step * d + b)
+        c = b + step / c
+        h *= d * c
+        if abs(d * c - 1.0) < 1e-15:
+            break
+    return scale + math.log(h)
+
+
+@kernel(interpreted=False)
+def _log_p(counts: Floats, i: int, j: int) -> float:
+    """Return the log of the p-value that categories i and j have the same class distribution."""
+    a, b = counts[i].sum(), counts[j].sum()
+    statistic, degrees = 0.0, -1.0
+    for c in range(counts.shape[1]):
+        both = counts[i, c] + counts[j, c]
+        if both > 0.0:
+            gap = counts[i, c] * b - counts[j, c] * a
+            statistic += gap * gap / both
+            degrees += 1.0
+    log_p: float = log_chi_squared_tail(statistic / (a * b), degrees) if degrees > 0.0 else 0.0
+    return log_p
+
+
+@kernel(interpreted=False)
+def _most_similar(
+    counts: Floats, alive: NDArray[np.bool_], ordered: bool, floating: int, i: int, both: bool
+) -> tuple[int, float]:
+    """Return the category most similar to i, and the log of their p-value.
+
+    Of ordered categories only neighbours are compared, and the one that is `floating` with all.
+    Without `both`, only categories after i are compared.
+    """
+    best, log_p = -1, -np.inf
+    for step in (1, -1) if both else (1, 1):
+        j = i + step
+        while 0 <= j < len(counts):
+            if alive[j]:
+                near = not ordered or i == floating or j == floating
+                first = True
+                if not near:
+                    # A neighbour has no category between itself and i.
+                    for k in range(min(i, j) + 1, max(i, j)):
+                        first = first and (not alive[k] or k == floating)
+                if near or first:
+                    found = _log_p(counts, i, j)
+                    if best < 0 or found > log_p + _ROUNDING:
+                        best, log_p = j, found
+            j += step
+        if not both:
+            break
+    return best, log_p
+
+
+@kernel(interpreted=False)
+def merge_categories(
+    counts: Floats,
+    ordered: bool,
+    floating: int,
+    log_alpha: float,
+    min_weight: float,
+    group: NDArray[np.int64],
+) -> int:
+    """Merge categories whose class distributions do not differ; return the number of groups.
+
+    While more than two groups are left, the pair with the largest p-value is merged if that exceeds
+    the level (Kass 1980). Then each group of too little weight is merged with the most similar.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (n_categories, n_classes)
+        Weight of each class; is overwritten.
+    ordered : bool
+        Whether only neighbours may be merged.
+    floating : int
+        The category of missing values, which may be merged with any other, or -1.
+    log_alpha : float
+        Log of the level at which categories differ.
+    min_weight : float
+        Minimum weight of a group, unless it is the floating category alone.
+    group : ndarray of int, shape (n_categories,)
+        Is overwritten with the first category of the group of each category.
+    """
+    n = len(counts)
+    alive = np.ones(n, dtype=np.bool_)
+    partner, log_p = np.full(n, -1), np.full(n, -np.inf)
+    for i in range(n):
+        group[i] = i
+        partner[i], log_p[i] = _most_similar(counts, alive, ordered, floating, i, False)
+    left = n
+    while left > 1:
+        i = j = -1
+        if left > 2:
+            for k in range(n):
+                if alive[k] and partner[k] >= 0 and (i < 0 or log_p[k] > log_p[i] + _ROUNDING):
+                    i, j = k, partner[k]
+            if log_p[i] <= log_alpha:
+                i = j = -1
+        if i < 0:
+            lightest = 0.0
+            for k in range(n):
+                weight = counts[k].sum()
+                small = alive[k] and k != floating and weight < min_weight - 1e-9
+                if small and (i < 0 or weight < lightest):
+                    i, lightest = k, weight
+            if i < 0:
+                break
+            j, _ = _most_similar(counts, alive, ordered, floating, i, True)
+            i, j = min(i, j), max(i, j)
+        counts[i] += counts[j]
+        alive[j] = False
+        left -= 1
+        if j == floating:
+            floating = -1
+        for k in range(n):
+            if group[k] == j:
+                group[k] = i
+        for k in range(n):
+            if not alive[k]:
+                continue
+            if ordered or k == i or partner[k] == i or partner[k] == j:
+                partner[k], log_p[k] = _most_similar(counts, alive, ordered, floating, k, False)
+            elif k < i:
+                found = _log_p(counts, k, i)
+                if found > log_p[k] + _ROUNDING:
+                    partner[k], log_p[k] = i, found
+    return left
+
+
+@kernel(interpreted=False)
+def chi_squared_splits(
+    codes: Codes,
+    n_codes: NDArray[np.int64],
+    is_number: NDArray[np.bool_],
+    rows: Codes,
+    share: Floats,
+    labels: Codes,
+    weights: Floats,
+    n_classes: int,
+    log_alpha: float,
+    min_weight: float,
+    branch_of: Codes,
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Merge the categories of each feature at a node, and test the groups that remain.
+
+    Parameters
+    ----------
+    codes, n_codes, labels, weights
+        As in `gain_ratio_split`.
+    is_number : ndarray of bool, shape (n_features,)
+        Whether the codes are ordered.
+    rows : ndarray, shape (n_rows,)
+        The rows of the node.
+    share : ndarray, shape (n_rows,)
+        The part of each row that reached the node.
+    log_alpha, min_weight
+        As in `merge_categories`.
+    branch_of : ndarray of int32, shape (n_features, largest number of codes + 1)
+        Is overwritten with the group of each code, and (at n_codes) of missing values; -1 where
+        there are no rows, or if missing values are a group of their own.
+
+    Returns
+    -------
+    log_p : ndarray, shape (n_features,)
+        Log of the p-value of independence of groups and classes; 0 without two groups.
+    gain : ndarray, shape (n_features,)
+        Information gain of the groups times the weight of their rows, in bits.
+    found : ndarray of int, shape (n_features, 3)
+        The number of categories and of groups, and whether missing values were merged with others.
+    """
+    n_features = len(codes)
+    log_ps, gains = np.zeros(n_features), np.zeros(n_features)
+    found = np.zeros((n_features, 3), dtype=np.int64)
+    for j in range(n_features):
+        n = n_codes[j]
+        table, size = np.zeros((n + 1, n_classes)), np.zeros(n + 1)
+        for i in range(len(rows)):
+            code = codes[j, rows[i]]
+            at = code if code >= 0 else n
+            table[at, labels[rows[i]]] += share[i] * weights[rows[i]]
+            size[at] += 1.0
+        branch_of[j] = -1
+        kept = np.flatnonzero(size > 0.0)
+        counts = table[kept]
+        floating = len(kept) - 1 if size[n] > 0.0 else -1
+        group = np.empty(len(kept), dtype=np.int64)
+        merge_categories(counts, is_number[j], floating, log_alpha, min_weight, group)
+        alone = floating >= 0 and group[floating] == floating
+        n_known = len(kept) - 1 if alone else len(kept)
+        number = np.full(len(kept), -1)
+        n_groups = 0
+        for i in range(n_known):
+            if group[i] == i:
+                number[i] = n_groups
+                n_groups += 1
+            branch_of[j, kept[i]] = number[group[i]]
+        found[j, 0], found[j, 1] = n_known, n_groups
+        found[j, 2] = floating >= 0 and not alone
+        if n_groups < 2:
+            continue
+        whole = np.zeros(n_classes)
+        for i in range(n_known):
+            if group[i] == i:
+                whole += counts[i]
+        statistic, present = 0.0, 0
+        gain, weight = _x_log2_x(whole.sum()), whole.sum()
+        for c in range(n_classes):
+            present += whole[c] > 0.0
+            gain -= _x_log2_x(whole[c])
+        for i in range(n_known):
+            if group[i] != i:
+                continue
+            part = counts[i].sum()
+            gain -= _x_log2_x(part)
+            for c in range(n_classes):
+                gain += _x_log2_x(counts[i, c])
+                if whole[c] > 0.0:
+                    expected = part * whole[c] / weight
+                    gap = counts[i, c] - expected
+                    statistic += gap * gap / expected
+        if present > 1:
+            log_ps[j] = log_chi_squared_tail(statistic, (n_groups - 1.0) * (present - 1.0))
+        gains[j] = gain
+    return log_ps, gains, found

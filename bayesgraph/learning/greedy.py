@@ -1,0 +1,592 @@
+"""Structures with few parents per feature besides the class: kDB and superparent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import GraphError, quoted, unknown_variable
+from bayesgraph.core.variables import Arc, Discrete, Name, Variable
+from bayesgraph.learning.arcs import (
+    TIE_DECIMALS,
+    ArcRules,
+    arc_scores,
+    at_least,
+    by_score,
+    class_scores,
+)
+from bayesgraph.learning.candidates import scores_of_pairs
+from bayesgraph.learning.leave_one_out import LOSSES, Joints, LeaveOneOut, Part, losses
+from bayesgraph.learning.structure import (
+    Structure,
+    below_class,
+    learned_by,
+    learner,
+    star,
+    target_of,
+)
+from bayesgraph.statistics import (
+    CountSource,
+    Pairs,
+    Singles,
+    Smoothing,
+    SmoothingLike,
+    as_smoothing,
+    one_of,
+)
+
+# ------------------ Structures with few parents per feature besides the class: kDB and superparent
+
+
+# Maximum number of cells in a table; parents that would exceed it are skipped.
+_MAX_CELLS = 1 << 21
+
+
+@learner(counts_ahead={"k": (0, 1)}, counts="tiles")
+def kdb(
+    source: CountSource,
+    smoothing: SmoothingLike = "dirichlet",
+    *,
+    k: int = 2,
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the structure of a k-dependence Bayesian classifier (kDB).
+
+    Features enter in descending order of their mutual information with the class. The parents of a
+    feature are the class and, among the features entered before, the k features of the highest
+    conditional mutual information with it given the class (Sahami 1996). For mixed types the
+    scores are those of `tan`, and discrete features have discrete parents only. A parent that would
+    make a table of more than two million cells is skipped.
+
+    Parameters
+    ----------
+    source : CountSource
+    smoothing : name, number or Smoothing
+        Smoothing of the moments from which scores are computed.
+    k : int, default 2
+        Maximum number of parents of a feature besides the class; 0 is naive Bayes.
+    required, forbidden : iterable of (parent, child), optional
+        Arcs between features. Required parents count among the k and enter before their children.
+
+    Raises
+    ------
+    DataError
+        If k is not an integer of 0 or more.
+    GraphError, UnknownVariableError
+        If required and forbidden arcs contradict each other, or name a variable that is no feature.
+    """
+    target = target_of(source, "kdb")
+    k = at_least("k", k, 0)
+    features = source.features
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    _, chosen, gains = ranked_parents(source, features, as_smoothing(smoothing), k, rules)
+    return below_class(target, features, _named(features, chosen, gains))
+
+
+def ranked_parents(
+    source: CountSource,
+    features: tuple[Variable, ...],
+    smoothing: Smoothing,
+    k: int,
+    rules: ArcRules,
+) -> tuple[list[int], list[list[int]], Floats]:
+    """Return the order of the features in kDB, their ranked parents, and the gains of all arcs.
+
+    Returns
+    -------
+    order : list of int
+        Indices of the features, in the order in which they enter.
+    chosen : list of list of int
+        Indices of the at most k parents of each feature besides the class, best first.
+    gains : ndarray, shape (d, d)
+        Gain in log likelihood by each arc, in nats per row, parents along the first axis.
+
+    Raises
+    ------
+    GraphError
+        If the required parents of a feature are more than k, or make too large a table.
+    """
+    gains = scores_of_pairs(source, features, source.target, smoothing).gains
+    forced = rules.forced(features)
+    alone = source.singles(Singles(features, source.target))
+    order = _entering(by_score(class_scores(source, alone, smoothing)), forced)
+    allowed = rules.admissible(features)
+    chosen: list[list[int]] = [[] for _ in features]
+    states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
+    classes = 1 if source.target is None else source.target.cardinality
+    for at, child in enumerate(order):
+        before = np.array(order[:at], dtype=np.intp)
+        before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
+        score = np.where(forced[before, child], np.inf, gains[before, child])
+        ranked = [int(before[i]) for i in by_score(score)]
+        chosen[child] = _fitting(states, ranked, k, classes * states[child])
+        if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
+            names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
+            raise GraphError(
+                f"{features[child].name!r} is required to have the parents {names}: more than "
+                f"k={k}, or of too many states for one table. Choose a larger k, or require less."
+            )
+    return order, chosen, gains
+
+
+def _fitting(states: list[int], ranked: list[int], k: int, cells: int) -> list[int]:
+    """Return the first k parents that keep the table of a child within `_MAX_CELLS` cells.
+
+    `states` has the number of states of each feature, `ranked` the indices of the candidate
+    parents, best first, and `cells` is the size of the table without parents. A parent that would
+    make the table too large is skipped.
+    """
+    found: list[int] = []
+    for parent in ranked:
+        if len(found) == k:
+            break
+        if cells * states[parent] <= _MAX_CELLS:
+            found.append(parent)
+            cells *= states[parent]
+    return found
+
+
+def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
+    """Return the order of features, changed so that required parents come before their children.
+
+    `forced` is the mask of required arcs, parents along the first axis.
+    """
+    found: dict[int, None] = {}
+
+    def enter(column: int) -> None:
+        for parent in np.flatnonzero(forced[:, column]).tolist():
+            if parent not in found:
+                enter(parent)
+        found[column] = None
+
+    for column in order:
+        if column not in found:
+            enter(column)
+    return list(found)
+
+
+def _named(
+    features: tuple[Variable, ...], chosen: list[list[int]], gains: Floats
+) -> dict[Arc, float]:
+    """Return the arcs from the chosen parents by name, with the gain of each arc."""
+    return {
+        (features[parent].name, child.name): float(gains[parent, at])
+        for at, child in enumerate(features)
+        for parent in chosen[at]
+    }
+
+
+@learner(counts_ahead=True, counts="tiles")
+def superparent(
+    source: CountSource,
+    smoothing: SmoothingLike = "dirichlet",
+    *,
+    parent: Name | None = None,
+    score: str = "likelihood",
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the structure in which the class and one feature are parents of all other features.
+
+    This is the superparent one-dependence estimator (Keogh and Pazzani 1999; Webb, Boughton, Wang
+    2005).
+
+    Parameters
+    ----------
+    source, smoothing
+        As for `kdb`.
+    parent : name, optional
+        The superparent; by default the feature with the best score.
+    score : {"likelihood", "bic", "aic"}
+        Score of a superparent: the gain in log likelihood by all its arcs, minus the penalty
+        ("bic", "aic") for the parameters that the arcs add.
+    forbidden : iterable of (parent, child), optional
+        Arcs to leave out. A continuous superparent has no arcs to discrete features.
+
+    Raises
+    ------
+    UnknownVariableError
+        If `parent` is not a feature.
+    """
+    target = target_of(source, "superparent")
+    one_of("score", score, ("likelihood", "bic", "aic"))
+    features = source.features
+    names = [v.name for v in features]
+    allowed = ArcRules.of(None, forbidden, names).admissible(features)
+    scores = scores_of_pairs(source, features, target, as_smoothing(smoothing))
+    if parent is None:
+        total = np.sum(scores.net(score), axis=1, where=allowed)
+        rows = max(float(scores.rows.max(initial=0.0)), 1.0)
+        best = int(np.argmax(np.round(total / rows, TIE_DECIMALS)))
+    elif parent in names:
+        best = names.index(parent)
+    else:
+        raise unknown_variable(parent, names, where="parent=: the features")
+    chosen = [[best] if allowed[best, i] else [] for i in range(len(features))]
+    return below_class(target, features, _named(features, chosen, scores.gains))
+
+
+# ---------------- Feature selection by the leave-one-out loss: selective kDB and forward selection
+
+
+# Maximum number of entries in the log terms of features that are cached between search steps.
+_MAX_HELD = 1 << 25
+
+
+@learner(counts_ahead=False, counts="tiles")
+def selective_kdb(
+    source: CountSource,
+    smoothing: SmoothingLike = "dirichlet",
+    *,
+    k: int = 5,
+    loss: str = "rmse",
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+) -> Structure:
+    """Return a kDB structure with the number of parents and the features of the lowest loss.
+
+    Features and parents enter in the order of `kdb`. The models compared have the first n features
+    in this order (n from 0 to d) and up to p parents per feature (p from 0 to k). Their
+    leave-one-out losses take one more pass over the rows (Martínez, Webb, Chen, Zaidi 2016).
+    Features that are not chosen stay as nodes without arcs.
+
+    Parameters
+    ----------
+    source : CountSource
+        A source that has the rows.
+    smoothing : name, number or Smoothing
+        Smoothing of the tables and moments from which classes are predicted.
+    k : int, default 5
+        Maximum number of parents of a feature besides the class.
+    loss : {"rmse", "log", "0-1"}
+        Root mean squared 1 - P(y | x), mean -log P(y | x), or share of rows classified wrongly.
+        Ties go to fewer parents, then to fewer features.
+    required, forbidden : iterable of (parent, child), optional
+        Arcs between features, as for `kdb`; the features of required arcs are chosen.
+
+    Raises
+    ------
+    DataError
+        If the source holds only statistics, the loss is unknown, or k is negative.
+    """
+    target = target_of(source, "selective_kdb")
+    maximum = at_least("k", k, 0)
+    one_of("loss", loss, LOSSES)
+    features = source.features
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    smoothing = as_smoothing(smoothing)
+    order, chosen, gains = ranked_parents(source, features, smoothing, maximum, rules)
+    rows = LeaveOneOut(source, target, smoothing)
+    required_of = rules.forced(features).sum(axis=0)
+    minimum = int(required_of.max(initial=0))
+    table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
+    # Features of required arcs are kept, whatever the loss.
+    table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
+    best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
+    row, n_features = divmod(best, table.shape[1])
+    kept = sorted(order[:n_features])
+    scores = {
+        (features[p].name, features[c].name): float(gains[p, c])
+        for c in kept
+        for p in chosen[c][: minimum + row]
+    }
+    return with_unused(below_class(target, tuple(features[c] for c in kept), scores), features)
+
+
+def _prefix_losses(
+    rows: LeaveOneOut,
+    features: tuple[Variable, ...],
+    order: list[int],
+    chosen: list[list[int]],
+    parents: range,
+    loss: str,
+) -> Floats:
+    """Return the summed leave-one-out loss of each model, shape (len(parents), d + 1).
+
+    Entry (i, n) belongs to the model of the first n features in `order`, in which each feature has
+    the first ``parents[i]`` of its parents in `chosen`, ranked from best to worst.
+    """
+    keys = [
+        [(tuple(features[p] for p in chosen[c][:n]), features[c]) for c in order] for n in parents
+    ]
+    rows.learn(key for row in keys for key in row)
+    found = np.zeros((len(parents), len(order) + 1))
+    for part in rows.parts():
+        prior = rows.prior(part)
+        terms: dict[Any, Floats] = {}
+        for i, row in enumerate(keys):
+            joint = prior.copy()
+            found[i, 0] += losses(joint, part, loss)
+            # Most features have fewer than n allowed parents: their terms do not change, and are
+            # reused.
+            terms = {key: terms[key] if key in terms else rows.term(*key, part) for key in row}
+            for j, key in enumerate(row, start=1):
+                joint += terms[key]
+                found[i, j] += losses(joint, part, loss)
+    return found
+
+
+def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure:
+    """Return a structure with absent `features` added as nodes without arcs.
+
+    The variables are then in the order of `features`, after the class.
+    """
+    first = tuple(v for v in structure.variables if v not in set(features))
+    return Structure((*first, *features), structure.arcs, structure.scores)
+
+
+# ------------------------------------------------------------------------------ forward selection
+
+
+@learner(counts_ahead=False, counts="singles")
+def forward_selection(
+    source: CountSource,
+    smoothing: SmoothingLike = "dirichlet",
+    *,
+    learner: Callable[..., Structure] = star,
+    loss: str = "log",
+    max_features: int | None = None,
+) -> Structure:
+    """Return a structure over features that forward selection for naive Bayes chooses.
+
+    Starting with no feature, the feature that lowers the leave-one-out loss of naive Bayes most is
+    added until none lowers it (Langley and Sage 1994); then the structure over these features is
+    learned. Features that are not chosen stay as nodes without arcs.
+
+    Parameters
+    ----------
+    source : CountSource
+        A source that has the rows.
+    smoothing : name, number or Smoothing
+    learner : learner, default star
+        Learner of the structure over the chosen features, such as `bayesgraph.tan`.
+    loss : {"log", "rmse", "0-1"}
+        As for `selective_kdb`. Ties go to the first feature.
+    max_features : int, optional
+
+    Raises
+    ------
+    DataError
+        If the source holds only statistics, or the loss is unknown.
+    """
+    target = target_of(source, "forward_selection")
+    one_of("loss", loss, LOSSES)
+    features = source.features
+    maximum = len(features)
+    if max_features is not None:
+        maximum = at_least("max_features", max_features, 0)
+    smoothing = as_smoothing(smoothing)
+    source.singles(Singles(features, target))
+    rows = LeaveOneOut(source, target, smoothing)
+    rows.learn(((), v) for v in features)
+    kept = _forward(rows, features, loss, maximum)
+    chosen = source.with_features(tuple(features[i] for i in kept))
+    return with_unused(learned_by("learner", learner, chosen, smoothing), features)
+
+
+def _forward(
+    rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
+) -> list[int]:
+    """Return the ascending indices of at most `maximum` features, chosen by forward selection."""
+    source = rows.source
+    is_held = source.in_memory and (
+        source.n_rows * rows.target.cardinality * len(features) <= _MAX_HELD
+    )
+    held: dict[tuple[int, int], Floats] = {}
+
+    def term(at: int, part: Part) -> Floats:
+        """Return leave-one-out log p(feature | class) of some rows, cached if memory fits."""
+        if not is_held:
+            return rows.term((), features[at], part)
+        key = (at, part.number)
+        if key not in held:
+            held[key] = rows.term((), features[at], part)
+        return held[key]
+
+    def adding(at: int) -> Callable[[Floats, Part], Floats]:
+        return lambda joint, part: joint + term(at, part)
+
+    joints = Joints(rows, rows.prior)
+    first = sum(losses(joint, part, loss) for part, joint in joints.parts())
+    lowest = round(first / rows.total, TIE_DECIMALS)
+    kept: list[int] = []
+    rest = list(range(len(features)))
+    while rest and len(kept) < maximum:
+        tried = np.zeros(len(rest))
+        for part, joint in joints.parts():
+            for i, at in enumerate(rest):
+                tried[i] += losses(joint + term(at, part), part, loss)
+        tried = np.round(tried / rows.total, TIE_DECIMALS)
+        best = int(np.argmin(tried))
+        if not tried[best] < lowest:
+            break
+        lowest = float(tried[best])
+        kept.append(rest.pop(best))
+        joints.change(adding(kept[-1]))
+    return sorted(kept)
+
+
+# ---- Greedy structure search by the leave-one-out conditional log likelihood of the class variable
+
+
+# Maximum number of candidate parents per feature: those with the highest scores given the class.
+_MAX_CANDIDATES = 20
+# Number of arcs whose gains are recomputed together if that takes a pass over a dataset.
+_ARCS_OF_PASS = 64
+
+
+def climb_by_rows(
+    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
+) -> dict[Arc, float]:
+    """Return arcs between features that raise the leave-one-out conditional log likelihood.
+
+    The objective is sum log P(y | x) over the rows, each predicted from the statistics of all other
+    rows. Arcs are added one at a time, the arc with the highest gain first, until no arc gains.
+    Every added arc changes the gains of the others. The search is lazy: it recomputes the gain of
+    an arc only when that gain is the highest known, assuming that gains seldom grow (Minoux 1978,
+    for functions whose gains never grow). The candidate parents of a feature are the 20 features
+    whose arcs to it have the highest positive gains given the class in `arc_scores` (as the sparse
+    candidates of Friedman, Nachman, Pe'er 1999).
+
+    Parameters
+    ----------
+    rows : LeaveOneOut
+    features : tuple of Variable
+    maximum : int
+        Maximum number of parents of a feature besides the class.
+    rules : ArcRules
+        Required arcs, from which the search starts, and forbidden arcs.
+
+    Returns
+    -------
+    mapping from arc to float
+        Gain in the leave-one-out conditional log likelihood by each arc, in nats per row.
+    """
+    return _RowSearch(rows, features, maximum, rules).climb()
+
+
+def _candidates(
+    rows: LeaveOneOut, features: tuple[Variable, ...], allowed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    summary = rows.source.pairs(Pairs(features, rows.target))
+    gains = np.round(arc_scores(rows.source, summary, rows.smoothing).gains, TIE_DECIMALS)
+    score = np.where(allowed & (gains > 0), gains, -np.inf)
+    rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
+    return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
+
+
+class _RowSearch:
+    """State of the greedy search: arcs added, log joint of each row, gains of candidate arcs."""
+
+    def __init__(
+        self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
+    ) -> None:
+        self._rows, self._features, self._maximum = rows, features, maximum
+        self._forced = rules.forced(features)
+        allowed = rules.admissible(features) & ~self._forced
+        d = len(features)
+        self._open = _candidates(rows, features, allowed) if d > 1 else allowed
+        self._gains = np.zeros((d, d))
+        self._stale = self._open.copy()  # True where a gain predates the last added arc
+        self._parents: list[list[int]] = [[] for _ in features]
+        self._reach = np.eye(d, dtype=np.bool_)
+        rows.learn(((), v) for v in features)
+        self._joints = Joints(rows, self._first)
+        self._loss = sum(losses(joint, part, "log") for part, joint in self._joints.parts())
+        # The loss with each arc that was tried since the last one was added.
+        self._tried: dict[tuple[int, int], float] = {}
+        self._found: dict[Arc, float] = {}
+
+    def _first(self, part: Part) -> Floats:
+        joint = self._rows.prior(part)
+        for v in self._features:
+            joint += self._rows.term((), v, part)
+        return joint
+
+    def climb(self) -> dict[Arc, float]:
+        """Add arcs until none raises the conditional likelihood; return their gains per row."""
+        for p, c in np.argwhere(self._forced).tolist():
+            self._add(p, c)
+        self._look(self._open)
+        while True:
+            full = np.array(
+                [len(above) >= self._maximum for above in self._parents], dtype=np.bool_
+            )
+            self._open &= ~(self._reach.T | full)
+            if not self._open.any():
+                return self._found
+            gains = np.where(self._open, self._gains, -np.inf)
+            p, c = (int(i) for i in np.unravel_index(np.argmax(gains), gains.shape))
+            stale = self._open & self._stale
+            if gains[p, c] > 0 and not stale[p, c]:
+                self._add(p, c)
+            elif gains[p, c] > 0:
+                self._look_at(p, c)
+            elif stale.any():
+                self._look(stale)  # no gain is positive: recompute old ones
+            else:
+                return self._found
+
+    def _look(self, arcs: NDArray[np.bool_]) -> None:
+        """Recompute the gains of the arcs in a mask, shape (d, d), parents along the first axis."""
+        places = [(p, c) for p, c in np.argwhere(arcs).tolist()]
+        self._try([place for place in places if place not in self._tried])
+        for p, c in places:
+            self._look_at(p, c)
+
+    def _look_at(self, p: int, c: int) -> None:
+        """Recompute the gain of the arc p -> c, which is the highest that is known."""
+        if (p, c) not in self._tried:
+            self._try([(p, c)] if self._rows.source.in_memory else self._next())
+        self._gains[p, c] = round((self._loss - self._tried[p, c]) / self._rows.total, TIE_DECIMALS)
+        self._stale[p, c] = False
+
+    def _next(self) -> list[tuple[int, int]]:
+        """Return the arcs whose gains the search will need first, the next one among them."""
+        gains = np.where(self._open & self._stale, self._gains, -np.inf)
+        order = np.argsort(-gains, axis=None, kind="stable")[:_ARCS_OF_PASS]
+        places = zip(*(i.tolist() for i in np.unravel_index(order, gains.shape)), strict=True)
+        return [(p, c) for p, c in places if gains[p, c] > 0 and (p, c) not in self._tried]
+
+    def _try(self, places: Sequence[tuple[int, int]]) -> None:
+        """Compute the loss with each of some arcs, in one pass over the rows."""
+        self._rows.learn(self._key(p, c) for p, c in places)
+        found = dict.fromkeys(places, 0.0)
+        by_child = [
+            (self._key(None, c), list(group))
+            for c, group in groupby(sorted(places, key=itemgetter(1)), itemgetter(1))
+        ]
+        for part, joint in self._joints.parts():
+            for before, group in by_child:
+                old = self._rows.term(*before, part)
+                for p, c in group:
+                    new = joint - old + self._rows.term(*self._key(p, c), part)
+                    found[p, c] += losses(new, part, "log")
+        self._tried |= found
+
+    def _key(self, p: int | None, c: int) -> tuple[tuple[Variable, ...], Variable]:
+        """Return the parents of c besides the class, with p if it is given, and c."""
+        above = self._parents[c] if p is None else [*self._parents[c], p]
+        # In the order of their addition, which back-off uses.
+        return tuple(self._features[q] for q in above), self._features[c]
+
+    def _add(self, p: int, c: int) -> None:
+        names: tuple[Name, Name] = (self._features[p].name, self._features[c].name)
+        if (p, c) not in self._tried:
+            self._try([(p, c)])
+        loss = self._tried[p, c]
+        self._found[names] = (self._loss - loss) / self._rows.total
+        self._loss = loss
+        self._tried.clear()
+        before, after, term = self._key(None, c), self._key(p, c), self._rows.term
+        self._joints.change(lambda joint, part: joint - term(*before, part) + term(*after, part))
+        self._parents[c].append(p)
+        self._reach |= np.outer(self._reach[:, p], self._reach[c])
+        self._open[p, c] = False
+        self._stale = self._open.copy()

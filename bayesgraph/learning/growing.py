@@ -1,0 +1,953 @@
+"""Growing of classification trees by a criterion, and their conversion to `Tree`."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, betaincinv
+from bayesgraph.core.errors import DataError, quoted
+from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.learning import chi_squared_kernels, growing_kernels
+from bayesgraph.models import (
+    CPD,
+    HistogramCPD,
+    TableCPD,
+    Tree,
+    TreeCPD,
+    quantile_edges,
+    tree_kernels,
+)
+from bayesgraph.statistics import safe_divide
+from bayesgraph.tables import Table
+
+# ----------------------------------------------- Tables as integer codes, on which trees are grown
+
+
+@dataclass(frozen=True)
+class CodedColumns:
+    """The columns of a table as codes: ranks or intervals of numbers, and states.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    codes : ndarray of int32, shape (n_features, n_rows)
+        -1 where missing. Codes of numbers ascend with the numbers. Codes of states are in the order
+        of the states' names: codes of tables differ between libraries, and ties are broken by them.
+    n_codes : ndarray of int, shape (n_features,)
+    is_number : ndarray of bool, shape (n_features,)
+    values : list of ndarray
+        Of numbers, the smallest and the largest value of each code, shape (2, n_codes); of states,
+        the table's code of each code.
+    """
+
+    variables: tuple[Variable, ...]
+    codes: NDArray[np.int32]
+    n_codes: NDArray[np.int64]
+    is_number: NDArray[np.bool_]
+    values: list[NDArray[Any]]
+
+    @classmethod
+    def of(cls, table: Table, weights: Floats, n_intervals: int | None = None) -> CodedColumns:
+        """Return the codes of a table.
+
+        Parameters
+        ----------
+        table : Table
+        weights : ndarray, shape (n_rows,)
+        n_intervals : int, optional
+            Maximum number of intervals of about equal weight into which numbers are cut. By default
+            each distinct number has a code of its own.
+        """
+        codes = np.full((len(table.variables), table.n_rows), -1, dtype=np.int32)
+        values: list[NDArray[Any]] = []
+        for own, variable in zip(codes, table.variables, strict=True):
+            column = table.column(variable)
+            if isinstance(variable, Discrete):
+                states = sorted(
+                    range(variable.cardinality), key=lambda code: repr(variable.states[code])
+                )
+                rank = np.argsort(states)
+                own[:] = np.where(column < 0, -1, rank[column])
+                values.append(np.array(states))
+                continue
+            numbers = np.asarray(column, dtype=np.float64)
+            seen = ~np.isnan(numbers)
+            distinct, place = np.unique(numbers[seen], return_inverse=True)
+            if n_intervals is not None and len(distinct):
+                cuts = quantile_edges(numbers[seen], weights[seen], (), n_intervals)[1:-1]
+                interval = np.searchsorted(cuts, distinct, side="left")
+                begins = np.flatnonzero(np.diff(interval, prepend=-1))
+                ends = np.append(begins[1:], len(distinct)) - 1
+                place, ranges = interval[place], np.stack([distinct[begins], distinct[ends]])
+            else:
+                ranges = np.stack([distinct, distinct])
+            own[seen] = place
+            values.append(ranges)
+        return cls(
+            tuple(table.variables),
+            codes,
+            np.array([found.shape[-1] for found in values], dtype=np.int64),
+            np.array([not isinstance(v, Discrete) for v in table.variables], dtype=bool),
+            values,
+        )
+
+    def rows(self, rows: NDArray[np.integer[Any]]) -> CodedColumns:
+        """Return the codes of some rows."""
+        codes = np.ascontiguousarray(self.codes[:, rows])
+        return CodedColumns(self.variables, codes, self.n_codes, self.is_number, self.values)
+
+    def threshold(self, feature: int, low: int, high: int) -> float:
+        """Return the middle between the largest number of one code and the smallest of another."""
+        below, above = float(self.values[feature][1, low]), float(self.values[feature][0, high])
+        middle = below + (above - below) / 2
+        # The middle of neighbouring floats may round to the larger one, which must not go left.
+        return middle if middle < above else below
+
+    def states(self, feature: int, codes: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+        """Return a mask of the states that have the codes of a mask, in the table's order."""
+        chosen = np.zeros(width, dtype=bool)
+        chosen[self.values[feature][codes]] = True
+        return chosen
+
+
+# -------------------------------------------------------- Criteria that choose the split of a node
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows from which a tree is grown.
+
+    Attributes
+    ----------
+    columns : CodedColumns
+    labels : ndarray of int32, shape (n,)
+    weights : ndarray, shape (n,)
+    n_classes : int
+    place : ndarray of int, shape (n_features,)
+        Row of a number in `Node.order`; 0 of discrete features.
+    mass : ndarray, shape (n,)
+        Space for kernels.
+    """
+
+    columns: CodedColumns
+    labels: NDArray[np.int32]
+    weights: Floats
+    n_classes: int
+    place: NDArray[np.int64]
+    mass: Floats = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Minima:
+    """Minimum number of rows and minimum weight of a branch."""
+
+    rows: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Node:
+    """The rows that reached a node.
+
+    Attributes
+    ----------
+    order : ndarray of int32, shape (1 + n_numbers, n_rows)
+        Indices of the rows, and below them the same in ascending order of each number.
+    share : ndarray, shape (n_rows,)
+        The part of each row of ``order[0]``; a row that misses the feature of a split is divided.
+    """
+
+    order: NDArray[np.int32]
+    share: Floats
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split of a node.
+
+    Attributes
+    ----------
+    feature : int
+    gain : float
+        Decrease of impurity times the weight of the node, by which nodes are ranked.
+    branch_of : ndarray of int32, shape (n_codes,) or (0,)
+        The branch of each code, -1 of codes that did not occur; empty at a threshold between codes.
+    n_branches : int
+    missing : int
+        The branch of missing values; -1 if they are divided among all branches.
+    between : tuple of int
+        At a threshold, the largest code that goes left and the smallest that goes right.
+    """
+
+    feature: int
+    gain: float
+    branch_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    n_branches: int = 2
+    missing: int = -1
+    between: tuple[int, int] = (-1, -1)
+
+    def ends(self) -> list[tuple[int, int]]:
+        """Return the last code of each branch of a number but the last, and the code after it."""
+        if not len(self.branch_of):
+            return [self.between]
+        seen = np.flatnonzero(self.branch_of >= 0)
+        last = np.flatnonzero(np.diff(self.branch_of[seen]))
+        return list(zip(seen[last].tolist(), seen[last + 1].tolist(), strict=True))
+
+
+class Criterion(Protocol):
+    """Chooses the split of a node."""
+
+    @property
+    def counts_weight(self) -> bool:
+        """Whether the number of rows is the sum of their weights; else, rows count as they are."""
+
+    @property
+    def n_intervals(self) -> int | None:
+        """Maximum number of intervals into which numbers are cut beforehand, if they are."""
+
+    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
+        """Return the split of a node, or None."""
+
+
+def _searched(kernel: Callable[..., Any], rows: Rows, node: Node, minima: Minima) -> Any:
+    return kernel(
+        rows.columns.codes, rows.columns.n_codes, rows.place, node.order, node.share, rows.labels,
+        rows.weights, rows.mass, rows.n_classes, minima.rows, minima.weight,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """The binary split that decreases the classification error most (Breiman et al. 1984, 4.1)."""
+
+    counts_weight = False
+    n_intervals = None
+
+    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
+        """Return the split of a node, or None; see `Criterion`."""
+        feature, low, high, left, gain = _searched(growing_kernels.error_split, rows, node, minima)
+        if feature < 0:
+            return None
+        if rows.place[feature]:
+            return Split(feature, gain, missing=0 if left else 1, between=(low, high))
+        branch_of = np.zeros(rows.columns.n_codes[feature], dtype=np.int32)
+        branch_of[low] = 1
+        return Split(feature, gain, branch_of, missing=1 if left else 0)
+
+
+@dataclass(frozen=True)
+class GainRatio:
+    """The split of the largest gain ratio, with a branch for each state (Quinlan 1993, 1996)."""
+
+    counts_weight = True
+    n_intervals = None
+
+    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
+        """Return the split of a node, or None; see `Criterion`."""
+        feature, low, high, gain = _searched(growing_kernels.gain_ratio_split, rows, node, minima)
+        if feature < 0:
+            return None
+        if rows.place[feature]:
+            return Split(feature, gain, between=(low, high))
+        codes = rows.columns.codes[feature, node.order[0]]
+        branch_of = np.full(rows.columns.n_codes[feature], -1, dtype=np.int32)
+        states = np.unique(codes[codes >= 0])
+        branch_of[states] = np.arange(len(states))
+        return Split(feature, gain, branch_of, len(states))
+
+
+# ------------------ Growing of classification trees by a criterion, and their conversion to `Tree`
+
+
+_Reach: TypeAlias = Mapping[int, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Stopping rules.
+
+    Attributes
+    ----------
+    max_depth : int, optional
+    max_leaf_nodes : int, optional
+        With it, nodes of large gain are split first.
+    min_samples_split, min_samples_leaf : int or float
+        Minimum number of rows of a split node and of a branch, or (float) the share of all rows.
+        Some criteria count rows by their weights.
+    min_weight_fraction_leaf : float
+        Minimum weight of a branch, as a share of the weight of all rows.
+    min_impurity_decrease : float
+        Minimum gain of a split, divided by the weight of all rows.
+    """
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    min_impurity_decrease: float = 0.0
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """A tree in lists by nodes; each node precedes its child nodes.
+
+    Attributes
+    ----------
+    columns : CodedColumns
+    counts : ndarray, shape (n_nodes, n_classes)
+        Weight of the rows of each class.
+    splits : list of Split or None
+        None at leaves.
+    children : list of list of int
+        The nodes below the branches.
+    """
+
+    columns: CodedColumns
+    counts: Floats
+    splits: list[Split | None]
+    children: list[list[int]]
+
+    def pruned(self, leaves: NDArray[np.bool_]) -> GrownTree:
+        """Return the tree whose leaves are the nodes of a mask; nodes below stay in the lists."""
+        splits = [None if cut else s for s, cut in zip(self.splits, leaves, strict=True)]
+        return replace(self, splits=splits)
+
+    def to_tree(self) -> tuple[Tree, Floats]:
+        """Return the tree in flat arrays, and the weight of each class at its nodes.
+
+        Features are indices of the columns' variables; the values at the nodes are zero.
+        """
+        variables = self.columns.variables
+        width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
+        splits: list[tuple[int, float, NDArray[np.bool_], int, int, bool]] = []
+        counts: list[Floats] = []
+        # Nodes; their branches that are not taken off yet, or None; the codes that reach them.
+        waiting: list[tuple[int, list[_Branch] | None, _Reach]] = [(0, None, {})]
+        for node, rest, reach in waiting:  # the list grows during the loop
+            if rest is None:
+                counts.append(self.counts[node] if node >= 0 else np.zeros_like(self.counts[0]))
+                branches = self._branches(node, width, reach)
+            else:
+                below = [branch.node for branch in rest]
+                counts.append(self.counts[below].sum(axis=0))
+                branches = rest
+            if not branches:
+                splits.append((-1, 0.0, np.zeros(width, dtype=bool), -1, -1, False))
+                continue
+            split = self.splits[node]
+            assert split is not None  # a node with branches has one
+            first, *others = branches
+            left = len(waiting)
+            waiting.append((first.node, None, first.reach))
+            last = others[0]
+            waiting.append(
+                (last.node, None, last.reach) if len(others) == 1 else (node, others, reach)
+            )
+            splits.append(
+                (split.feature, first.threshold, first.states, left, left + 1, rest is not None)
+            )
+        feature, threshold, states, lefts, rights, continues = zip(*splits, strict=True)
+        tree = Tree(
+            np.array(feature),
+            np.array(threshold),
+            np.array(states, dtype=bool).reshape(len(splits), width),
+            np.array(lefts),
+            np.array(rights),
+            np.zeros((len(splits), 1)),
+            continues=np.array(continues) if any(continues) else np.empty(0, dtype=bool),
+        )
+        return tree, np.array(counts)
+
+    def _branches(self, node: int, width: int, reach: _Reach) -> list[_Branch]:
+        """Return the branches of a node, in order; an empty list at leaves.
+
+        States that no row of the node has, though they may reach it, are the first branch.
+        """
+        split = self.splits[node] if node >= 0 else None
+        if split is None:
+            return []
+        j, below, columns = split.feature, self.children[node], self.columns
+        if columns.is_number[j]:
+            cuts = [*(columns.threshold(j, *ends) for ends in split.ends()), math.inf]
+            none = np.zeros(width, dtype=bool)
+            return [_Branch(n, cut, none, reach) for n, cut in zip(below, cuts, strict=True)]
+        branch_of, possible = split.branch_of, reach.get(j, np.ones(len(split.branch_of), bool))
+        new = possible & (branch_of < 0)
+        parts = [branch_of == b for b in range(split.n_branches)]
+        # Where states that do not get here go is the same.
+        parts[0] = parts[0] | ~(possible | (branch_of >= 0))
+        if new.any():
+            below, parts = [-1, *below], [new, *parts]
+        return [
+            _Branch(n, 0.0, columns.states(j, part, width), {**reach, j: part})
+            for n, part in zip(below, parts, strict=True)
+        ]
+
+
+class _Branch(NamedTuple):
+    """A branch: the node below (-1: a leaf without rows), its upper threshold or its states.
+
+    `reach` has the mask of the codes of each discrete feature that get to the node below.
+    """
+
+    node: int
+    threshold: float
+    states: NDArray[np.bool_]
+    reach: _Reach
+
+
+def grow_tree(
+    columns: CodedColumns,
+    labels: NDArray[np.integer[Any]],
+    n_classes: int,
+    weights: Floats,
+    criterion: Criterion,
+    limits: Limits,
+) -> GrownTree:
+    """Grow a tree by splitting its leaves.
+
+    Parameters
+    ----------
+    columns : CodedColumns
+    labels : ndarray of int, shape (n_rows,)
+        Codes of the classes.
+    n_classes : int
+    weights : ndarray, shape (n_rows,)
+    criterion : Criterion
+    limits : Limits
+    """
+    n = len(labels)
+    place = np.where(columns.is_number, np.cumsum(columns.is_number), 0)
+    rows = Rows(columns, labels.astype(np.int32), weights, n_classes, place, np.empty(n))
+    total = float(weights.sum())
+    leaf, least = (
+        _number(given, total if criterion.counts_weight else n)
+        for given in (limits.min_samples_leaf, limits.min_samples_split)
+    )
+    least = max(2 * leaf, least)
+    minima = Minima(leaf, limits.min_weight_fraction_leaf * total)
+    depth_limit = math.inf if limits.max_depth is None else limits.max_depth
+    most_leaves = math.inf if limits.max_leaf_nodes is None else limits.max_leaf_nodes
+    branch = np.empty(n, dtype=np.int32)
+    counts: list[Floats] = []
+    splits: list[Split | None] = []
+    children: list[list[int]] = []
+    heap: list[tuple[float, int, int, Node, Split]] = []
+
+    def add(node: Node, own: Floats, depth: int) -> int:
+        at, weight = len(counts), own.sum()
+        n_rows = weight if criterion.counts_weight else len(node.share)
+        counts.append(own)
+        splits.append(None)
+        children.append([])
+        pure = own.max() >= weight * (1 - growing_kernels.ROUNDING)
+        if depth < depth_limit and n_rows >= least - 1e-9 and not pure:
+            split = criterion.split(rows, node, minima)
+            # The tolerance is for rounding errors of a gain of zero.
+            if split is not None and split.gain >= total * (
+                limits.min_impurity_decrease - growing_kernels.ROUNDING
+            ):
+                heapq.heappush(heap, (-split.gain, at, depth, node, split))
+        return at
+
+    numbers = [np.argsort(columns.codes[j], kind="stable") for j in np.flatnonzero(place)]
+    start = np.array([np.arange(n), *numbers], dtype=np.int32)
+    whole = np.bincount(labels, weights, minlength=n_classes)
+    add(Node(start, np.ones(n)), whole.astype(np.float64), 0)
+    n_leaves = 1
+    while heap:
+        _, at, depth, node, split = heapq.heappop(heap)
+        n_leaves += split.n_branches - 1
+        if n_leaves > most_leaves:
+            break
+        order, share, begins, below = growing_kernels.divide(
+            node.order, node.share, rows.labels, weights, columns.codes[split.feature],
+            split.branch_of, split.missing, split.between[0], split.n_branches, n_classes,
+            rows.mass, branch,
+        )  # fmt: skip
+        splits[at] = split
+        for b in range(split.n_branches):
+            own = slice(begins[b], begins[b + 1])
+            child = Node(order[:, own].copy(), share[own].copy())
+            children[at].append(add(child, below[b], depth + 1))
+    return GrownTree(columns, np.array(counts), splits, children)
+
+
+def _number(given: int | float, n: float) -> float:
+    """Return a number of rows that is given as such, or (float) as a share of n rows."""
+    return float(given if isinstance(given, (int, np.integer)) else math.ceil(given * n))
+
+
+# ------------------------ CHAID: splits into groups of categories that differ by chi-squared tests
+
+
+# Logarithms of probabilities that differ by less count as equal.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class ChiSquared:
+    """The feature whose merged categories depend most significantly on the class (Kass 1980).
+
+    Attributes
+    ----------
+    alpha_merge : float
+        Level at which two categories differ.
+    alpha_split : float
+        Level at which a split is made, after Bonferroni's adjustment.
+    n_intervals : int
+        Maximum number of intervals, of about equal weight, into which a number is cut beforehand.
+    """
+
+    alpha_merge: float
+    alpha_split: float
+    n_intervals: int
+
+    counts_weight = True
+
+    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
+        """Return the split of a node, or None; see `Criterion`."""
+        columns = rows.columns
+        branch_of = np.empty((len(columns.codes), columns.n_codes.max() + 1), dtype=np.int32)
+        log_p, gain, found = chi_squared_kernels.chi_squared_splits(
+            columns.codes, columns.n_codes, columns.is_number, node.order[0], node.share,
+            rows.labels, rows.weights, rows.n_classes, math.log(self.alpha_merge),
+            max(minima.rows, minima.weight), branch_of,
+        )  # fmt: skip
+        best, lowest = -1, math.log(self.alpha_split)
+        for j, (n_categories, n_groups, floats) in enumerate(found.tolist()):
+            if n_groups < 2:
+                continue
+            tests = log_tests(
+                n_categories, n_groups, ordered=bool(columns.is_number[j]), floats=bool(floats)
+            )
+            if log_p[j] + tests < lowest - (_ROUNDING if best >= 0 else 0.0):
+                best, lowest = j, log_p[j] + tests
+        if best < 0:
+            return None
+        n = int(columns.n_codes[best])
+        codes, missing = branch_of[best, :n].copy(), int(branch_of[best, n])
+        return Split(best, float(gain[best]), codes, int(found[best, 1]), missing)
+
+
+def log_tests(n_categories: int, n_groups: int, *, ordered: bool, floats: bool) -> float:
+    """Return the log of Bonferroni's multiplier: the number of ways to merge the categories.
+
+    For c categories in r groups, Kass (1980) counts the compositions of ordered categories,
+    ``C(c - 1, r - 1)``; ``C(c - 2, r - 2) + r C(c - 2, r - 1)`` with a floating category among
+    them; and the partitions of unordered categories, Stirling's number of the second kind.
+
+    Examples
+    --------
+    >>> round(math.exp(log_tests(4, 2, ordered=False, floats=False)), 9)
+    7.0
+    """
+    c, r = n_categories, n_groups
+    if not ordered:
+        return float(_log_partitions(c)[r])
+    if floats:
+        return math.log(math.comb(c - 2, r - 2) + r * math.comb(c - 2, r - 1))
+    return math.log(math.comb(c - 1, r - 1))
+
+
+@lru_cache(maxsize=1024)
+def _log_partitions(n: int) -> Floats:
+    """Return the logs of the numbers of partitions of n things into 0, 1, ... n sets."""
+    logs = np.full(n + 1, -np.inf)
+    logs[0] = 0.0
+    sets = np.log(np.arange(1, n + 1))
+    for _ in range(n):
+        # S(n, r) = r S(n - 1, r) + S(n - 1, r - 1)
+        logs[1:] = np.logaddexp(sets + logs[1:], logs[:-1])
+        logs[0] = -np.inf
+    return logs
+
+
+# ---------------- Pruning of grown trees: pessimistic (C4.5) and by minimal cost-complexity (CART)
+
+
+# Errors by which a leaf may be worse than the subtree that it replaces, as in Quinlan's program.
+_SLACK, _TRAINING_SLACK = 0.1, 1e-3
+
+
+def pessimistic_errors(errors: ArrayLike, rows: ArrayLike, confidence: float) -> Floats:
+    """Return the number of errors to be expected of leaves (Quinlan 1993, section 4.2).
+
+    It is the number of rows times the upper limit of the error rate, at which that few errors have
+    the probability `confidence` by the binomial distribution. Numbers may be fractional.
+
+    Parameters
+    ----------
+    errors, rows : array_like
+        Wrong and all rows of each leaf.
+    confidence : float
+
+    Examples
+    --------
+    >>> pessimistic_errors([0, 0, 0, 1], [6, 9, 1, 16], 0.25).round(3).tolist()
+    [1.238, 1.285, 0.75, 2.554]
+    """
+    e, n = np.asarray(errors, dtype=np.float64), np.asarray(rows, dtype=np.float64)
+    some = e < n
+    limit = betaincinv(e + 1.0, np.where(some, n - e, 1.0), 1.0 - confidence)
+    return np.asarray(n * np.where(some, limit, 1.0))
+
+
+def pessimistically_pruned(tree: GrownTree, confidence: float) -> GrownTree:
+    """Replace subtrees by leaves that are not expected to make more errors (Quinlan 1993).
+
+    First a subtree becomes a leaf if its leaves make no fewer errors in the rows that it was grown
+    from. A subtree is not replaced by one of its branches.
+
+    Parameters
+    ----------
+    tree : GrownTree
+    confidence : float
+        Between 0 and 1: the lower, the smaller the tree.
+    """
+    total = tree.counts.sum(axis=1)
+    wrong = np.maximum(total - tree.counts.max(axis=1), 0.0)
+    cut = _replaced(tree, wrong, _TRAINING_SLACK)
+    expected = pessimistic_errors(wrong, total, confidence)
+    return tree.pruned(_replaced(tree.pruned(cut), expected, _SLACK))
+
+
+def _replaced(tree: GrownTree, errors: Floats, slack: float) -> np.ndarray:
+    """Return a mask of the nodes that become leaves, as they have no more errors than their leaves.
+
+    `errors` are those of each node as a leaf; `slack` of them may be more.
+    """
+    found = errors.copy()
+    cut = np.zeros(len(errors), dtype=bool)
+    for node in range(len(errors) - 1, -1, -1):  # children come later
+        if tree.splits[node] is None:
+            cut[node] = True
+            continue
+        below = float(found[tree.children[node]].sum())
+        cut[node] = errors[node] <= below + slack
+        found[node] = errors[node] if cut[node] else below
+    return cut
+
+
+def cost_complexity_pruned(tree: GrownTree, alpha: float) -> GrownTree:
+    """Return the smallest subtree of minimum error rate plus `alpha` for each leaf.
+
+    See Breiman et al. (1984, chapter 3). With ``alpha=0`` nothing is pruned, as in scikit-learn.
+    """
+    if alpha == 0.0:
+        return tree
+    errors = _error_rates(tree)
+    return tree.pruned(_replaced(tree, errors + alpha, growing_kernels.ROUNDING))
+
+
+def cost_complexities(tree: GrownTree) -> Floats:
+    """Return the values of `alpha` at which the optimal subtree changes, ascending from 0.
+
+    They are those of weakest-link pruning (Breiman et al. 1984, section 3.3).
+    """
+    errors = _error_rates(tree)
+    above = np.full(len(errors), -1)
+    leaves, below = np.ones(len(errors), dtype=np.int64), errors.copy()
+    inner = [node for node, split in enumerate(tree.splits) if split is not None]
+    for node in reversed(inner):
+        above[tree.children[node]] = node
+        leaves[node] = leaves[tree.children[node]].sum()
+        below[node] = below[tree.children[node]].sum()
+
+    def link(node: int) -> tuple[float, int, int]:
+        return (float(errors[node] - below[node]) / (leaves[node] - 1), node, int(leaves[node]))
+
+    alphas = [0.0]
+    heap = [link(node) for node in inner]
+    heapq.heapify(heap)
+    while heap:
+        alpha, node, n_leaves = heapq.heappop(heap)
+        if n_leaves != leaves[node]:
+            continue  # an entry that a later one replaced
+        if alpha > alphas[-1] + growing_kernels.ROUNDING:
+            alphas.append(alpha)
+        fewer, more = int(leaves[node]) - 1, float(errors[node] - below[node])
+        gone = [node]
+        for at in gone:  # the list grows during the loop
+            leaves[at] = 1
+            if tree.splits[at] is not None:
+                gone += tree.children[at]
+        below[node] = errors[node]
+        up = int(above[node])
+        while up >= 0:
+            leaves[up] -= fewer
+            below[up] += more
+            heapq.heappush(heap, link(up))
+            up = int(above[up])
+    return np.array(alphas)
+
+
+def _error_rates(tree: GrownTree) -> Floats:
+    """Return the error rate of each node as a leaf, as a share of the weight of all rows."""
+    wrong = tree.counts.sum(axis=1) - tree.counts.max(axis=1)
+    return np.asarray(np.maximum(wrong, 0.0) / tree.counts[0].sum())
+
+
+# ----------------------- Impurity of the class distribution in a node, and its decrease by a split
+
+
+KINDS = ("entropy", "gini", "error")
+
+
+def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
+    """Return the impurity of class distributions (Breiman et al. 1984, section 4.1).
+
+    The impurity is zero if all rows are of one class, and largest if all classes are equally
+    frequent.
+
+    Parameters
+    ----------
+    kind : {"entropy", "gini", "error"}
+        ``-sum_c p_c log p_c``, ``1 - sum_c p_c^2``, or ``1 - max_c p_c``, the share of rows that
+        are not of the most frequent class.
+    p : array_like, shape (..., n_classes)
+        Probabilities or counts: each row is divided by its sum. A row of zeros has impurity zero.
+    base : float
+        Base of the logarithm in the entropy: e gives nats, 2 gives bits.
+
+    Returns
+    -------
+    ndarray, shape (...)
+
+    Raises
+    ------
+    DataError
+        If the kind is unknown, or a number is negative or not finite.
+
+    Examples
+    --------
+    >>> impurity("gini", [[0.5, 0.5], [1.0, 0.0]]).tolist()
+    [0.5, 0.0]
+    """
+    if kind not in KINDS:
+        raise DataError(f"kind is one of {quoted(KINDS)}; got {kind!r}.")
+    counts = np.asarray(p, dtype=np.float64)
+    if not counts.ndim or not (np.isfinite(counts) & (counts >= 0)).all():
+        raise DataError(
+            f"impurity takes finite non-negative numbers, classes on the last axis; got {p!r:.200}."
+        )
+    total = counts.sum(axis=-1, keepdims=True)
+    shares = counts / np.where(total > 0, total, 1.0)
+    empty = total[..., 0] == 0
+    if kind == "entropy":
+        logs = np.log(np.where(shares > 0, shares, 1.0)) / np.log(base)
+        # Adding zero turns minus zero into zero.
+        return np.asarray(-np.sum(shares * logs, axis=-1) + 0.0)
+    if kind == "gini":
+        return np.where(empty, 0.0, 1.0 - np.sum(shares * shares, axis=-1))
+    return np.where(empty, 0.0, 1.0 - shares.max(axis=-1, initial=0.0))
+
+
+def impurity_decrease(
+    kind: str, children: ArrayLike, *, total: float | None = None, base: float = np.e
+) -> Floats:
+    """Return the decrease of impurity when a node is split into child nodes.
+
+    ``n / total * (i(node) - sum_k n_k / n * i(child k))`` with the impurity i, n rows in the node
+    and n_k in child k (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the
+    information gain.
+
+    Parameters
+    ----------
+    kind, base
+        As for `impurity`.
+    children : array_like, shape (..., n_parts, n_classes)
+        Counts of the classes in each child; `n_parts` is the number of children.
+    total : float, optional
+        Number of rows in the whole tree; by default n, so that the first factor is 1.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Not negative, except for rounding errors.
+
+    Examples
+    --------
+    >>> round(float(impurity_decrease("gini", [[3, 1], [1, 3]])), 3)
+    0.125
+    """
+    parts = np.asarray(children, dtype=np.float64)
+    if parts.ndim < 2:
+        raise DataError(
+            "impurity_decrease takes counts of classes for each part, shape (n_parts, n_classes); "
+            f"got shape {parts.shape}."
+        )
+    size = parts.sum(axis=-1)
+    n = size.sum(axis=-1)
+    whole = n if total is None else np.asarray(total, dtype=np.float64)
+    before = n * impurity(kind, parts.sum(axis=-2), base=base)
+    after = np.sum(size * impurity(kind, parts, base=base), axis=-1)
+    return np.asarray((before - after) / np.where(whole > 0, whole, 1.0))
+
+
+# ------------ Estimates for a tree with known splits: feature marginals, leaf distributions, gains
+
+
+# Maximum number of cells of a histogram, besides those due to cuts: more would fit single rows.
+_MAX_CELLS = 64
+# Number of rows that are processed at once.
+_CHUNK_ROWS = 2**16
+
+
+def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Floats) -> CPD:
+    """Return the marginal distribution of a feature without parents, from the rows that observe it.
+
+    The distribution of a discrete feature is a table, that of a continuous feature a histogram.
+    Pseudo-counts of one row in total are spread evenly over the states, or over the range of the
+    values; each tail beyond the range has a pseudo-count of one row. Hence no later value has
+    probability zero.
+
+    Parameters
+    ----------
+    table : Table
+    variable : Variable
+    weights : ndarray, shape (n_rows,)
+    cuts : ndarray
+        Thresholds of the trees that split on the feature: they become edges of the histogram. Other
+        edges divide it into about 2 * cbrt(total weight) cells of about equal weight.
+    """
+    column = table.column(variable)
+    if isinstance(variable, Discrete):
+        seen = column >= 0
+        n = variable.cardinality
+        seen_weight = np.bincount(column[seen], weights[seen], minlength=n) + 1.0 / n
+        return TableCPD(variable, seen_weight / seen_weight.sum())
+    assert isinstance(variable, Continuous)  # vectors of counts are no roots
+    seen = ~np.isnan(column)
+    values, own = np.asarray(column[seen], dtype=np.float64), weights[seen]
+    if not len(values):
+        return HistogramCPD(variable, [-1.0, 1.0], np.full(3, 1 / 3))
+    n_cells = int(np.clip(np.ceil(2.0 * np.cbrt(own.sum())), 1, _MAX_CELLS))
+    edges = quantile_edges(values, own, cuts, n_cells)
+    cell = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, None)
+    spread = np.diff(edges) / (edges[-1] - edges[0])
+    counts = np.bincount(cell, own, minlength=len(edges) - 1) + spread
+    masses = np.concatenate([[1.0], counts, [1.0]])
+    return HistogramCPD(variable, edges, masses / masses.sum())
+
+
+def estimate_roots(
+    table: Table, weights: Floats, tree: Tree, parents: Sequence[Variable]
+) -> dict[Variable, CPD]:
+    """Return the marginal distribution of each column of a table, see `estimate_root`.
+
+    `parents` has the variables to which `tree.feature` refers by index.
+    """
+    place = {parent: k for k, parent in enumerate(parents)}
+    cuts = {v: np.unique(tree.threshold[tree.feature == place.get(v, -2)]) for v in table.variables}
+    return {v: estimate_root(table, v, weights, cuts[v]) for v in table.variables}
+
+
+def node_sums(
+    tree: Tree,
+    parents: Sequence[Variable],
+    roots: Mapping[Variable, CPD],
+    table: Table,
+    amounts: Floats,
+) -> Floats:
+    """Return the sums of given amounts over the rows that reach each tree node, (n_nodes, m).
+
+    A row that misses the feature of a split goes both ways, weighted by the probability of each
+    side: the fractional cases of Quinlan (1993, section 3.2), with the probabilities that
+    prediction uses.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree with known splits; its `values` are ignored.
+    parents : sequence of Variable
+        Variables to which `tree.feature` refers by index.
+    roots : mapping from variable to CPD
+        Marginal distributions of the features.
+    table : Table
+    amounts : ndarray, shape (n_rows, m)
+        Values of each row to add up, such as weights by class.
+    """
+    # Arbitrary leaf distributions, only to build a CPD of the tree.
+    values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
+    walked = TreeCPD(Discrete(object(), [0]), replace(tree, values=values), parents)
+    share = np.full(tree.n_nodes, np.nan)
+    for place, parent in enumerate(parents):
+        at = tree.feature == place
+        share[at] = walked.left_shares(parent, roots[parent])[at]
+    sums = np.zeros((tree.n_nodes, amounts.shape[1]))
+    for start in range(0, table.n_rows, _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
+        matrix = node_columns(parents, table, rows)
+        tree_kernels.spread_over_nodes(
+            sums, matrix, walked.flat, tree.height, share, np.ascontiguousarray(amounts[rows])
+        )
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.feature[node] >= 0:
+            sums[node] = sums[tree.left[node]] + sums[tree.right[node]]
+    return sums
+
+
+def node_columns(parents: Sequence[Variable], table: Table, rows: Any) -> Floats:
+    """Return columns of some rows as kernels take them: (n_parents, n_rows), NaN where missing."""
+    matrix = np.empty((len(parents), len(np.arange(table.n_rows)[rows])))
+    for own, parent in zip(matrix, parents, strict=True):
+        own[:] = table.column(parent)[rows]
+        if isinstance(parent, Discrete):
+            own[own < 0] = np.nan
+    return matrix
+
+
+def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
+    """Return tree node values, in which nodes in the mask `empty` have that of the split above.
+
+    The value of a many-way split is that of the node with which it begins.
+    """
+    result = values.copy()
+    for node in range(tree.n_nodes):  # parents come first
+        if tree.feature[node] >= 0:
+            for below in (tree.left[node], tree.right[node]):
+                if empty[below]:
+                    result[below] = result[tree.heads[node]]
+    return result
+
+
+def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
+    """Return the smoothed class distribution at each node, shape (n_nodes, n_classes).
+
+    It is ``(n_c + m * q_c) / (n + m)`` for n rows at the node, n_c of which have class c
+    (`counts`), the overall class frequency q_c, and m = alpha * n_classes (the m-estimate, Cestnik
+    1990). If all classes are equally frequent this adds alpha to each count, and a tree of one leaf
+    keeps the class frequencies. A node that no row reaches has the distribution of its parent.
+    """
+    total = counts.sum(axis=1)
+    cells = counts + alpha * counts.shape[1] * counts[0] / total[0]
+    shares = safe_divide(cells, cells.sum(axis=1, keepdims=True))
+    return filled_from_above(tree, shares, total == 0)
+
+
+def information_by_parent(
+    tree: Tree, parents: Sequence[Variable], counts: Floats
+) -> dict[Variable, float]:
+    """Return the summed information gain of the splits on each parent (feature), in nats.
+
+    It is the decrease of entropy at each split, weighted by the share of rows that reach it. The
+    sum over all parents is the mutual information of class and leaf. `counts` has the class counts
+    of each node.
+    """
+    total = float(counts[0].sum())
+    inner = np.flatnonzero(tree.feature >= 0)
+    parts = np.stack([counts[tree.left[inner]], counts[tree.right[inner]]], axis=1)
+    gains = np.maximum(impurity_decrease("entropy", parts, total=total), 0.0)
+    by_place = np.bincount(tree.feature[inner], gains, minlength=len(parents))
+    return dict(zip(parents, by_place.tolist(), strict=True))

@@ -1,0 +1,375 @@
+"""Compiled loops of growing trees: the search for the best split of a node, and the division."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+
+Codes = NDArray[np.int32]
+
+# Smaller parts of a row are dropped: a row of many missing values would reach thousands of nodes.
+_SMALLEST_PART = 1e-3
+# Decreases of impurity, as shares of the weight, that differ by less count as equal.
+ROUNDING = 1e-12
+
+
+@kernel(interpreted=False)
+def _x_log2_x(x: float) -> float:
+    return x * math.log2(x) if x > 0.0 else 0.0
+
+
+@kernel(interpreted=False)
+def _weigh(
+    mass: Floats, rows: Codes, share: Floats, weights: Floats, labels: Codes, whole: Floats
+) -> None:
+    """Write the weight of each row in the node to `mass`, and add the class weights to `whole`."""
+    for i in range(len(rows)):
+        row = rows[i]
+        mass[row] = share[i] * weights[row]
+        whole[labels[row]] += mass[row]
+
+
+@kernel(interpreted=False)
+def _observed(
+    codes: Codes, rows: Codes, mass: Floats, labels: Codes, whole: Floats, known: Floats
+) -> int:
+    """Write the class weights of the rows with a value to `known`; return where they start.
+
+    `rows` are in ascending order of `codes`, those of missing values first.
+    """
+    known[:] = whole
+    first = 0
+    while first < len(rows) and codes[rows[first]] < 0:
+        known[labels[rows[first]]] -= mass[rows[first]]
+        first += 1
+    return first
+
+
+@kernel(interpreted=False)
+def _states(
+    codes: Codes, rows: Codes, mass: Floats, labels: Codes, counts: Floats, size: Floats
+) -> None:
+    """Write the class weights of each state to `counts`, and its number of rows to `size`."""
+    counts[:] = 0.0
+    size[:] = 0.0
+    for i in range(len(rows)):
+        row = rows[i]
+        if codes[row] >= 0:
+            counts[codes[row], labels[row]] += mass[row]
+            size[codes[row]] += 1.0
+
+
+@kernel(interpreted=False)
+def gain_ratio_split(
+    codes: Codes,
+    n_codes: NDArray[np.int64],
+    place: NDArray[np.int64],
+    order: Codes,
+    share: Floats,
+    labels: Codes,
+    weights: Floats,
+    mass: Floats,
+    n_classes: int,
+    min_rows: float,
+    min_weight: float,
+) -> tuple[int, int, int, float]:
+    """Return the split of C4.5: of at least average gain, the one of the largest gain ratio.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_features, n)
+        Codes of all rows; -1 where missing.
+    n_codes : ndarray, shape (n_features,)
+    place : ndarray, shape (n_features,)
+        Index in `order` of a number; 0 of a discrete feature.
+    order : ndarray, shape (1 + n_numbers, n_rows)
+        The rows of the node, and below them the same rows in ascending order of each number.
+    share : ndarray, shape (n_rows,)
+        The part of each row of ``order[0]`` that reached the node.
+    labels, weights : ndarray, shape (n,)
+    mass : ndarray, shape (n,)
+        Is overwritten.
+    n_classes : int
+    min_rows, min_weight : float
+        At least two branches have as much weight as the larger of both.
+
+    Returns
+    -------
+    feature : int
+        -1 if there is no split.
+    low, high : int
+        Of a number, the largest code of the left branch and the smallest code of the right one.
+    gain : float
+        Information gain of the split times the weight of the node, in bits.
+    """
+    rows = order[0]
+    whole, known, left = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
+    _weigh(mass, rows, share, weights, labels, whole)
+    total = whole.sum()
+    n_features = len(codes)
+    gains, ratios = np.zeros(n_features), np.zeros(n_features)
+    lows, highs = np.full(n_features, -1), np.full(n_features, -1)
+    least = max(min_rows, min_weight) - 1e-9
+    valid, sum_of_gains = 0, 0.0
+    for j in range(n_features):
+        code = codes[j]
+        split_information = _x_log2_x(total)
+        if place[j]:
+            sorted_rows = order[place[j]]
+            first = _observed(code, sorted_rows, mass, labels, whole, known)
+            weight = known.sum()
+            # Quinlan's rule for thresholds: a tenth of the rows of an average class, at most 25.
+            fewest = max(least, min(25.0, 0.1 * weight / n_classes) - 1e-9)
+            left[:] = 0.0
+            left_weight = 0.0
+            distinct, best, at_left = 1, np.inf, 0.0
+            for i in range(first, len(sorted_rows) - 1):
+                row, following = sorted_rows[i], sorted_rows[i + 1]
+                left[labels[row]] += mass[row]
+                left_weight += mass[row]
+                if code[following] == code[row]:
+                    continue
+                distinct += 1
+                right_weight = weight - left_weight
+                if min(left_weight, right_weight) < fewest:
+                    continue
+                rest = _x_log2_x(left_weight) + _x_log2_x(right_weight)
+                for c in range(n_classes):
+                    rest -= _x_log2_x(left[c]) + _x_log2_x(known[c] - left[c])
+                if rest < best - ROUNDING * total:
+                    best, at_left = rest, left_weight
+                    lows[j], highs[j] = code[row], code[following]
+            if lows[j] < 0:
+                continue
+            gain = _x_log2_x(weight) - best
+            for c in range(n_classes):
+                gain -= _x_log2_x(known[c])
+            # Release 8: bits that encode the threshold (Quinlan 1996, equation 2).
+            gain -= math.log2(distinct - 1.0)
+            for part in (at_left, weight - at_left, total - weight):
+                split_information -= _x_log2_x(part)
+        else:
+            counts, size = np.empty((n_codes[j], n_classes)), np.empty(n_codes[j])
+            _states(code, rows, mass, labels, counts, size)
+            gain = weight = 0.0
+            branches = 0
+            known[:] = 0.0
+            for s in range(n_codes[j]):
+                part = counts[s].sum()
+                if size[s] > 0.0 and part >= least:
+                    branches += 1
+                gain -= _x_log2_x(part)
+                split_information -= _x_log2_x(part)
+                weight += part
+                for c in range(n_classes):
+                    gain += _x_log2_x(counts[s, c])
+                    known[c] += counts[s, c]
+            if branches < 2:
+                continue
+            gain += _x_log2_x(weight)
+            for c in range(n_classes):
+                gain -= _x_log2_x(known[c])
+            split_information -= _x_log2_x(total - weight)
+            lows[j] = 0
+        if gain <= 1e-9 * total:
+            lows[j] = -1
+            continue
+        gains[j], ratios[j] = gain, gain / split_information
+        valid += 1
+        sum_of_gains += gain
+    feature = -1
+    for j in range(n_features):
+        average = lows[j] >= 0 and gains[j] * valid >= sum_of_gains - 1e-9 * total * valid
+        if average and (feature < 0 or ratios[j] > ratios[feature] + ROUNDING):
+            feature = j
+    if feature < 0:
+        return -1, -1, -1, 0.0
+    return feature, lows[feature], highs[feature], gains[feature]
+
+
+@kernel(interpreted=False)
+def error_split(
+    codes: Codes,
+    n_codes: NDArray[np.int64],
+    place: NDArray[np.int64],
+    order: Codes,
+    share: Floats,
+    labels: Codes,
+    weights: Floats,
+    mass: Floats,
+    n_classes: int,
+    min_rows: float,
+    min_weight: float,
+) -> tuple[int, int, int, bool, float]:
+    """Return the binary split that decreases the classification error most.
+
+    Of splits of equal decrease, the one with the largest decrease of the Gini index is returned,
+    then the first. Otherwise splits that do not change the error would cut off single rows. Numbers
+    are split at a threshold, and a state from the other states; missing values go to the better
+    side. Parameters are as in `gain_ratio_split`, but `min_rows` is the minimum number of rows of
+    each branch, whatever their weights, and `min_weight` its minimum weight.
+
+    Returns
+    -------
+    feature : int
+        -1 if there is no split.
+    low, high : int
+        Of a number, the largest code of the left branch and the smallest code of the right one; of
+        a discrete feature, `low` is the code of the state, whose branch is the left one here.
+    missing_left : bool
+    gain : float
+        Decrease of the weight of the rows that are not of the most frequent class of their node.
+    """
+    rows = order[0]
+    whole, known, left = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
+    _weigh(mass, rows, share, weights, labels, whole)
+    rounding = ROUNDING * whole.sum()
+    most = whole.max()
+    gain, purity, feature, low, high = -np.inf, -np.inf, -1, -1, -1
+    missing_left = False
+    for j in range(len(codes)):
+        code = codes[j]
+        counts, size = np.empty((0, n_classes)), np.empty(0)
+        if place[j]:
+            sorted_rows = order[place[j]]
+            first = _observed(code, sorted_rows, mass, labels, whole, known)
+            last, n_missing = len(sorted_rows) - 1, float(first)
+        else:
+            sorted_rows = rows
+            counts, size = np.empty((n_codes[j], n_classes)), np.empty(n_codes[j])
+            _states(code, rows, mass, labels, counts, size)
+            known[:] = 0.0
+            for s in range(n_codes[j]):
+                known += counts[s]
+            n_missing = len(rows) - size.sum()
+            # Of two states, one is split from the other.
+            first, last = (1 if n_codes[j] == 2 else 0), n_codes[j]
+        left[:] = 0.0
+        n_left = 0.0
+        for i in range(first, last):
+            if place[j]:
+                row, following = sorted_rows[i], sorted_rows[i + 1]
+                left[labels[row]] += mass[row]
+                n_left += 1.0
+                if code[following] == code[row]:
+                    continue
+                at, after = code[row], code[following]
+            else:
+                left[:] = counts[i]
+                n_left = size[i]
+                at = after = np.int32(i)
+            # Both branches have rows with a value.
+            if min(n_left, len(rows) - n_missing - n_left) < 1.0:
+                continue
+            for side in range(2 if n_missing > 0.0 else 1):
+                here = n_left + side * n_missing
+                if min(here, len(rows) - here) < min_rows:
+                    continue
+                a = b = most_a = most_b = squares_a = squares_b = 0.0
+                for c in range(n_classes):
+                    mine = left[c] + side * (whole[c] - known[c])
+                    other = whole[c] - mine
+                    a, b = a + mine, b + other
+                    most_a, most_b = max(most_a, mine), max(most_b, other)
+                    squares_a, squares_b = squares_a + mine * mine, squares_b + other * other
+                if min(a, b) < min_weight or min(a, b) <= rounding:
+                    continue
+                found = most_a + most_b - most
+                if found < gain - rounding:
+                    continue
+                pure = squares_a / a + squares_b / b
+                if found > gain + rounding or pure > purity + rounding:
+                    gain, purity, feature, low, high = found, pure, j, at, after
+                    missing_left = side == 1
+    return feature, low, high, missing_left, gain
+
+
+@kernel(interpreted=False)
+def divide(
+    order: Codes,
+    share: Floats,
+    labels: Codes,
+    weights: Floats,
+    code: Codes,
+    branch_of: Codes,
+    missing: int,
+    cut: int,
+    n_branches: int,
+    n_classes: int,
+    mass: Floats,
+    branch: Codes,
+) -> tuple[Codes, Floats, NDArray[np.int64], Floats]:
+    """Divide the rows of a node among the branches of a split.
+
+    Rows with a missing value go to the branch `missing`, or (-1) to all branches, in proportion to
+    the weight of the other rows there (Quinlan 1993, section 3.2).
+
+    Parameters
+    ----------
+    order, share, labels, weights
+        As in `gain_ratio_split`.
+    code : ndarray, shape (n,)
+        Codes of the feature.
+    branch_of : ndarray, shape (n_codes,) or (0,)
+        The branch of each code; if empty, codes up to `cut` go to branch 0 and others to branch 1.
+    missing, cut, n_branches, n_classes : int
+    mass : ndarray, shape (n,)
+    branch : ndarray of int32, shape (n,)
+        Both are overwritten.
+
+    Returns
+    -------
+    order : ndarray, shape (len(order), total number of rows in the branches)
+        The rows of one branch after those of the other.
+    share : ndarray, shape (total number of rows in the branches,)
+    start : ndarray, shape (n_branches + 1,)
+        Offsets of the branches.
+    counts : ndarray, shape (n_branches, n_classes)
+        Weight of each class.
+    """
+    portion, size = np.zeros(n_branches), np.zeros(n_branches + 1, dtype=np.int64)
+    rows = order[0]
+    for i in range(len(rows)):
+        row = rows[i]
+        mass[row] = share[i]
+        if code[row] < 0:
+            branch[row] = missing
+        elif len(branch_of):
+            branch[row] = branch_of[code[row]]
+        else:
+            branch[row] = 0 if code[row] <= cut else 1
+        if branch[row] >= 0:
+            size[branch[row] + 1] += 1
+            portion[branch[row]] += share[i] * weights[row]
+    portion /= portion.sum()
+    for i in range(len(rows)):
+        if branch[rows[i]] < 0:
+            for b in range(n_branches):
+                size[b + 1] += share[i] * portion[b] >= _SMALLEST_PART
+    start = np.cumsum(size)
+    divided = np.empty((len(order), start[n_branches]), dtype=np.int32)
+    parts = np.empty(start[n_branches])
+    counts = np.zeros((n_branches, n_classes))
+    at = np.empty(n_branches, dtype=np.int64)
+    for k in range(len(order)):
+        at[:] = start[:n_branches]
+        for i in range(order.shape[1]):
+            row = order[k, i]
+            first, last = branch[row], branch[row] + 1
+            if first < 0:
+                first, last = 0, n_branches
+            for b in range(first, last):
+                part = mass[row] * (portion[b] if branch[row] < 0 else 1.0)
+                if branch[row] < 0 and part < _SMALLEST_PART:
+                    continue
+                divided[k, at[b]] = row
+                if k == 0:
+                    parts[at[b]] = part
+                    counts[b, labels[row]] += part * weights[row]
+                at[b] += 1
+    return divided, parts, start, counts

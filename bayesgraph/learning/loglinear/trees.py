@@ -1,0 +1,314 @@
+"""Random trees of a class given discrete features, grown for an average of trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.parallel import at_once
+from bayesgraph.core.variables import Binned, Discrete
+from bayesgraph.learning.information import discrete_scores
+from bayesgraph.learning.loglinear import kernels, random_tree_kernels
+from bayesgraph.learning.loglinear.sample import Codes, Sample
+from bayesgraph.learning.loglinear.terms import Pair, Terms, View
+from bayesgraph.learning.loglinear.training import (
+    UNBOUNDED,
+    Effects,
+    Effort,
+    Normalised,
+    start,
+    train,
+)
+from bayesgraph.learning.spanning import spanning_edges
+from bayesgraph.models import MAX_GROUPS, MISSING, Trees
+from bayesgraph.statistics import Pairs, TableSource
+from bayesgraph.tables import Table
+
+# ------------------ Random trees of a class given discrete features, grown for an average of trees
+
+
+# Maximum number of leaves of all trees, and maximum number of probabilities of different leaves.
+_MAX_LEAVES, _MAX_NUMBERS = 1 << 21, 1 << 22
+# First state of the random number generator; any number from 1 to 2^31 - 2.
+_SEED = 20_011
+# Weight of the class frequencies in the distribution of a leaf, in rows.
+_PRIOR_ROWS = 0.5
+# Bound of the factors of hashes, and of hashes that have no rounding errors.
+_FACTORS, _EXACT = 1 << 36, 2.0**53
+
+
+def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Trees:
+    """Return random trees of the class given the features (Breiman 2001).
+
+    Each tree sees rows that are drawn with replacement. Each split is the one with the lowest Gini
+    index among those of a few random features, the square root of their number. Trees grow until
+    each leaf has rows of one class only, or, where all trees would have more than two million
+    leaves or their different distributions would take more than 32 MB, until each leaf has few
+    rows.
+
+    Parameters
+    ----------
+    sample : Sample
+        With at least one informative feature.
+    n_trees : int
+    effort : Effort, optional
+        Where it is spent, there are fewer trees, at least one.
+    """
+    n_classes = sample.n_classes
+    # Splits are chosen among informative features, so that others change nothing.
+    used = informative(sample)
+    views = [sample.views[j] for j in used]
+    groups = [_groups(view) for view in views]
+    codes = _grouped(groups, sample.codes[:, used])
+    rows = (
+        codes,
+        np.array([group.max() + 1 for group in groups], dtype=np.int64),
+        np.array([isinstance(view.variable, Binned) for view in views]),
+        (codes == MISSING).any(axis=1),
+        _cumulative(groups, views),
+        sample.labels.astype(np.int64),
+        sample.weights * max(1.0, codes.shape[1] / float(sample.weights.sum())),
+        np.array([_SEED]),
+        _n_tried(len(views)),
+    )
+    most_leaves = min(_MAX_LEAVES // n_trees, _MAX_NUMBERS // n_classes)
+    capacity = max(min(int(rows[6].sum() * 2), most_leaves), 2)
+    most = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
+    nodes: list[Any] = [np.empty(2 * capacity, dtype=k) for k in (np.int32, np.int64, np.int32)]
+    leaves = np.empty((capacity, n_classes))
+    least = 1.0
+    parts: list[list[NDArray[Any]]] = []
+    while len(parts) < n_trees and not (parts and effort.is_spent):
+        effort.step()
+        n_nodes, n_leaves = random_tree_kernels.grow(*rows, least, *nodes, leaves)
+        first, place = _distinct(leaves[:n_leaves])
+        if n_nodes == 0 or first.size * n_classes > most:
+            least *= 2.0
+            continue
+        part = [array[:n_nodes].copy() for array in nodes]
+        is_leaf = nodes[0][:n_nodes] < 0
+        part[2][is_leaf] = place[part[2][is_leaf]]
+        parts.append([*part, leaves[first]])
+    everything = np.concatenate([_groups(view) for view in sample.views])
+    return _joined(parts, np.array(used), everything, sample.prior)
+
+
+def informative(sample: Sample) -> list[int]:
+    """Return the indices of the features that are observed in more than one state."""
+    observed = (np.unique(column[column >= 0]) for column in sample.codes.T)
+    return [j for j, states in enumerate(observed) if len(states) > 1]
+
+
+def _n_tried(n_features: int) -> int:
+    """Return the number of features among which each split is chosen."""
+    return math.ceil(math.sqrt(n_features))
+
+
+def _joined(
+    parts: list[list[NDArray[Any]]],
+    used: NDArray[np.intp],
+    groups: NDArray[np.uint8],
+    prior: Floats,
+) -> Trees:
+    """Return trees grown one by one as one set of arrays, with distributions at the leaves.
+
+    `used` has the parent variable of each feature that the trees know.
+    """
+    n_nodes, n_leaves = (np.array([len(part[at]) for part in parts]) for at in (0, 3))
+    roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
+    feature, states, below, counts = (np.concatenate(found) for found in zip(*parts, strict=True))
+    shift = np.where(feature < 0, np.repeat(leaves, n_nodes), np.repeat(roots, n_nodes))
+    below += shift.astype(np.int32)
+    first, place = _distinct(counts)
+    below[feature < 0] = place[below[feature < 0]]
+    values = counts[first] + _PRIOR_ROWS * prior
+    values /= values.sum(axis=1, keepdims=True)
+    feature = np.append(used, -1)[feature].astype(np.int32)
+    return Trees(roots.astype(np.int32), feature, states, below, values, groups)
+
+
+def _distinct(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the index of the first of equal rows of whole numbers, and each row's place there.
+
+    Where two rows have one hash, or numbers are so large that hashes would depend on the order of
+    summation, all rows are returned.
+    """
+    if not len(counts):
+        return np.arange(0), np.arange(0)
+    marks = _hashes(counts)
+    _, first, place = np.unique(marks, return_index=True, return_inverse=True)
+    if marks.max() >= _EXACT or not np.array_equal(counts[first[place]], counts):
+        return np.arange(len(counts)), np.arange(len(counts))
+    return first, place
+
+
+def _hashes(counts: Floats) -> Floats:
+    """Return the sum of each row's numbers times random whole numbers, shape (n_rows,)."""
+    random = np.random.RandomState(0)
+    factors = random.randint(1, _FACTORS, size=counts.shape[1], dtype=np.int64)
+    return np.asarray(counts @ factors.astype(np.float64))
+
+
+def mean_distributions(trees: Trees, views: Sequence[View], codes: Codes) -> Floats:
+    """Return the mean of the trees' distributions of the class for each row.
+
+    Missing values are summed out under the distribution of their feature.
+
+    Parameters
+    ----------
+    trees : Trees
+    views : sequence of View
+        The features of the sample that the trees were grown on.
+    codes : ndarray of int, shape (n_rows, n_features)
+        Their states, -1 where missing.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, n_classes)
+    """
+    groups = [_groups(view) for view in views]
+    grouped = _grouped(groups, codes)
+    missing = np.flatnonzero((grouped == MISSING).any(axis=1)).tolist()
+    shares = {j: np.bincount(groups[j], views[j].share) for j in missing}
+    return trees.means(grouped, trees.left_shares(shares))
+
+
+def _groups(view: View) -> NDArray[np.uint8]:
+    """Return the group of each state: neighbouring intervals, or rare categories, share one."""
+    n = len(view.share)
+    if n <= MAX_GROUPS:
+        return np.arange(n, dtype=np.uint8)
+    if isinstance(view.variable, Binned):
+        return (np.arange(n) * MAX_GROUPS // n).astype(np.uint8)
+    rank = np.argsort(np.argsort(-view.share, kind="stable"), kind="stable")
+    return np.minimum(rank, MAX_GROUPS - 1).astype(np.uint8)
+
+
+def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.uint8]:
+    """Return the groups of the rows' states, 255 where missing, shape (n_features, n_rows)."""
+    found = np.empty(codes.shape[::-1], dtype=np.uint8)
+    for place, group in enumerate(groups):
+        found[place] = np.append(group, MISSING)[codes[:, place]]
+    return found
+
+
+def _cumulative(groups: list[NDArray[np.uint8]], views: Sequence[View]) -> Floats:
+    """Return the cumulative distribution of each feature's groups, one to the right of them."""
+    found = np.ones((len(groups), MAX_GROUPS))
+    for row, group, view in zip(found, groups, views, strict=True):
+        ends = np.cumsum(np.bincount(group, view.share))
+        row[: len(ends) - 1] = ends[:-1]
+    return found
+
+
+# ---------- Pairs of interacting features: maximum spanning trees over two measures of interaction
+
+
+# Ridge of the score test, in rows: cells with few rows have a small gain.
+_RIDGE = 10.0
+_TIE_DECIMALS = 9
+# Maximum number of cells in a CPD table.
+_MAX_CELLS = 1 << 21
+# Maximum of rows x pairs x classes in the search by residuals, and minimum number of its rows.
+_MAX_STEPS, _MIN_ROWS = 1 << 31, 2000
+# Penalty of the parameters of the model whose residuals are searched for pairs.
+FIRST = 10.0
+
+
+def gains_of(
+    sample: Sample,
+    measure: str,
+    effort: Effort = UNBOUNDED,
+    alone: tuple[Terms, Effects] | None = None,
+) -> Floats:
+    """Return how much each pair of features interacts by a measure, shape (d, d).
+
+    The measures are the conditional mutual information ("information") and the score test against
+    the residuals of a model without pairs ("residual"), for which see `residual_gains`. The gain of
+    a pair whose table would be too large (of identifiers, for instance) is zero.
+    """
+    cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
+    allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
+    if measure == "residual":
+        gains = residual_gains(sample, effort, alone)
+    else:
+        gains = information_gains(sample)
+    return np.asarray(np.where(allowed, gains, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
+
+
+def tree_of(gains: Floats) -> tuple[Pair, ...]:
+    """Return the feature pairs of a maximum spanning tree; only positive gains count.
+
+    Ties go to the first pair.
+    """
+    return tuple(sorted(spanning_edges(gains, gains > 0)))
+
+
+def _pair_codes(sample: Sample) -> NDArray[np.int32]:
+    """Return each value's group in the search for pairs, (n_rows, n_features), -1 if missing."""
+    grouped = np.empty(sample.codes.shape, dtype=np.int32, order="F")
+    for j, view in enumerate(sample.views):
+        grouped[:, j] = np.append(view.paired, -1)[sample.codes[:, j]]
+    return grouped
+
+
+def residual_gains(
+    sample: Sample,
+    effort: Effort = UNBOUNDED,
+    alone: tuple[Terms, Effects] | None = None,
+) -> Floats:
+    """Return the score-test gain of each pair of features over a model without pairs, (d, d).
+
+    It is the score test of the pair's table against the residuals of the model without it (Rao
+    1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are
+    many pairs, only a part of the rows is used.
+
+    Parameters
+    ----------
+    sample : Sample
+    effort : Effort, optional
+    alone : (Terms, Effects), optional
+        The model without pairs, if it is trained already.
+    """
+    d = len(sample.views)
+    sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(d * d * sample.n_classes, 1)))
+    if alone is None:
+        alone = _without_pairs(sample, effort)
+    terms, effects = alone
+    residuals, spreads = sample.rows(terms).residuals(effects)
+    grouped = _pair_codes(sample)
+    cards = np.array([view.n_paired for view in sample.views], dtype=np.int64)
+    gains = np.zeros((d, d))
+
+    def part(first: int, last: int) -> None:
+        kernels.pair_gains(first, last, grouped, cards, residuals, spreads, _RIDGE, gains)
+
+    # The first features have more pairs (i, j), i < j: both parts have equally many pairs.
+    middle = round(d * (1.0 - 0.5**0.5))
+    at_once([partial(part, 0, middle), partial(part, middle, d)])
+    return gains
+
+
+def _without_pairs(sample: Sample, effort: Effort) -> tuple[Terms, Effects]:
+    """Return a model without pairs, trained on the rows."""
+    terms, prior = Terms.of(sample.views, ()), sample.prior
+    penalty = np.full(terms.n_parameters, FIRST)
+    model = train(terms, sample.rows(terms), prior, penalty, start(terms, prior), effort=effort)
+    return terms, Normalised.of(terms, model, prior).effects
+
+
+def information_gains(sample: Sample) -> Floats:
+    """Return I(X_i; X_j | C) of each pair of features, with their values grouped, (d, d)."""
+    grouped = _pair_codes(sample)
+    target = Discrete("class", range(sample.n_classes))
+    columns = tuple(Discrete(i, range(view.n_paired)) for i, view in enumerate(sample.views))
+    codes = np.column_stack([grouped, sample.labels.astype(np.int32)])
+    table = Table((*columns, target), np.asfortranarray(codes), np.empty((len(codes), 0)))
+    source = TableSource(table, target, sample.weights)
+    return discrete_scores(source.pairs(Pairs(columns, target)))[0]

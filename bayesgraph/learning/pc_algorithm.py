@@ -1,0 +1,569 @@
+"""The PC algorithm: a structure from tests of conditional independence.
+
+Spirtes, Glymour and Scheines (2000, section 5.4.2), in the order-independent form PC-stable of
+Colombo and Maathuis (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, combinations, filterfalse, islice, repeat
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.variables import Continuous, Variable
+from bayesgraph.graphs import Pattern
+from bayesgraph.learning import separation_kernels
+from bayesgraph.learning.arcs import ArcRules, at_least
+from bayesgraph.learning.hill_climbing import all_columns
+from bayesgraph.learning.information import (
+    ExtendedTables,
+    extended_information,
+    information_of_rows,
+)
+from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
+from bayesgraph.learning.structure import Structure, check_source
+from bayesgraph.statistics import (
+    CountSource,
+    Family,
+    Found,
+    Numbered,
+    RowSource,
+    SmoothingLike,
+    as_smoothing,
+    conditional_gaussian,
+    partial_correlation,
+)
+
+# -------------------- Sets of columns that separate pairs of discrete columns, from rows in memory
+
+
+# Number of sets of columns whose sums are kept, and of critical values computed beyond need.
+_SLOTS, _DEGREES = 1 << 15, 256
+
+
+class Separated(NamedTuple):
+    """What tests of pairs, given sets of their neighbours, say.
+
+    Attributes
+    ----------
+    n_sets : int
+        Number of sets that there were, at least up to those found; 0 if there was none.
+    least : ndarray, shape (n_pairs,)
+        Least information of a test up to the one that found the pair independent, in nats per row;
+        infinite if none has a result.
+    p_values : ndarray, shape (n_pairs,)
+        Of the test that found the pair independent, NaN if none did.
+    sets : ndarray of int, shape (n_pairs, size)
+        What that test gave.
+    """
+
+    n_sets: int
+    least: Floats
+    p_values: Floats
+    sets: NDArray[np.int64]
+
+
+class SeparatingSets:
+    """G-squared tests of pairs of columns, made until one finds the pair independent.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_columns, n_rows)
+        Without missing values.
+    cards : ndarray of int, shape (n_columns,)
+        Numbers of states.
+    alpha : float
+        Columns are independent if the p-value is larger.
+    most_cells : int
+        Maximum number of cells of the table of a test, which has no result if it has more.
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.signedinteger],
+        cards: NDArray[np.int64],
+        alpha: float,
+        most_cells: int,
+    ) -> None:
+        self._codes, self._cards = codes, cards
+        self._alpha, self._most_cells = alpha, most_cells
+        self._critical = self._critical_values(_DEGREES)
+        n = np.arange(codes.shape[1] + 1.0)
+        self._logs = n * np.log(np.maximum(n, 1.0))
+        self._marks = np.random.default_rng(0).integers(1 << 63, size=len(codes))
+        self._known = np.full(_SLOTS, -1)
+        self._sums = np.empty((_SLOTS, 2))
+
+    @classmethod
+    def of(
+        cls, source: CountSource, columns: Numbered, alpha: float, most_cells: int
+    ) -> SeparatingSets | None:
+        """Return the tests of a source; None if it does not hold complete rows of weight 1."""
+        if not getattr(source, "in_memory", False) or 0 in columns.cards:
+            return None
+        table, weights = source.table, source.weights  # type: ignore[attr-defined]
+        if not table.complete or len(weights):
+            return None
+        codes = table.codes.T[table.arrangement.places(columns.variables)]
+        return cls(codes, columns.cards, alpha, most_cells)
+
+    def first(
+        self, pairs: NDArray[np.int64], around: Sequence[Sequence[int]], size: int
+    ) -> Separated:
+        """Return the first set of neighbours of either end that separates each pair.
+
+        Parameters
+        ----------
+        pairs : ndarray of int, shape (n_pairs, 2)
+        around : sequence of sequences of int
+            The neighbours of each column, in the order in which sets take them: those of the first
+            end come first.
+        size : int
+            Number of columns given.
+        """
+        near = np.fromiter((c for one in around for c in one), np.int64)
+        ends = np.cumsum([0, *map(len, around)])
+        sets = np.full((len(pairs), size), -1)
+        told = np.full((3, len(pairs)), np.nan)
+        place = n_sets = 0
+        while place < len(pairs):
+            place, degrees, new = separation_kernels.separate(
+                self._codes, self._cards, pairs, place, near, ends, self._most_cells, self._alpha,
+                self._critical, self._logs, self._marks, self._known, self._sums, sets, told,
+            )  # fmt: skip
+            n_sets += new
+            if place < len(pairs):
+                self._critical = self._critical_values(degrees + _DEGREES)
+        least, information, degrees = told
+        p_values = scipy.special.chdtrc(degrees, 2.0 * information)
+        p_values[degrees == 0] = 1.0
+        return Separated(n_sets, least / self._codes.shape[1], p_values, sets)
+
+    def _critical_values(self, n: int) -> Floats:
+        """Return what chi-squared exceeds with probability alpha, by degrees of freedom below n."""
+        values = np.zeros(n)
+        values[1:] = scipy.special.chdtri(np.arange(1.0, n), self._alpha)
+        return values
+
+
+# ---------------------------- The PC algorithm: a structure from tests of conditional independence
+
+
+# Maximum number of sets of given columns by which a pair is tested in one pass over the data.
+_MOST_AT_ONCE = 64
+
+
+def pc(
+    source: CountSource,
+    smoothing: SmoothingLike = "dirichlet",
+    *,
+    alpha: float = 0.05,
+    max_given: int | None = 3,
+    required: Iterable[Any] | None = None,
+    forbidden: Iterable[Any] | None = None,
+    tiers: Iterable[Any] | None = None,
+) -> Structure:
+    """Return the structure that tests of conditional independence lead to, by PC-stable.
+
+    Two columns are linked unless a test finds them independent given some of their neighbours.
+    Tests are those of `bayesgraph.independence_test`: G-squared for discrete columns, the partial
+    correlation for continuous ones, and a likelihood ratio where there are both. Rows that lack one
+    of the columns of a test do not count for it. Columns that are dependent given what separates
+    two others are their common children; conflicts are decided for the more certain independence,
+    the one of the larger p-value. The remaining directions are those of one graph of the class:
+    `bayesgraph.cpdag` of the structure shows which arcs the data have directed.
+
+    Where the given columns determine one of two discrete columns, the test has no degree of freedom
+    and does not count: the link stays. A column that others determine thus keeps its other links,
+    at the price of links to columns that are dependent on it through all of these others.
+
+    Parameters
+    ----------
+    source : CountSource
+    smoothing : name, number or Smoothing
+        Its `var_smoothing` is the share of a variance that counts as rounding error.
+    alpha : float, default 0.05
+        Columns are independent if the p-value is larger.
+    max_given : int or None, default 3
+        Maximum number of given columns; with None as many as there are neighbours, which takes
+        long where columns determine others: their links all stay, so that the sets are many.
+    required, forbidden : iterable of (parent, child), optional
+        Required arcs are not tested. A pair is not linked if both directions are forbidden.
+    tiers : iterable of names or lists of names, optional
+        Tiers in order of time: no arc leads from a tier to an earlier one.
+
+    Returns
+    -------
+    Structure
+        The score of an arc is the least information that its ends had about each other in a test,
+        in nats per row; required arcs, which are not tested, have none.
+
+    Raises
+    ------
+    DataError
+        If alpha is no probability.
+    GraphError, UnknownVariableError
+        If required and forbidden arcs contradict each other, or name an unknown variable.
+    """
+    check_source(source, "pc")
+    if not (isinstance(alpha, (int, float)) and 0 < alpha < 1):
+        raise DataError(f"alpha= takes a probability between 0 and 1; got {alpha!r}.")
+    columns = all_columns(source)
+    rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
+    allowed, forced = rules.admissible(columns), rules.forced(columns)
+    limit = len(columns) if max_given is None else at_least("max_given", max_given, 0)
+    tests = PairTests(source, columns, as_smoothing(smoothing).ridge)
+    sets = SeparatingSets.of(source, Numbered(columns), alpha, MAX_CELLS)
+    skeleton = Skeleton(allowed, forced, tests, alpha, sets)
+    skeleton.search(limit)
+    arcs = directed(skeleton, allowed, forced)
+    names = [v.name for v in columns]
+    least = {(names[a], names[b]): float(skeleton.least[min(a, b), max(a, b)]) for a, b in arcs}
+    scores = {arc: score for arc, score in least.items() if np.isfinite(score)}
+    return Structure(columns, tuple(least), scores)
+
+
+# A question: are two columns, by their numbers, independent given others?
+Asked: TypeAlias = tuple[int, int, tuple[int, ...]]
+
+
+class Results(NamedTuple):
+    """Results of tests.
+
+    Attributes
+    ----------
+    p_values, information : ndarray, shape (n_tests,)
+        Conditional mutual information is in nats per row. Both are NaN where a test has no result.
+    """
+
+    p_values: Floats
+    information: Floats
+
+
+class PairTests:
+    """Tests of conditional independence of columns, from the statistics of a count source.
+
+    Parameters
+    ----------
+    source : CountSource
+    columns : sequence of Variable
+    ridge : callable
+        Function from the variances of continuous columns to what is added to them.
+    """
+
+    def __init__(self, source: CountSource, columns: Sequence[Variable], ridge: Any) -> None:
+        self._source, self._columns = source, tuple(columns)
+        numbers = [v for v in columns if isinstance(v, Continuous)]
+        added = ridge(source.variances(numbers)) if numbers else np.empty(0)
+        self._ridge = dict(zip(numbers, added.tolist(), strict=True))
+        self._numbered = Numbered(self._columns)
+        self._cards: list[int] = self._numbered.cards.tolist()
+        # Larger tables are mostly empty; of rows in memory that weigh 1 they are not made.
+        rows: RowSource | None = source if getattr(source, "in_memory", False) else None  # type: ignore[assignment]
+        self._rows = rows if rows is not None and not len(rows.weights) else None
+        self._largest = MAX_CELLS if self._rows is None else self._rows.n_rows
+
+    def of(self, asked: Sequence[Asked]) -> Results:
+        """Return the results of tests.
+
+        There is none for tables that are too large to be counted, and where given columns leave no
+        degree of freedom.
+        """
+        found = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
+        if self._are_small(asked):
+            self._test(asked, range(len(asked)), found)
+            return found
+        held, batch, sparse = 0, list[int](), list[int]()
+        for i, test in enumerate(asked):
+            size = self._size(test)
+            if size > MAX_CELLS:
+                continue
+            if size > self._largest and self._of_tables(test):
+                sparse.append(i)
+                continue
+            if held + size > MAX_HELD:
+                self._test(asked, batch, found)
+                held, batch = 0, []
+            batch.append(i)
+            held += size
+        self._test(asked, batch, found)
+        if sparse:
+            self._test_tables(asked, sparse, found, self._rows)
+        return found
+
+    def _are_small(self, asked: Sequence[Asked]) -> bool:
+        """Return whether bounds of all tests together tell that their tables can be counted."""
+        if not asked or 0 in self._cards:
+            return False
+        most = max(map(len, map(itemgetter(2), asked)))
+        largest: int = max(self._cards) ** (2 + most)
+        return largest <= self._largest and largest * len(asked) <= MAX_HELD
+
+    def _size(self, asked: Asked) -> int:
+        """Return an upper bound on the number of values in the statistics of a test."""
+        one, other, given = asked
+        cells, side = (self._cards[one] or 1) * (self._cards[other] or 1), 1
+        side += (not self._cards[one]) + (not self._cards[other])
+        for c in given:
+            cells *= self._cards[c] or 1
+            side += not self._cards[c]
+        return cells * side**2
+
+    def _of_tables(self, asked: Asked) -> bool:
+        """Return whether all columns of a test are discrete."""
+        if 0 not in self._cards:
+            return True
+        one, other, given = asked
+        return all(self._cards[c] for c in (one, other, *given))
+
+    def _test(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
+        """Write the results of some tests, from one request for each kind."""
+        tables = [i for i in batch if self._of_tables(asked[i])] if 0 in self._cards else batch
+        if tables:
+            self._test_tables(asked, tables, found)
+        if len(tables) < len(batch):
+            others = [i for i in batch if not self._of_tables(asked[i])]
+            families = [self._family(asked[i]) for i in others]
+            counted = self._source.families(families, keep=False)
+            for i, family in zip(others, families, strict=True):
+                told = self._of_family(asked[i], family, counted[family])
+                found.p_values[i], found.information[i] = told
+
+    def _test_tables(
+        self,
+        asked: Sequence[Asked],
+        batch: Sequence[int],
+        found: Results,
+        rows: RowSource | None = None,
+    ) -> None:
+        """Write the results of G-squared tests, by what is given and one of the columns."""
+        tables: dict[tuple[int, ...], list[int]] = {}
+        for i in batch:
+            one, _, given = asked[i]
+            tables.setdefault((*given, one), []).append(i)
+        groups = [(tuple([asked[i][1] for i in at]), common) for common, at in tables.items()]
+        if rows is not None:
+            told = information_of_rows(rows, self._numbered, groups, len(batch))
+        else:
+            counted = ExtendedTables.counted(self._source, self._numbered, groups)
+            told = extended_information(counted, len(batch))
+        decided = told.degrees > 0
+        p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
+        shares = told.information / np.maximum(told.rows, 1.0)
+        at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
+        found.p_values[at] = np.where(decided, p_values, 1.0)
+        found.information[at] = shares
+        for i in at[~decided].tolist():
+            if asked[i][2]:
+                # Nothing varies where the given columns determine one of the two: no test.
+                found.p_values[i] = found.information[i] = np.nan
+
+    def _family(self, asked: Asked) -> Family:
+        one, other, given = asked
+        return Family.of(*(self._columns[c] for c in (one, other, *given)))
+
+    def _of_family(self, asked: Asked, family: Family, statistics: Any) -> Found:
+        ridge = np.array([self._ridge[v] for v in family.continuous])
+        if not family.discrete:
+            return partial_correlation(statistics, ridge)
+        pair = self._columns[asked[0]], self._columns[asked[1]]
+        return conditional_gaussian(family, statistics, *pair, ridge)
+
+
+class Skeleton:
+    """The pairs of columns that no test has found independent.
+
+    Parameters
+    ----------
+    allowed, forced : ndarray of bool, shape (d, d)
+        Arcs that may be, and that must be; parents along the first axis.
+    tests : PairTests
+    alpha : float
+
+    Attributes
+    ----------
+    linked : ndarray of bool, shape (d, d)
+        Symmetric.
+    separators : dict from (a, b) to (set of columns, p-value), a < b
+    least : ndarray, shape (d, d)
+        Least information in a test of columns a < b, in nats per row.
+    """
+
+    def __init__(
+        self,
+        allowed: NDArray[np.bool_],
+        forced: NDArray[np.bool_],
+        tests: PairTests,
+        alpha: float,
+        sets: SeparatingSets | None = None,
+    ) -> None:
+        self.linked = allowed | allowed.T
+        self.separators: dict[tuple[int, int], tuple[frozenset[int], float]] = {}
+        self.least: Floats = np.full(allowed.shape, np.inf)
+        self._allowed, self._kept = allowed, forced | forced.T
+        self._tests, self._alpha, self._first = tests, alpha, sets
+        self._silent: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+        self._order = np.empty(allowed.shape, dtype=np.intp)
+
+    def search(self, most: int) -> None:
+        """Test all pairs, given sets of 0, 1, ... up to `most` of their neighbours."""
+        for size in range(most + 1):
+            around = self._neighbours() if size else [[]] * len(self.linked)
+            pairs = np.argwhere(np.triu(self.linked & ~self._kept))
+            level = self._level if self._first is None else self._level_of_rows
+            if not level(pairs, around, size):
+                return
+            if not size:
+                shown = np.where(np.isfinite(self.least), self.least, 0.0)
+                self._order = np.argsort(-(shown + shown.T).round(12), axis=1, kind="stable")
+
+    def _neighbours(self) -> list[list[int]]:
+        """Return what may be a parent of each column, the most informative first."""
+        near = np.take_along_axis(self.linked & self._allowed.T, self._order, axis=1)
+        return [order[there].tolist() for order, there in zip(self._order, near, strict=True)]
+
+    def _sets(
+        self, a: int, b: int, size: int, around: Sequence[Sequence[int]]
+    ) -> Iterator[Asked] | None:
+        """Return the tests of a pair given sets of neighbours of either, None if there are none."""
+        if not size:
+            return iter([(a, b, ())])
+        left, right = [c for c in around[a] if c != b], [c for c in around[b] if c != a]
+        if max(len(left), len(right)) < size:
+            return None
+        told = self._told(a, b)
+        first = filter(told, combinations(left, size))
+        second = filter(told, filterfalse(set(left).issuperset, combinations(right, size)))
+        tests = zip(repeat(a), repeat(b), first, strict=False)
+        return chain(tests, zip(repeat(b), repeat(a), second, strict=False))
+
+    def _told(self, a: int, b: int) -> Callable[[tuple[int, ...]], bool] | None:
+        """Return what tells given columns with which a test may have a result; None for all.
+
+        A test without one, whose given columns determine an end or have too many states, leaves
+        none for those that are given more.
+        """
+        silent = self._silent.get((a, b))
+        return None if silent is None else _without(silent)
+
+    def _level_of_rows(
+        self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int
+    ) -> bool:
+        """Test pairs as `_level` does, from rows in memory."""
+        assert self._first is not None
+        found = self._first.first(pairs, around, size)
+        a, b = pairs.T
+        self.least[a, b] = np.minimum(self.least[a, b], found.least)
+        apart = ~np.isnan(found.p_values)
+        p_values, sets = found.p_values[apart].tolist(), found.sets[apart].tolist()
+        for (one, other), p_value, given in zip(pairs[apart].tolist(), p_values, sets, strict=True):
+            self.separators[one, other] = frozenset(given), p_value
+        self.linked[a[apart], b[apart]] = self.linked[b[apart], a[apart]] = False
+        return found.n_sets > 0
+
+    def _level(self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int) -> bool:
+        """Test pairs until a set separates them, some sets of each pair in one pass at a time.
+
+        The first set in order decides, so that the result does not depend on how many are tested
+        at a time.
+
+        Returns
+        -------
+        bool
+            Whether a pair has a set.
+        """
+        waiting = {
+            (a, b): sets
+            for a, b in pairs.tolist()
+            if (sets := self._sets(a, b, size, around)) is not None
+        }
+        if not waiting:
+            return False
+        removed: list[tuple[int, int]] = []
+        together = 1
+        while waiting:
+            tests = {
+                pair: new for pair, sets in waiting.items() if (new := [*islice(sets, together)])
+            }
+            apart = self._separated(tests)
+            removed += apart
+            waiting = {
+                pair: waiting[pair]
+                for pair, new in tests.items()
+                if len(new) == together and pair not in apart
+            }
+            together = min(2 * together, _MOST_AT_ONCE)
+        for a, b in removed:
+            self.linked[a, b] = self.linked[b, a] = False
+        return True
+
+    def _separated(self, tests: dict[tuple[int, int], list[Asked]]) -> set[tuple[int, int]]:
+        """Note what tests of pairs say; return the pairs that one of them finds independent."""
+        if not tests:
+            return set()
+        asked = list(chain.from_iterable(tests.values()))
+        p_values, information = self._tests.of(asked)
+        sizes = np.array([len(new) for new in tests.values()])
+        starts = np.cumsum(sizes) - sizes
+        # The first test that finds each pair independent; what comes later does not count.
+        hits = np.append(np.flatnonzero(p_values > self._alpha), len(asked))
+        hits = hits[np.searchsorted(hits, starts)]
+        counts = ~np.isnan(information) & (np.arange(len(asked)) <= np.repeat(hits, sizes))
+        least = np.minimum.reduceat(np.where(counts, information, np.inf), starts)
+        pairs = list(tests)
+        for i in np.flatnonzero(np.isnan(p_values)).tolist():
+            pair = pairs[int(np.searchsorted(starts, i, side="right")) - 1]
+            self._silent.setdefault(pair, []).append(asked[i][2])
+        a, b = np.array(pairs).T
+        self.least[a, b] = np.minimum(self.least[a, b], least)
+        found = set()
+        for pair, hit, end in zip(tests, hits.tolist(), (starts + sizes).tolist(), strict=True):
+            if hit < end:
+                self.separators[pair] = frozenset(asked[hit][2]), float(p_values[hit])
+                found.add(pair)
+        return found
+
+
+def _without(silent: Sequence[tuple[int, ...]]) -> Callable[[tuple[int, ...]], bool]:
+    """Return a function that tells whether columns contain none of some sets of columns."""
+    return lambda given: not any(map(set(given).issuperset, silent))
+
+
+def directed(
+    skeleton: Skeleton, allowed: NDArray[np.bool_], forced: NDArray[np.bool_]
+) -> list[tuple[int, int]]:
+    """Return the arcs of a directed acyclic graph with a skeleton and its v-structures."""
+    linked = skeleton.linked
+    pattern = Pattern(len(linked), [(a, b) for a, b in np.argwhere(np.triu(linked)).tolist()])
+    for arcs in (forced, linked & allowed & ~allowed.T):
+        for a, b in np.argwhere(arcs).tolist():
+            if pattern.leads(b, a):
+                pattern.unlink(a, b)  # it can be directed neither way
+            pattern.direct(a, b)
+    for a, b, child in _colliders(skeleton, allowed):
+        if all(child in pattern.undirected[p] or p in pattern.parents[child] for p in (a, b)):
+            for p in (a, b):
+                if not pattern.leads(child, p):
+                    pattern.direct(p, child)
+    pattern.close()
+    pattern.extend()
+    return pattern.arcs()
+
+
+def _colliders(skeleton: Skeleton, allowed: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
+    """Return pairs with a common child that does not separate them, the most certain first."""
+    near = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
+    found = [
+        (-p_value, a, b, child)
+        for (a, b), (given, p_value) in skeleton.separators.items()
+        for child in near[a] & near[b]
+        if child not in given and allowed[a, child] and allowed[b, child]
+    ]
+    return [(a, b, child) for _, a, b, child in sorted(found)]

@@ -1,0 +1,1 @@
+"""Learning a weighted naive Bayes model from a stream in one pass."""

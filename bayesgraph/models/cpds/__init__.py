@@ -1,0 +1,1 @@
+"""Conditional probability distributions (CPDs) of children given their parents."""

@@ -1,0 +1,806 @@
+"""Base class of conditional distributions (CPDs), and their potentials given evidence.
+
+A potential is a factor: a CPD reduced by evidence, as a function of its free variables.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, ItemTerms
+from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, rounded
+from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.inference import Factor, Family, Potential
+from bayesgraph.models.cpds.stacks import Adder, in_turns
+from bayesgraph.statistics import ParameterPosterior
+
+# ------------ Conditional distributions as tables of text, for printing and for the nodes of plots
+
+
+# Maximum length of the texts in a header; longer texts are shortened.
+_LONGEST = 16
+
+
+# ---------------------------------------------------------------------------------------- text
+
+
+def texts(values: Iterable[object], longest: int) -> list[str]:
+    """Return values as texts of one line, different texts for different values.
+
+    ``1`` and ``"1"`` become ``1`` and ``'1'``. Texts longer than `longest` lose their middle,
+    because the end often distinguishes columns.
+    """
+    items = list(values)
+    count = Counter(str(item) for item in items)
+    # A blank would be invisible, and an empty label is a syntax error of DOT.
+    shown = [
+        text if count[text] == 1 and text.strip() else repr(item)
+        for item in items
+        for text in [str(item)]
+    ]
+    lines = [" ".join(text.splitlines()) for text in shown]
+    cut = [_shortened(text, longest) for text in lines]
+    while len(set(cut)) < len(set(lines)):
+        longest *= 2
+        cut = [_shortened(text, longest) for text in lines]
+    return cut
+
+
+def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[str]:
+    """Return the states, or the first n, as texts of one line and about `longest` characters.
+
+    Intervals have the ends of `cut_texts`.
+    """
+    if not isinstance(variable, Binned):
+        return texts(variable.states[:n], longest)
+    ends = ["-inf", *cut_texts(variable.cuts[:n], (longest - len("(, ]")) // 2), "inf"]
+    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
+    return [*found[:-1], f"{found[-1][:-1]})"][:n]
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number as `rounded` does, as in figures: minus is U+2212."""
+    return rounded(value, digits).replace("-", "−")
+
+
+# ------------------------------------------------------------------------------------- tables
+
+
+@dataclass(frozen=True)
+class Description:
+    """A conditional distribution as a table of texts.
+
+    Attributes
+    ----------
+    header : list of str
+    rows : list of lists of str
+    tints : ndarray, shape (n rows, n numbers), optional
+        Intensities from 0 to 1 of the background colours of the last n cells of each row, for
+        plots.
+    note : str
+        Number of rows and columns not shown, or the whole description if there is no table.
+    keys : int
+        Number of the first columns, which say what a row is about.
+    """
+
+    header: list[str]
+    rows: list[list[str]]
+    tints: Floats | None = None
+    note: str = ""
+    keys: int = 1
+
+
+def describe_table(
+    parents: Sequence[Discrete],
+    child: Discrete,
+    values: Floats,
+    max_rows: int,
+    max_columns: int,
+    *,
+    probability: bool = True,
+) -> Description:
+    """Return a table of texts with a column for each state of the child.
+
+    Parameters
+    ----------
+    parents : sequence of Discrete
+    child : Discrete
+    values : ndarray, shape (*parents' cardinalities, states of the child)
+    max_rows, max_columns : int
+    probability : bool
+        Whether to print three decimals, with three significant digits only for values that would be
+        rounded to zero. Otherwise all values have three significant digits.
+    """
+    table = values.reshape(-1, child.cardinality)
+    columns = list(range(min(child.cardinality, max_columns)))
+    names = state_texts(child, _LONGEST, max_columns)
+    return _shares(parents, table, columns, names, max_rows, 1.0, "column", probability)
+
+
+def describe_items(
+    parents: Sequence[Discrete],
+    child: CountVector,
+    shares: Floats,
+    max_rows: int,
+    max_columns: int,
+) -> Description:
+    """Return a table of texts with columns for the most probable items, the most probable first.
+
+    Parameters
+    ----------
+    parents : sequence of Discrete
+    child : CountVector
+    shares : ndarray, shape (*parents' cardinalities, n_items)
+        Probability of each item.
+    max_rows, max_columns : int
+    """
+    table = shares.reshape(-1, len(child.items))
+    shown = np.argsort(-table.mean(axis=0), kind="stable")[:max_columns].tolist()
+    names = texts([child.items[i] for i in shown], _LONGEST)
+    return _shares(parents, table, shown, names, max_rows, 1e-300, "item", True)
+
+
+def _shares(
+    parents: Sequence[Discrete],
+    table: Floats,
+    columns: list[int],
+    names: list[str],
+    max_rows: int,
+    darkest: float,
+    column: str,
+    probability: bool,
+) -> Description:
+    shown = table[:max_rows, columns]
+    header = [*texts([parent.name for parent in parents], _LONGEST), *names]
+    rows = [
+        [*key, *(_share(float(value), probability) for value in row)]
+        for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
+    ]
+    note = left_out(len(table) - len(shown), table.shape[1] - len(columns), column)
+    tints = shown / max(float(shown.max()), darkest)
+    return Description(header, rows, tints, note, len(parents))
+
+
+def describe_numbers(
+    parents: Sequence[Discrete],
+    children: Sequence[Variable],
+    columns: Mapping[str, Floats],
+    max_rows: int,
+    hidden: int = 0,
+) -> Description:
+    """Return a table of texts with a column for each parameter of a distribution.
+
+    Parameters
+    ----------
+    parents : sequence of Discrete
+    children : sequence of Variable
+        If there are several, the first column of the table names the child of each row.
+    columns : mapping from header to ndarray, shape (*parents' cardinalities, n children)
+    max_rows : int
+    hidden : int
+        Number of parameters that have no column, for the note.
+    """
+    cells = int(np.prod([parent.cardinality for parent in parents], dtype=np.intp))
+    total = cells * len(children)
+    child, cell = np.divmod(np.arange(min(total, max_rows)), cells)
+    shown = children[: child[-1] + 1] if len(children) > 1 else []
+    names = texts([variable.name for variable in shown], _LONGEST)
+    keys = _configurations(parents, min(cells, max_rows))
+    values = [column.reshape(cells, -1)[cell, child].tolist() for column in columns.values()]
+    rows = [
+        [*names[i : i + 1], *keys[j], *map(number, numbers)]
+        for i, j, *numbers in zip(child.tolist(), cell.tolist(), *values, strict=True)
+    ]
+    head = ["child"] if names else []
+    header = [*head, *texts([parent.name for parent in parents], _LONGEST), *columns]
+    note = left_out(total - len(rows), hidden)
+    return Description(header, rows, None, note, len(header) - len(columns))
+
+
+def describe_factor(factor: Factor, max_rows: int, max_columns: int) -> Description:
+    """Return a factor as a table of texts, with a column for each state of its last variable."""
+    if not factor.scope:
+        return Description([], [], None, number(float(np.exp(factor.log_values[0]))))
+    *others, last = factor.scope
+    values = np.exp(factor.log_values[0])
+    return describe_table(others, last, values, max_rows, max_columns, probability=False)
+
+
+def _share(value: float, probability: bool) -> str:
+    if probability and (value == 0 or value >= 0.0005):
+        return f"{value:.3f}"
+    return number(value, 3)
+
+
+def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
+    """Return the states of the parents, as texts, in the first n parent configurations."""
+    if not parents:
+        return [[]]
+    codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
+    names = [
+        state_texts(parent, _LONGEST, int(code.max()) + 1)
+        for parent, code in zip(parents, codes, strict=True)
+    ]
+    return [
+        [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
+    ]
+
+
+def left_out(rows: int, columns: int, column: str = "column") -> str:
+    """Return a note such as "… 3 more rows and 2 more columns" about what is not shown.
+
+    `rows` and `columns` are the numbers of rows and columns that are not shown; `column` is the
+    word for a column, such as "item".
+    """
+    parts = [
+        f"{n:,} more {what}{'s' * (n > 1)}" for n, what in ((rows, "row"), (columns, column)) if n
+    ]
+    return f"… {' and '.join(parts)}" if parts else ""
+
+
+# ------------- Base class of conditional distributions (CPDs), and their potentials given evidence
+
+
+# Encoded values of each variable, in one or more rows.
+Columns: TypeAlias = Mapping[Variable, NDArray[Any]]
+
+# Maximum numbers of rows, columns and names of children in the printed table of a distribution.
+_MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 20, 8, 3
+
+
+class CPD(Displayed, ABC):
+    """The conditional distribution of a child given its parents.
+
+    A subclass implements `potential`; `sample` and `describe` are optional. A CPD prints as a
+    table, also in notebooks.
+
+    Attributes
+    ----------
+    variable : Variable
+        The child; the first of several children.
+    parents : tuple of Variable
+        In the order given by the user.
+    siblings_depend : bool
+        Whether several children are dependent given the parents, so that a missing child must be
+        integrated out before another child can be a target.
+    takes_children : bool
+        Whether the constructor takes an iterable of children instead of one variable.
+    arrays : tuple of str
+        Constructor arguments that are also attributes: arrays whose first axes are those of the
+        discrete parents. Variables, `arrays` and `other_arrays` determine the CPD.
+    other_arrays : tuple of str
+        Constructor arguments that are also attributes: arrays of any other shape.
+    optional_arrays : tuple of str
+        Those of `other_arrays` that files leave out where they are empty.
+    parameter_posterior : ParameterPosterior or None
+        What the parameters rest on, if they were estimated by counting complete families. It is not
+        compared by ``==``.
+    """
+
+    variable: Variable
+    parents: tuple[Variable, ...]
+    siblings_depend = False
+    takes_children = False
+    arrays: ClassVar[tuple[str, ...]] = ()
+    other_arrays: ClassVar[tuple[str, ...]] = ()
+    optional_arrays: ClassVar[tuple[str, ...]] = ()
+    parameter_posterior: ParameterPosterior | None = None
+
+    @property
+    def children(self) -> tuple[Variable, ...]:
+        """The child variables: one, except in plates and joint Gaussians."""
+        return (self.variable,)
+
+    @cached_property
+    def scope(self) -> tuple[Variable, ...]:
+        """All variables of the CPD: the parents, then the children."""
+        return (*self.parents, *self.children)
+
+    def singles(self) -> tuple[CPD, ...]:
+        """Return the same distribution as CPDs of one child each, which plots and files use."""
+        return (self,)
+
+    def arcs(self) -> list[tuple[Name, Name]]:
+        """Return the arcs of the graph that end in the children, as (parent, child) names."""
+        return [(parent.name, child.name) for child in self.children for parent in self.parents]
+
+    def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
+        """Return CPDs whose product is the distribution of the relevant children given the parents.
+
+        Parameters
+        ----------
+        relevant : collection of Variable
+            Variables relevant to a query, at least one of them a child of this CPD.
+        observed : container of Variable
+            Variables with evidence.
+        """
+        return [self]
+
+    @cached_property
+    def discrete_parents(self) -> tuple[Discrete, ...]:
+        """The discrete variables among the parents."""
+        return tuple(p for p in self.parents if isinstance(p, Discrete))
+
+    @cached_property
+    def continuous_parents(self) -> tuple[Continuous, ...]:
+        """The continuous variables among the parents."""
+        return tuple(p for p in self.parents if isinstance(p, Continuous))
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
+        return sum(numbers.size for numbers in self.to_arrays().values())
+
+    @property
+    def family(self) -> Family | None:
+        """Table or linear Gaussian, for derivatives with respect to its numbers; else None."""
+        return None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the CPD is a linear Gaussian: its mean is linear in the continuous parents."""
+        return False
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether the CPD may be raised to a negative exponent even if the child is free."""
+        return False
+
+    @property
+    def is_positive_where_observed(self) -> bool:
+        """Whether the CPD may be raised to a negative exponent if the child is observed.
+
+        A density to a negative power has no integral, which matters only for an unobserved child.
+        """
+        return self.is_positive
+
+    def to_factor(self) -> Factor | None:
+        """Return the whole distribution as one table, or None if it cannot be a table."""
+        return None
+
+    @property
+    def sliceable(self) -> bool:
+        """Whether the states of discrete parents are axes of `arrays`, and matter nowhere else."""
+        return True
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given encoded values of some parents, which it then lacks.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If it has such a parent, and no form without it.
+        """
+        known = [parent for parent in self.parents if parent in values]
+        if not known:
+            return self
+        if not self.sliceable or any(isinstance(parent, Continuous) for parent in known):
+            raise UnsupportedModelError(
+                f"{self.title} has no form in which {known[0].name!r} is a constant; ask the query "
+                "itself, with do= or evidence, which needs none."
+            )
+        at = tuple(values[p] if p in values else slice(None) for p in self.discrete_parents)
+        rest = [parent for parent in self.parents if parent not in values]
+        return self._of_arrays(rest, {name: getattr(self, name)[at] for name in self.arrays})
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the same distribution with one more parent, which has no effect.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there is no form with this parent.
+        """
+        if not self.sliceable or not isinstance(parent, Discrete):
+            kind = "discrete" if isinstance(parent, Discrete) else "continuous"
+            raise UnsupportedModelError(
+                f"{self.title} takes no further {kind} parent {parent.name!r}; give the new "
+                "distribution: net.with_cpd(cpd)."
+            )
+        axis, n = len(self.discrete_parents), parent.cardinality
+        arrays = {
+            name: np.repeat(np.expand_dims(getattr(self, name), axis), n, axis=axis)
+            for name in self.arrays
+        }
+        return self._of_arrays([*self.parents, parent], arrays)
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD in which state i of a variable is what state ``order[i]`` was.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there is no form with another order.
+        """
+        if not self.sliceable or variable not in self.discrete_parents:
+            raise UnsupportedModelError(
+                f"{self.title} has no form with another order of the states of {variable.name!r}."
+            )
+        axis = self.discrete_parents.index(variable)
+        arrays = {name: np.take(getattr(self, name), order, axis=axis) for name in self.arrays}
+        return self._of_arrays(self.parents, arrays)
+
+    def _of_arrays(self, parents: Sequence[Variable], arrays: Mapping[str, Any]) -> CPD:
+        """Return a CPD of the same class and children, with other parents and some other arrays."""
+        return self.from_arrays(self.children, parents, {**self.to_arrays(), **arrays})
+
+    @abstractmethod
+    def potential(self, evidence: Evidence) -> Potential:
+        """Return the potential: the CPD reduced by the evidence, a factor over its free variables.
+
+        Every parent in the evidence is observed in all rows. A child in the evidence may be missing
+        in some rows: the potential of such a row is 1, the sum over the child. (A partially
+        observed variable on which other CPDs depend is not in this evidence: the inference engine
+        applies the evidence on that variable to the product of the factors.)
+        """
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return factors whose product is the potential; several if it is known to factorise."""
+        return [self.potential(evidence)]
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms | None:
+        """Return the log potential of one row of counts as a sum of one term for each item.
+
+        The result is None if the child is not a vector of counts.
+        """
+        return None
+
+    def item_logs(self) -> Floats | None:
+        """Return the increase of the log potential for one more occurrence of each item.
+
+        Returns
+        -------
+        ndarray of shape (cells, n_items), or None
+            One row for each parent configuration (cell). None if the child is not a vector of
+            counts.
+        """
+        return None
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """Add the log potential to `out`, an array to which several CPDs add theirs.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            Evidence that leaves exactly the variables of `scope` free.
+        scope : sequence of Discrete
+        out : ndarray, shape (cells, n_rows)
+            A cell is a joint configuration of the variables in `scope`. Rows are the last axis, so
+            that vector instructions process several rows at once.
+        """
+        potential = self.potential(evidence)
+        assert isinstance(potential, Factor)  # only discrete variables are free
+        table = potential.aligned(scope)
+        out += table.reshape(len(table), len(out)).T
+
+    @classmethod
+    def adders(
+        cls, cpds: Sequence[Self], scope: Sequence[Discrete], observed: Container[Variable]
+    ) -> list[Adder]:
+        """Return `Adder` objects, each of which adds the log potentials of some CPDs to an array.
+
+        Parameters
+        ----------
+        cpds : sequence of CPD
+        scope : sequence of Discrete
+            The free variables, which are the same in all the CPDs.
+        observed : container of Variable
+            Variables of the evidence.
+        """
+        return [_One(cpd, tuple(scope)) for cpd in cpds]
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the child, as state codes or numbers, given the parents' columns."""
+        raise UnsupportedModelError(
+            f"{type(self).__name__} of {self.variable.name!r} has no sampling."
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all parameters as the arrays that `from_arrays` takes."""
+        names = (*self.arrays, *self.other_arrays)
+        return {name: np.asarray(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> Self:
+        """Return a CPD made from the arrays that `to_arrays` returned."""
+        family: Any = cls  # each constructor takes its arrays by name
+        first = list(children) if cls.takes_children else children[0]
+        made: Self = family(first, parents=parents, **arrays)
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two CPDs have the same class, the same variables and the same parameters."""
+        if type(other) is not type(self) or self.scope != other.scope:
+            return False
+        mine, theirs = self.to_arrays(), other.to_arrays()
+        return self is other or (
+            bool(mine) and all(np.array_equal(mine[k], theirs[k]) for k in mine)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return the distribution as a table of texts, for printing and for plots.
+
+        `max_rows` and `max_columns` are the maximum numbers of rows and columns shown.
+        """
+        return Description([], [], None, f"{self.n_parameters:,} parameters")
+
+    def _display(self) -> DisplayTable:
+        found = self.describe(_MAX_ROWS, _MAX_COLUMNS)
+        return DisplayTable(self.title, found.rows, found.header, note=found.note)
+
+    def to_text(self, *, max_rows: int = 1_000, max_columns: int = 100) -> str:
+        """Return the distribution as lines of text, within 80 columns where names are short.
+
+        Parameters
+        ----------
+        max_rows, max_columns : int
+            Maximum numbers of parent configurations and of states shown; a note says how many
+            there are more. Printing the distribution shows 20 and 8.
+
+        Returns
+        -------
+        str
+            Columns that do not fit beside each other continue below, each time with the states of
+            the parents.
+        """
+        found = self.describe(max_rows, max_columns)
+        table = replace(self._display(), rows=found.rows, header=found.header, note=found.note)
+        return table.folded(found.keys)
+
+    @property
+    def title(self) -> str:
+        """Return the class and ``P(child | parents)`` on one line, ``p(...)`` for a density."""
+        names = [str(child.name) for child in self.children[:_MAX_NAMES]]
+        if more := len(self.children) - len(names):
+            names.append(f"… {more:,} more")
+        given = ", ".join(str(parent.name) for parent in self.parents)
+        letter = "P" if isinstance(self.variable, (Discrete, CountVector)) else "p"
+        return f"{type(self).__name__} {letter}({', '.join(names)}{' | ' * bool(given)}{given})"
+
+
+@dataclass(frozen=True, eq=False)
+class _One:
+    """`Adder` of a single CPD: it adds the CPD's log potential to an array shared by many CPDs."""
+
+    cpd: CPD
+    scope: tuple[Discrete, ...]
+    nbytes = 0
+
+    def add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the CPD's log potentials given the evidence to `out`, shape (cells, n_rows)."""
+        self.cpd.accumulate(evidence, self.scope, out)
+
+
+class _Sum(NamedTuple):
+    """Adders of CPDs with the same free variables; the product of the potentials is one factor."""
+
+    scope: tuple[Discrete, ...]
+    adders: tuple[Adder, ...]
+
+    def factor(self, evidence: Evidence, start: Factor | None, constant: Factor | None) -> Factor:
+        """Return the product of the CPDs' potentials and of other factors, if they are given.
+
+        Parameters
+        ----------
+        evidence : Evidence
+        start : Factor or None
+            Factor over the same variables, the same for all rows.
+        constant : Factor or None
+            Factor over no variable, a number for each row.
+        """
+        shape = [variable.cardinality for variable in self.scope]
+        out = np.empty((math.prod(shape), evidence.n_rows))
+        # The sums start with the factor that all rows share, such as the prior of the class.
+        out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
+        if constant is not None:
+            out += constant.log_values
+        for adder in self.adders:
+            adder.add(evidence, out)
+        return Factor.from_log(self.scope, out.T.reshape(evidence.n_rows, *shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """The CPDs relevant to a query, grouped by their free (unobserved) variables.
+
+    CPDs with the same free discrete variables become one factor. For example, naive Bayes with
+    observed features becomes one factor over the class variable, filled by one kernel call for each
+    class of CPDs, without a temporary array.
+
+    Attributes
+    ----------
+    alone : tuple of (CPD, set of free variables)
+        CPDs that give one potential each.
+    sums : mapping from set of free variables to the CPDs whose log potentials are added up
+    """
+
+    alone: tuple[tuple[CPD, frozenset[Variable]], ...]
+    sums: Mapping[frozenset[Variable], _Sum]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copies of parameters that the groups of CPDs hold."""
+        return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
+
+    @classmethod
+    def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
+        """Return the CPDs grouped by their free variables, given which variables are observed.
+
+        Parameters
+        ----------
+        cpds : iterable of CPD
+        observed : container of Variable
+            Variables that have a column in the evidence.
+        """
+        alone: list[tuple[CPD, frozenset[Variable]]] = []
+        groups: dict[frozenset[Variable], list[CPD]] = {}
+        for cpd in cpds:
+            free = frozenset(variable for variable in cpd.scope if variable not in observed)
+            if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
+                alone.append((cpd, free))
+            else:
+                groups.setdefault(free, []).append(cpd)
+        sums: dict[frozenset[Variable], _Sum] = {}
+        for free, group in groups.items():
+            scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
+            families = [list(same) for _, same in groupby(group, type)]
+            found = [a for same in families for a in same[0].adders(same, scope, observed)]
+            sums[free] = _Sum(scope, tuple(in_turns(found)))
+        return cls(tuple(alone), dict(sorted(sums.items(), key=lambda item: len(item[0]))))
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return the factors of all CPDs, reduced by a batch of evidence."""
+        potentials: list[Potential] = []
+        whole: dict[frozenset[Variable], Factor] = {}
+        for cpd, free in self.alone:
+            potential = cpd.potential(evidence)
+            if isinstance(potential, Factor) and potential.n_rows == 1 and free not in whole:
+                whole[free] = potential
+            else:
+                potentials.append(potential)
+        constant = None
+        for free, several in self.sums.items():
+            found = several.factor(evidence, whole.pop(free, None), constant)
+            # What depends on no free variable, which comes first, is a part of the next factor.
+            constant = found if not free and len(self.sums) > 1 else None
+            if constant is None:
+                potentials.append(found)
+        potentials += whole.values()
+        return potentials
+
+
+def draw_states(
+    shares: Floats, row: NDArray[np.intp], random: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw one state code for each entry k of `row` from the distribution ``shares[k]``.
+
+    `shares` has shape (n_distributions, n_states).
+    """
+    cumulative = np.cumsum(shares, axis=-1)
+    # The last state takes the rounding error, unless its probability is zero.
+    cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
+    return np.asarray(np.sum(random.random(len(row))[:, None] >= cumulative[row, :-1], axis=1))
+
+
+# ---------------- Argument checks that the constructors of several conditional distributions share
+
+
+# Tolerance of sums of probabilities: a larger deviation from one is refused, not normalised.
+SUM_TOLERANCE = 1e-6
+
+
+def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
+    """Return the parents as a tuple; raise a CPDError unless all variables are valid and differ.
+
+    `variable` is the child, and `family` the name of the CPD class in error messages.
+    """
+    try:
+        parents = tuple(parents)
+    except TypeError as error:
+        raise CPDError(
+            f"{family} takes a list of variables as parents; got {parents!r}."
+        ) from error
+    for item in (variable, *parents):
+        if not isinstance(item, (Discrete, Continuous, CountVector)):
+            raise CPDError(
+                f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
+            )
+    for item in parents:
+        if isinstance(item, CountVector):
+            raise CPDError(f"{item!r} is a vector of counts, which cannot be a parent.")
+    names = [item.name for item in (*parents, variable)]
+    if len(set(names)) < len(names):
+        raise CPDError(
+            f"{family} of {variable.name!r}: child and parents must all differ; got "
+            f"{quoted(names)}."
+        )
+    return parents
+
+
+def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) -> None:
+    """Raise a CPDError if the child `variable` is not of the type `kind`.
+
+    `family` is the name of the CPD class in the message, `hint` is advice at its end.
+    """
+    if not isinstance(variable, kind):
+        takes, is_ = ("discrete", "continuous") if kind is Discrete else ("continuous", "discrete")
+        raise CPDError(f"{family} takes a {takes} child; {variable.name!r} is {is_}. {hint}")
+
+
+def discrete_only(
+    variable: Variable, parents: Sequence[Variable], *, family: str
+) -> tuple[Discrete, ...]:
+    """Return the parents, or raise a CPDError if one of them is not discrete."""
+    if continuous := [p.name for p in parents if not isinstance(p, Discrete)]:
+        raise CPDError(
+            f"{family} takes discrete parents: {variable.name!r} cannot have continuous parents; "
+            f"got {quoted(continuous)}. Reverse the arc or discretise the parent."
+        )
+    return tuple(p for p in parents if isinstance(p, Discrete))
+
+
+def checked_numbers(
+    values: ArrayLike, shape: tuple[int, ...], *, what: str, fill: bool = False
+) -> Floats:
+    """Return values as a read-only array of a given shape; `fill` broadcasts a single number.
+
+    `what` names the values in error messages.
+
+    Raises
+    ------
+    CPDError
+        For values of another shape, or values that are not finite numbers.
+    """
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CPDError(f"{what} takes numbers of shape {shape}: {error}.") from error
+    if fill and array.ndim == 0:
+        array = np.full(shape, float(array))
+    if array.shape != shape:
+        raise CPDError(f"{what} takes shape {shape}; got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise CPDError(f"{what} takes finite numbers; got {array!r:.200}.")
+    array.flags.writeable = False
+    return array
+
+
+def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> None:
+    """Raise a CPDError unless the probabilities along the last axis sum to one.
+
+    The message names the row: the configuration of `parents`, which are the other axes.
+    """
+    sums = values.sum(axis=-1)
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0].tolist())
+        states = zip(parents, at, strict=True)
+        row = ", ".join(f"{parent.name}={parent.states[code]!r}" for parent, code in states)
+        raise CPDError(
+            f"{what}: the probabilities{f' given {row}' if row else ''} sum to {sums[at]:.9g}, not "
+            "to 1. A row is a distribution over the child's states, on the last axis; divide it by "
+            "its sum if its numbers are weights."
+        )

@@ -1,0 +1,617 @@
+"""Base class of CPDs of numeric children, with one array for each named parameter of a density."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, log_of, ndtr
+from bayesgraph.core.errors import CPDError, DataError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Continuous, Count, Discrete, Variable
+from bayesgraph.inference import Factor, Potential, align
+from bayesgraph.models import row_kernels
+from bayesgraph.models.cpds.base import (
+    CPD,
+    SUM_TOLERANCE,
+    Columns,
+    Description,
+    check_family,
+    checked_numbers,
+    describe_numbers,
+    discrete_only,
+)
+from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
+from bayesgraph.models.cpds.table import TableCPD
+
+# ----------------- The distributions of one number in single configurations (cells) of its parents
+# They are the components of the mixture that is the posterior of a leaf; see
+# `bayesgraph.inference.results`.
+
+
+@runtime_checkable
+class LeafCPD(Protocol):
+    """Protocol of CPDs whose distributions are the components of a leaf's posterior.
+
+    They are neither tables nor Gaussian, and their parents are discrete.
+    """
+
+    def components(self, cells: Any, /) -> Any:
+        """Return the distributions in configurations of the parents.
+
+        `cells` has their indices, shape (k,); the states of the last parent vary fastest.
+        """
+        ...
+
+
+class NumberCPD(Protocol):
+    """Protocol of CPDs of one number, of which `CellComponents` are made."""
+
+    def cell_cdf(self, x: Floats, cells: NDArray[np.intp], /) -> Floats:
+        """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations."""
+        ...
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp], /) -> Floats:
+        """Return P(child > x), shape (m, k), without cancellation."""
+        ...
+
+    def cell_moments(self, cells: NDArray[np.intp], /) -> tuple[Floats, Floats]:
+        """Return means and variances in k configurations, shape (k,) each."""
+        ...
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp], /) -> Floats | None:
+        """Return the quantiles in k configurations; None if the family has no formula."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CellComponents:
+    """The distributions of the only child of a CPD in k configurations of its parents.
+
+    It implements the protocol `bayesgraph.inference.results.Components`.
+
+    Attributes
+    ----------
+    cpd : CPD
+        It fits the protocol `NumberCPD`.
+    cells : ndarray of int, shape (k,)
+        The configurations.
+    """
+
+    cpd: Any
+    cells: NDArray[np.intp]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The name of the family."""
+        return (type(self.cpd).__name__.removesuffix("CPD"),)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the child is a count."""
+        return isinstance(self.cpd.variable, Count)
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        found: tuple[Floats, Floats] = self.cpd.cell_moments(self.cells)
+        return found
+
+    @property
+    def means(self) -> Floats:
+        """Means, shape (k, 1)."""
+        return self._moments[0][:, None]
+
+    @property
+    def covariances(self) -> Floats:
+        """Variances, shape (k, 1, 1)."""
+        return self._moments[1][:, None, None]
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return log densities, or log probabilities of counts; see Components."""
+        x = np.asarray(points[..., 0], dtype=np.float64)
+        flat = x.reshape(-1)
+        impossible = (flat < 0) | (flat != np.floor(flat)) if self.whole else np.isinf(flat)
+        impossible &= ~np.isnan(flat)
+        cpd: CPD = self.cpd
+        column = np.where(impossible, 0.0, flat)
+        potential = cpd.potential(Evidence(len(flat), {cpd.variable: column}))
+        assert isinstance(potential, Factor)  # the parents are discrete
+        logs = potential.log_values.reshape(len(potential.log_values), -1)[:, self.cells]
+        logs = np.where(impossible[:, None], -np.inf, logs)
+        return np.where(np.isnan(flat)[:, None], np.nan, logs).reshape(*x.shape, -1)
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return cumulative probabilities; see Components."""
+        flat = np.asarray(x, dtype=np.float64).reshape(-1)
+        found: Floats = self.cpd.cell_cdf(flat, self.cells)
+        return found.reshape(*np.shape(x), -1)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        flat = np.asarray(x, dtype=np.float64).reshape(-1)
+        found: Floats = self.cpd.cell_sf(flat, self.cells)
+        return found.reshape(*np.shape(x), -1)
+
+    def bounds(self, probability: float) -> tuple[float, float]:
+        """Return bounds of quantiles: those of the components, or by Cantelli's inequality."""
+        quantiles = self.cpd.cell_quantiles(probability, self.cells)
+        if quantiles is not None:
+            return float(quantiles.min()), float(quantiles.max())
+        mean, variance = self._moments
+        sd = np.sqrt(variance)
+        below = mean - sd * math.sqrt((1.0 - probability) / probability)
+        above = mean + sd * math.sqrt(probability / (1.0 - probability))
+        return float(below.min()), float(above.max())
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
+        """Return draws, shape (len(chosen), 1); see Components."""
+        cells = self.cells[chosen]
+        cpd: CPD = self.cpd
+        return np.asarray(cpd.sample(parent_states(cpd, cells), len(cells), random))[:, None]
+
+    def of(self, places: Any) -> CellComponents:
+        """Return the same distributions, which are of one number; see Components."""
+        return self
+
+
+def parent_states(cpd: CPD, cells: NDArray[np.intp]) -> Columns:
+    """Return the states of a CPD's parents in configurations given by their indices."""
+    parents = cpd.discrete_parents
+    codes = np.unravel_index(cells, [p.cardinality for p in parents]) if parents else ()
+    return dict(zip(parents, codes, strict=True))
+
+
+# -------------------------------- Plates: one CPD for many children with the same discrete parents
+# A plate is the same model as one CPD for each child, which `singles` returns. It holds one array
+# for all children, and one kernel reads all their columns. Files and plots show the single
+# children; the engine uses the plate as a whole.
+
+
+class Plate(CPD):
+    """CPD of several children that are independent of each other given the same discrete parents.
+
+    A subclass implements `_take`, which returns the plate of some of the children, and `_add`,
+    which adds up the log densities of observed children.
+
+    Attributes
+    ----------
+    children : tuple of Variable
+    parents : tuple of Discrete
+    """
+
+    takes_children = True
+    # The type of the children, and whether the constructor takes a single variable without a list.
+    _child_type: ClassVar[type[Any]] = Continuous
+    _takes_one: ClassVar[bool] = False
+
+    parents: tuple[Discrete, ...]
+    _children: tuple[Variable, ...]
+    _alone: bool
+
+    @property
+    def children(self) -> tuple[Variable, ...]:
+        """The variables whose distributions the plate holds."""
+        return self._children
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of configurations of the parents."""
+        return int(np.prod(self._lead, dtype=np.intp))
+
+    @property
+    def _lead(self) -> tuple[int, ...]:
+        return tuple(parent.cardinality for parent in self.parents)
+
+    @cached_property
+    def _place(self) -> dict[Variable, int]:
+        return {child: i for i, child in enumerate(self._children)}
+
+    def _set_family(
+        self, children: Variable | Iterable[Variable], parents: Iterable[Discrete]
+    ) -> None:
+        family = type(self).__name__
+        self._alone = isinstance(children, str) or not isinstance(children, Iterable)
+        self._children = (children,) if self._alone else tuple(children)  # type: ignore[assignment, arg-type]
+        if not self._children:
+            raise CPDError(f"{family} takes at least one child; got none.")
+        self.variable = self._children[0]
+        checked = check_family(self.variable, parents, family=family)
+        if self._alone and not self._takes_one:
+            raise CPDError(f"{family} takes a list of variables; got {children!r}.")
+        others = [c for c in self._children if not isinstance(c, self._child_type)]
+        for child in others:
+            check_family(child, (), family=family)
+        if wrong := [c.name for c in others]:
+            kind = self._child_type.__name__
+            raise CPDError(f"{family} takes children of the type {kind}; got {quoted(wrong)}.")
+        names = [child.name for child in self._children]
+        if len({*names, *(p.name for p in checked)}) < len(names) + len(checked):
+            raise CPDError(f"{family}: children and parents must all differ; got {quoted(names)}.")
+        self.parents = discrete_only(self.variable, checked, family=family)
+
+    def _parameter(
+        self,
+        name: str,
+        values: ArrayLike,
+        shape: tuple[int, ...],
+        *,
+        above: float = -np.inf,
+        by_child: bool = False,
+    ) -> Floats:
+        """Check the values of the parameter `name`; return them as a read-only array.
+
+        All values must exceed `above`. With `by_child`, the last axis of `shape` indexes the
+        children; `values` lack this axis if a single child was given without a list.
+        """
+        wanted = shape[:-1] if self._alone and by_child else shape
+        array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
+        if not (array > above).all():
+            raise CPDError(
+                f"{self.title}: {name} takes numbers above {above:g}; the smallest is "
+                f"{array.min():.6g}."
+            )
+        return array.reshape(shape)
+
+    @abstractmethod
+    def _take(self, at: Sequence[int]) -> Self:
+        """Return the plate of only the children at the indices `at`."""
+
+    @abstractmethod
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of all children to `out`, shape (cells, n_rows).
+
+        All children are in the evidence; a missing value adds 0. A cell is a configuration of the
+        parents; the states of the last parent vary fastest.
+        """
+
+    def _numbers(self, evidence: Evidence) -> Floats:
+        """Return the children's columns as a matrix, NaN where missing; refuse negative counts."""
+        values = evidence.matrix(self._children).astype(np.float64, copy=False)
+        if issubclass(self._child_type, Count) and (values < 0).any():
+            name = self._children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
+            raise DataError(f"Column {name!r} holds counts, 0 or more; some are negative.")
+        return values
+
+    def over(self, children: Sequence[Variable]) -> Self:
+        """Return the plate of only the given children."""
+        if len(children) == len(self._children):
+            return self
+        at = [self._place[child] for child in children]
+        found = self._take(at)
+        if self.parameter_posterior is not None:
+            found.parameter_posterior = self.parameter_posterior.of_children(at)
+        return found
+
+    def singles(self) -> tuple[CPD, ...]:
+        """Return a plate for each child; see CPD."""
+        if len(self._children) == 1:
+            return (self,)
+        return tuple(self._take([i]) for i in range(len(self._children)))
+
+    def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
+        """Return one plate of the observed children, and a CPD for each free relevant child.
+
+        See CPD.
+        """
+        seen = [child for child in self._children if child in observed]
+        found: list[CPD] = [self.over(seen)] if seen else []
+        if len(seen) < len(self._children):
+            free = [c for c in self._children if c in relevant and c not in observed]
+            found += [single for child in free for single in self.over([child]).singles()]
+        return found
+
+    def potential(self, evidence: Evidence) -> Potential:
+        """Return the potential of the observed children, a factor over the free parents; see CPD.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If a child is not observed: plates have no posterior of their children.
+        """
+        free = [child.name for child in self._children if child not in evidence]
+        if free:
+            raise UnsupportedModelError(
+                f"{type(self).__name__} of {quoted(free)} has no posterior of its own; it can be "
+                "observed, or left out of both evidence and targets, and sampled."
+            )
+        scope = [parent for parent in self.parents if parent not in evidence]
+        shape = [parent.cardinality for parent in scope]
+        out = np.zeros((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))
+        self.accumulate(evidence, scope, out)
+        return Factor.from_log(scope, out.T.reshape(evidence.n_rows, *shape))
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """Add the log densities of all children to `out`; see CPD."""
+        if tuple(scope) == self.parents:
+            self._add(evidence, out)
+            return
+        table = np.zeros((self.cells, evidence.n_rows))
+        self._add(evidence, table)
+        by_parent = table.T.reshape(-1, *self._lead)
+        observed = [parent for parent in self.parents if parent in evidence]
+        moved = align(by_parent, self.parents, [*observed, *scope])
+        rows = np.arange(evidence.n_rows)
+        chosen = moved[(rows, *(evidence.columns[parent] for parent in observed))]
+        out += chosen.reshape(evidence.n_rows, -1).T
+
+    def _cell(self, parents: Columns, n: int) -> NDArray[np.intp]:
+        """Return the index of the parents' configuration in each row, for sampling."""
+        if not self.parents:
+            return np.zeros(n, dtype=np.intp)
+        return np.asarray(np.ravel_multi_index([parents[p] for p in self.parents], self._lead))
+
+
+# ---- Base class of CPDs of numeric children, with one array for each named parameter of a density
+
+
+# One child, or the several children of a plate.
+Numbers: TypeAlias = Continuous | Iterable[Continuous]
+Counts: TypeAlias = Count | Iterable[Count]
+
+
+class DensityCPD(Plate):
+    """Numeric children whose density has named parameters, with one array for each parameter.
+
+    The posterior of a child that is not observed is a mixture of its distributions, if its own
+    children do not bear on the query. A subclass has `parameters`, an ``__init__`` that takes them
+    by name, and five methods: `_log_density`, `_cdf`, `_sf`, `_moments` and `_draw`. `_quantile` is
+    for families without a variance, or where a formula is at hand.
+
+    Attributes
+    ----------
+    parameters : mapping from name to number
+        Lower bound that each parameter must exceed.
+    """
+
+    parameters: ClassVar[Mapping[str, float]]
+    _takes_one = True
+    # Returns the log density of each child in each row, given x of shape (n_rows, n children) and
+    # the parameters, each of shape (n children,). It is minus infinity outside the support; the
+    # result where x is NaN is ignored.
+    _log_density: Callable[..., Floats]
+    # Return P(child <= x) and P(child > x), small values with all their digits, for x and the
+    # parameters, arrays that broadcast against each other.
+    _cdf: Callable[..., Floats]
+    _sf: Callable[..., Floats]
+    # Returns mean and variance, given the parameters; NaN or infinity where there is none.
+    _moments: Callable[..., tuple[Floats, Floats]]
+    # Returns the quantile of a probability, given the parameters.
+    _quantile: ClassVar[Callable[..., Floats] | None] = None
+    # Returns one random draw for each entry of the parameters, arrays of equal shapes, given a
+    # random generator and the parameters.
+    _draw: Callable[..., Any]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.arrays = tuple(cls.parameters)
+
+    def _set_parameters(
+        self,
+        children: Variable | Iterable[Variable],
+        parents: Iterable[Discrete],
+        **values: ArrayLike,
+    ) -> None:
+        self._set_family(children, parents)
+        shape = (*self._lead, len(self._children))
+        for key, above in self.parameters.items():
+            array = self._parameter(key, values[key], shape, above=above, by_child=True)
+            setattr(self, key, array)
+
+    def _take(self, at: Sequence[int]) -> Self:
+        children = [self._children[i] for i in at]
+        arrays = {name: values[..., at] for name, values in self.to_arrays().items()}
+        return self.from_arrays(children, self.parents, arrays)
+
+    def _flat(self, key: str) -> Floats:
+        """Return the named parameter as an array of shape (parent configurations, n children)."""
+        return np.asarray(getattr(self, key).reshape(self.cells, -1))
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        values = self._numbers(evidence)
+        missing = np.isnan(values)
+        for cell in range(self.cells):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                logs = self._log_density(values, *(self._flat(k)[cell] for k in self.parameters))
+            out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
+
+    def _own(self, cells: NDArray[np.intp]) -> list[Floats]:
+        """Return the parameters of the first child in some parent configurations."""
+        return [self._flat(key)[cells, 0] for key in self.parameters]
+
+    def components(self, cells: NDArray[np.intp]) -> CellComponents:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return CellComponents(self, cells)
+
+    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(self._cdf(x[:, None], *self._own(cells)))
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.asarray(self._sf(x[:, None], *self._own(cells)))
+
+    def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return means and variances in configurations of the parents; see `NumberCPD`."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return self._moments(*self._own(cells))
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> Floats | None:
+        """Return quantiles in configurations of the parents; see `NumberCPD`."""
+        if self._quantile is None:
+            return None
+        with np.errstate(over="ignore"):
+            return np.asarray(self._quantile(probability, *self._own(cells)))
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the first child given the parents' columns; see CPD."""
+        cell = self._cell(parents, n)
+        drawn = self._draw(random, *self._own(cell))
+        return np.asarray(drawn, dtype=np.float64)
+
+    def _columns(self) -> Mapping[str, Floats]:
+        """Return the columns of the printed table, a mapping from header to values."""
+        return {key: getattr(self, key) for key in self.parameters}
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return a table with a column for each parameter; see CPD."""
+        shown = self.over(self._children[:max_rows])
+        return describe_numbers(self.parents, self._children, shown._columns(), max_rows)
+
+
+# ------------------------ Plates of Gaussian children, and plates of discrete children with tables
+
+
+class GaussianPlate(DensityCPD):
+    """Continuous children, each Gaussian given the same discrete parents.
+
+    Parameters
+    ----------
+    children : iterable of Continuous
+        The n children.
+    mean : array_like, shape (*parents' cardinalities, n)
+    variance : array_like, shape (*parents' cardinalities, n)
+        Positive, in squared units of each child.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, NaN or infinity, or a variance that is not positive.
+
+    Examples
+    --------
+    >>> kind = Discrete("kind", ["a", "b"])
+    >>> plate = GaussianPlate(
+    ...     [Continuous("x"), Continuous("y")], [[0.0, 1.0], [2.0, 3.0]], [[1.0, 1.0], [4.0, 4.0]],
+    ...     parents=[kind],
+    ... )
+    >>> plate.singles()[1]
+    GaussianCPD p(y | kind)
+      kind  mean  sd
+      a        1   1
+      b        3   2
+    """
+
+    parameters: ClassVar = {"mean": -np.inf, "variance": 0.0}
+    _takes_one = False
+    mean: Floats
+    variance: Floats
+
+    def __init__(
+        self,
+        children: Iterable[Continuous],
+        mean: ArrayLike,
+        variance: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_parameters(children, parents, mean=mean, variance=variance)
+
+    def singles(self) -> tuple[CPD, ...]:
+        """Return a GaussianCPD for each child; see CPD."""
+        found = tuple(
+            GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
+            for i, child in enumerate(self._children)
+        )
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(found):
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
+        return found
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        values = self._numbers(evidence)
+        row_kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
+
+    def _cdf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(ndtr((x - mean) / np.sqrt(variance)))
+
+    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(ndtr((mean - x) / np.sqrt(variance)))
+
+    def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        return mean, variance
+
+    def _draw(self, random: np.random.Generator, mean: Floats, variance: Floats) -> Floats:
+        return mean + np.sqrt(variance) * random.standard_normal(len(mean))
+
+    def _columns(self) -> Mapping[str, Floats]:
+        return {"mean": self.mean, "sd": np.sqrt(self.variance)}
+
+
+class TablePlate(Plate):
+    """Discrete children, each with a table given the same discrete parents.
+
+    Parameters
+    ----------
+    children : iterable of Discrete
+    values : array_like, shape (*parents' cardinalities, states of all children)
+        Probabilities; the states of the first child, then those of the second, and so on.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, a negative number, NaN, or probabilities of a child that do not sum to
+        one.
+    """
+
+    arrays = ("values",)
+
+    _child_type = Discrete
+    _children: tuple[Discrete, ...]
+
+    def __init__(
+        self, children: Iterable[Discrete], values: ArrayLike, parents: Iterable[Discrete] = ()
+    ) -> None:
+        self._set_family(children, parents)
+        cards = [child.cardinality for child in self._children]
+        self.start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
+        shape = (*self._lead, int(self.start[-1]))
+        self.values = self._parameter("values", values, shape, above=-np.finfo(float).tiny)
+        sums = np.add.reduceat(self.values, self.start[:-1], axis=-1)
+        off = (np.abs(sums - 1.0) > SUM_TOLERANCE).reshape(-1, len(cards))
+        wrong = np.flatnonzero(np.any(off, axis=0)).tolist()
+        if wrong:
+            names = quoted(self._children[i].name for i in wrong)
+            raise CPDError(
+                f"TablePlate: the probabilities of {names} do not sum to 1. Divide each row by its "
+                "sum if they are weights."
+            )
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free probabilities."""
+        return self.cells * (int(self.start[-1]) - len(self._children))
+
+    @cached_property
+    def _log_table(self) -> Floats:
+        return row_kernels.padded_rows(log_of(self.values.reshape(self.cells, -1)))
+
+    def _take(self, at: Sequence[int]) -> Self:
+        columns = np.concatenate([np.arange(self.start[i], self.start[i + 1]) for i in at])
+        children = [self._children[i] for i in at]
+        return type(self)(children, self.values[..., columns], self.parents)
+
+    def singles(self) -> tuple[CPD, ...]:
+        """Return a TableCPD for each child; see CPD."""
+        found = tuple(
+            TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)
+            for i, child in enumerate(self._children)
+        )
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(found):
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
+        return found
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        row_kernels.add_states(
+            out, evidence.matrix(self._children), self.start[:-1], self._log_table
+        )

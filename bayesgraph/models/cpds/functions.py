@@ -1,0 +1,545 @@
+"""Discrete children that are functions of their discrete parents."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import CPDError
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.models.cpds.base import (
+    CPD,
+    Description,
+    checked_numbers,
+    describe_numbers,
+    state_texts,
+    texts,
+)
+from bayesgraph.models.cpds.noisy_max import (
+    MAX_LINK_STATES,
+    MAX_TABLE,
+    CanonicalCPD,
+    Codes,
+    one_hot,
+    parts_of,
+)
+from bayesgraph.models.cpds.table import TableCPD
+
+# ---------------------------------- Discrete children that are functions of their discrete parents
+
+
+_LONGEST = 16
+
+
+class DeterministicCPD(CanonicalCPD):
+    """A discrete child that is a function of its discrete parents.
+
+    The function is kept as steps, one for each parent: from a state that sums up the parents
+    before, and the state of this parent, to the next state. Steps are minimal, so that "at least
+    three of", parity, sums, maxima and the like are linear in the number of parents.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    function : callable
+        From a state of each parent, in their order, to a state of the child. It is called for all
+        joint states, at most 1,048,576; of many parents, use `fold`.
+    parents : iterable of Discrete
+        At least one.
+
+    Attributes
+    ----------
+    steps : tuple of ndarray of int, each of shape (states before, states of the parent)
+
+    Raises
+    ------
+    CPDError
+        For variables that are not discrete, no parents, or too many joint states.
+    UnknownStateError
+        If the function returns what is no state of the child; the message suggests the nearest one.
+
+    Examples
+    --------
+    >>> a, b = Discrete("a", [0, 1, 2]), Discrete("b", [0, 1, 2])
+    >>> DeterministicCPD(Discrete("same", [False, True]), lambda x, y: x == y, [a, b])
+    DeterministicCPD P(same | a, b)
+      a  b   same
+      0  0   True
+      0  1  False
+      0  2  False
+      1  0  False
+      1  1   True
+      1  2  False
+      2  0  False
+      2  1  False
+      2  2   True
+    """
+
+    other_arrays = ("sizes", "steps")
+
+    def __init__(
+        self, variable: Discrete, function: Callable[..., Any], parents: Iterable[Discrete]
+    ) -> None:
+        self._set_family(variable, parents)
+        cells = math.prod([parent.cardinality for parent in self.parents])
+        if cells > MAX_TABLE:
+            raise CPDError(
+                f"{self.title}: the function has {cells:,} joint states of its parents to be "
+                f"called for, more than {MAX_TABLE:,}. Say how one parent after the other changes "
+                "a result so far: DeterministicCPD.fold."
+            )
+        given = itertools.product(*[parent.states for parent in self.parents])
+        table = np.array([variable.index(function(*states)) for states in given])
+        self._set_steps(_steps_of(table, [parent.cardinality for parent in self.parents]))
+
+    @classmethod
+    def fold(
+        cls,
+        variable: Discrete,
+        step: Callable[[Any, Any], Any],
+        parents: Iterable[Discrete],
+        *,
+        start: Any,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> DeterministicCPD:
+        """Return a function that takes one parent after the other, for many parents.
+
+        Parameters
+        ----------
+        variable : Discrete
+            The child.
+        step : callable
+            From the result so far, which can be hashed, and a state of the next parent to the next
+            result. There may be at most 4,096 different results after each parent.
+        parents : iterable of Discrete
+        start : hashable
+            The result before the first parent.
+        finish : callable, optional
+            From the last result to a state of the child; by default that is the result itself.
+
+        Raises
+        ------
+        CPDError, UnknownStateError
+            As the constructor does; or for too many different results.
+
+        Examples
+        --------
+        >>> votes = [Discrete(f"vote {i}", ["no", "yes"]) for i in range(25)]
+        >>> cpd = DeterministicCPD.fold(
+        ...     Discrete("passed", [False, True]), lambda n, vote: n + (vote == "yes"), votes,
+        ...     start=0, finish=lambda n: n > 12,
+        ... )
+        >>> sum(table.size for table in cpd.steps)
+        386
+        """
+        cpd = cls.__new__(cls)
+        cpd._set_family(variable, parents)
+        results, steps = [start], []
+        for parent in cpd.parents:
+            codes: dict[Any, int] = {}
+            table = [
+                [codes.setdefault(step(result, state), len(codes)) for state in parent.states]
+                for result in results
+            ]
+            steps.append(np.array(table))
+            results = list(codes)
+            if len(results) > _MAX_RESULTS:
+                raise CPDError(
+                    f"{cpd.title}: after {parent.name!r} there are {len(results):,} different "
+                    f"results, more than {_MAX_RESULTS:,}."
+                )
+        last = [variable.index(result if finish is None else finish(result)) for result in results]
+        if steps:
+            steps[-1] = np.array(last)[steps[-1]]
+        cpd._set_steps(_minimal(steps))
+        return cpd
+
+    @classmethod
+    def from_codes(
+        cls, variable: Discrete, codes: ArrayLike, parents: Iterable[Discrete]
+    ) -> DeterministicCPD:
+        """Return a function given by the child's state for each joint state of the parents.
+
+        Parameters
+        ----------
+        variable : Discrete
+            The child.
+        codes : array_like of int, shape (*parents' cardinalities)
+            Indices of states of the child.
+        parents : iterable of Discrete
+            At least one.
+
+        Raises
+        ------
+        CPDError
+            As the constructor does; or for another shape, or a number that is no index of a state.
+
+        Examples
+        --------
+        >>> a, b = Discrete("a", ["no", "yes"]), Discrete("b", ["no", "yes"])
+        >>> DeterministicCPD.from_codes(Discrete("both", [False, True]), [[0, 0], [0, 1]], [a, b])
+        DeterministicCPD P(both | a, b)
+          a      b   both
+          no    no  False
+          no   yes  False
+          yes   no  False
+          yes  yes   True
+        """
+        cpd = cls.__new__(cls)
+        cpd._set_family(variable, parents)
+        table, shape = np.asarray(codes), tuple(parent.cardinality for parent in cpd.parents)
+        if table.shape != shape or table.dtype.kind not in "iu":
+            raise CPDError(f"{cpd.title}: codes are integers of shape {shape}; got {codes!r:.200}.")
+        cpd._set_steps(_steps_of(table.astype(np.intp), shape))
+        return cpd
+
+    def _set_steps(self, steps: Sequence[Codes]) -> None:
+        """Set the steps, from arrays that may come from a file."""
+        if not self.parents:
+            raise CPDError(f"{self.title} takes at least one parent; use a TableCPD.")
+        sizes = [1, *(len(table) for table in steps[1:]), self.variable.cardinality]
+        for k, (parent, table) in enumerate(zip(self.parents, steps, strict=True)):
+            if (
+                table.shape != (sizes[k], parent.cardinality)
+                or not ((table >= 0) & (table < sizes[k + 1])).all()
+            ):
+                raise CPDError(
+                    f"{self.title}: step {k} has numbers of states below {sizes[k + 1]}, of shape "
+                    f"{(sizes[k], parent.cardinality)}; got {table!r:.200}."
+                )
+            table.flags.writeable = False
+        self.steps = tuple(steps)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free probabilities: none."""
+        return 0
+
+    def distributions(self, codes: Sequence[Codes]) -> Floats:
+        """Return 1 for the child's state and 0 for others; see CanonicalCPD."""
+        return one_hot(self._states(codes), self.variable.cardinality)
+
+    def _states(self, codes: Sequence[Codes]) -> Codes:
+        state: Any = 0
+        for table, code in zip(self.steps, codes, strict=True):
+            state = table[state, code]
+        return np.asarray(state)
+
+    def links(self) -> list[Floats]:
+        """Return a chain whose links are the states that the steps lead to; see CanonicalCPD."""
+        sizes = [*(len(table) for table in self.steps[1:]), self.variable.cardinality]
+        return [one_hot(table, size) for table, size in zip(self.steps, sizes, strict=True)]
+
+    @classmethod
+    def _of(
+        cls, variable: Discrete, parents: Iterable[Discrete], steps: Sequence[Codes]
+    ) -> DeterministicCPD:
+        cpd = cls.__new__(cls)
+        cpd._set_family(variable, parents)
+        cpd._set_steps(steps)
+        return cpd
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given states of some parents; a table if none is left. See CPD."""
+        rest, _ = self._split(values)
+        steps: list[Codes] = []
+        before: Any = np.zeros((1, 1), dtype=np.intp)  # kept states to all
+        for parent, table in zip(self.parents, self.steps, strict=True):
+            if parent in values:
+                before = table[before, values[parent]]
+                if steps:
+                    steps[-1] = before
+                continue
+            if steps:
+                steps.append(table)
+            else:
+                steps.append(table[before[0]])
+            before = steps[-1]
+        if not rest:
+            return TableCPD(self.variable, one_hot(before[0, 0], self.variable.cardinality))
+        return self._of(self.variable, [self.parents[k] for k in rest], _minimal(steps))
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the CPD with one more parent, which changes nothing; see CPD."""
+        if not isinstance(parent, Discrete):
+            return super().with_parent(parent)
+        states = np.arange(self.variable.cardinality)
+        steps = [*self.steps, np.tile(states[:, None], parent.cardinality)]
+        return self._of(self.variable, [*self.parents, parent], _minimal(steps))
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD with the states of a variable in another order; see CPD."""
+        places = np.array(order)
+        steps = [
+            table[:, places] if parent == variable else table
+            for parent, table in zip(self.parents, self.steps, strict=True)
+        ]
+        if variable == self.variable:
+            steps[-1] = np.argsort(places)[steps[-1]]
+        return self._of(self.variable, self.parents, steps)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the number of states before each parent, and all steps in one array; see CPD."""
+        sizes = np.array([len(table) for table in self.steps], dtype=np.int64)
+        flat = [table.reshape(-1) for table in self.steps]
+        return {"sizes": sizes, "steps": np.concatenate(flat).astype(np.int64)}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> DeterministicCPD:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        cpd = cls.__new__(cls)
+        cpd._set_family(children[0], parents)  # type: ignore[arg-type]
+        sizes, flat = np.asarray(arrays["sizes"]), np.asarray(arrays["steps"])
+        if sizes.dtype.kind not in "iu" or flat.dtype.kind not in "iu" or sizes.ndim != 1:
+            raise CPDError(f"{cpd.title}: sizes and steps are integers; got {sizes!r:.200}.")
+        shapes = [(int(n), p.cardinality) for n, p in zip(sizes, cpd.parents, strict=True)]
+        ends = np.cumsum([n * card for n, card in shapes])
+        if flat.shape != (int(ends[-1]) if shapes else 0,):
+            raise CPDError(f"{cpd.title}: steps has {ends[-1:]} numbers; got shape {flat.shape}.")
+        parts = np.split(flat.astype(np.intp), ends[:-1])
+        cpd._set_steps([part.reshape(s) for part, s in zip(parts, shapes, strict=True)])
+        return cpd
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return the child's state for joint states of the parents; see CPD."""
+        cards = [parent.cardinality for parent in self.parents]
+        cells = math.prod(cards)
+        n = min(cells, max_rows)
+        # Joint states in ascending order, whose leading digits are zero: numbers of many states
+        # are too large for arrays.
+        codes, left = [], np.arange(n)
+        for card in reversed(cards):
+            codes.append(left % card)
+            left = left // card
+        codes.reverse()
+        columns = [
+            [texts_[c] for c in code]
+            for texts_, code in zip(map(_state_texts, self.parents), codes, strict=True)
+        ]
+        found = [_state_texts(self.variable)[c] for c in self._states(codes)]
+        names = texts([v.name for v in self.scope], _LONGEST)
+        shown = max_columns if len(columns) > max_columns else len(columns)
+        rows = [list(row) for row in zip(*columns[len(columns) - shown :], found, strict=True)]
+        more = [f"{cells - n:,} more rows"] if cells > n else []
+        more += [f"{len(columns) - shown} more parents"] if len(columns) > shown else []
+        note = f"… {' and '.join(more)}" if more else ""
+        return Description(names[len(columns) - shown :], rows, None, note, shown)
+
+
+# Maximum number of different results of a fold after a parent.
+_MAX_RESULTS = 4096
+
+
+def _state_texts(variable: Discrete) -> list[str]:
+    return state_texts(variable, _LONGEST)
+
+
+def _steps_of(table: Codes, cards: Sequence[int]) -> list[Codes]:
+    """Return the minimal steps of a function, given its values in the order of joint states.
+
+    After some parents, two of their joint states are one state if the function of the other parents
+    is the same: the rows of the table, split at this place, are equal.
+    """
+    steps, rows = [], table.reshape(1, -1)
+    for card in cards[:-1]:
+        n = len(rows)
+        rows, places = np.unique(rows.reshape(n * card, -1), axis=0, return_inverse=True)
+        steps.append(places.reshape(n, card))
+    return [*steps, rows] if cards else []
+
+
+def _minimal(steps: Sequence[Codes]) -> list[Codes]:
+    """Return steps of the same function in which no two states lead to the same everywhere.
+
+    States that are never reached are left out.
+    """
+    found, reached = [], np.array([0])
+    for table in steps:
+        used = table[reached]
+        reached, places = np.unique(used, return_inverse=True)
+        found.append(places.reshape(used.shape))
+    if found:
+        found[-1] = reached[found[-1]]
+    for k in range(len(found) - 1, 0, -1):
+        found[k], places = np.unique(found[k], axis=0, return_inverse=True)
+        found[k - 1] = places.reshape(-1)[found[k - 1]]
+    return found
+
+
+# ------ Logistic distributions: each state of each parent adds to the log odds of a discrete child
+
+
+# Sums of weights that differ by less than this share of the largest possible sum are one state.
+_SAME = 1e-14
+
+
+class LogisticCPD(CanonicalCPD):
+    """A discrete child whose log odds are a sum of one weight for each parent.
+
+    Given its parents, state y of the child has a probability in proportion to
+    ``exp(intercept[y] + sum_i weights[i][state of parent i, y])``: logistic regression on discrete
+    parents, multinomial if the child has more than two states.
+
+    Sums that are equal share a state of the auxiliary variables of inference, so that weights of
+    few different values are linear in the number of parents. Others are exponential in the number
+    of those parents that are not observed.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    intercept : float or array_like of shape (states of the child,)
+        A number, for a child with two states, is the log odds of the second one.
+    weights : sequence of numbers or array_like
+        For each parent its term, in nats: an array of shape (states of the parent, states of the
+        child); for a child with two states also the terms of its second state, of shape (states of
+        the parent,), or, if the parent has two states too, the number of the second of these.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For variables that are not discrete, wrong shapes, or numbers that are not finite.
+
+    Examples
+    --------
+    >>> smoke, old = Discrete("smoke", ["no", "yes"]), Discrete("old", ["no", "yes"])
+    >>> cpd = LogisticCPD(Discrete("ill", ["no", "yes"]), -3.0, [1.5, 2.0], [smoke, old])
+    >>> float(cpd.to_table().values[1, 1, 1].round(4))
+    0.6225
+    """
+
+    other_arrays = ("intercept", "weights")
+
+    def __init__(
+        self,
+        variable: Discrete,
+        intercept: ArrayLike,
+        weights: Sequence[ArrayLike],
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_family(variable, parents)
+        if not hasattr(weights, "__len__") or len(weights) != len(self.parents):
+            raise CPDError(
+                f"{self.title}: weights takes a list with one entry for each of the "
+                f"{len(self.parents)} parents, in their order; got {weights!r:.200}."
+            )
+        binary = variable.cardinality == 2
+        start = [0.0, intercept] if binary and np.ndim(intercept) == 0 else intercept
+        self.intercept = checked_numbers(
+            start,  # type: ignore[arg-type]
+            (variable.cardinality,),
+            what=f"{self.title}: intercept",
+        )
+        self.weights = tuple(
+            self._terms(parent, given) for parent, given in zip(self.parents, weights, strict=True)
+        )
+
+    def _terms(self, parent: Discrete, given: ArrayLike) -> Floats:
+        """Return the terms of a parent, shape (its states, states of the child)."""
+        what = f"{self.title}: the weights of {parent.name!r}"
+        if self.variable.cardinality == 2 and np.ndim(given) < 2:
+            if np.ndim(given) == 0 and parent.cardinality == 2:
+                given = [0.0, given]  # type: ignore[assignment]
+            numbers = checked_numbers(given, (parent.cardinality,), what=what)
+            given = np.stack([np.zeros_like(numbers), numbers], axis=-1)
+        return checked_numbers(given, (parent.cardinality, self.variable.cardinality), what=what)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free terms: those of the first state of each variable may be zero."""
+        free = 1 + sum(parent.cardinality - 1 for parent in self.parents)
+        return free * (self.variable.cardinality - 1)
+
+    def distributions(self, codes: Sequence[Codes]) -> Floats:
+        """Return the distribution of the child given states of all parents; see CanonicalCPD."""
+        scores = self.intercept
+        for terms, code in zip(self.weights, codes, strict=True):
+            scores = scores + terms[code]
+        return _softmax(scores)
+
+    def links(self) -> list[Floats] | None:
+        """Return a chain whose links are the sums so far, if few of these differ."""
+        sums = self.intercept[None]
+        scale = np.abs(sums).max() + sum(np.abs(terms).max() for terms in self.weights)
+        found: list[Floats] = []
+        for terms in self.weights[:-1]:
+            wide = sums[:, None] + terms
+            flat = wide.reshape(-1, wide.shape[-1])
+            odds = np.round((flat - flat[:, :1]) / (_SAME * max(scale, 1.0)))
+            _, first, steps = np.unique(odds, axis=0, return_index=True, return_inverse=True)
+            if len(first) > MAX_LINK_STATES:
+                return None
+            sums = flat[first]
+            found.append(one_hot(steps.reshape(wide.shape[:-1]), len(first)))
+        if not self.weights:
+            return None
+        return [*found, _softmax(sums[:, None] + self.weights[-1])]
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given states of some parents, whose terms join the intercept; see CPD."""
+        rest, known = self._split(values)
+        start = self.intercept + sum(self.weights[k][values[self.parents[k]]] for k in known)
+        parents = [self.parents[k] for k in rest]
+        return LogisticCPD(self.variable, start, [self.weights[k] for k in rest], parents)
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the CPD with one more parent, of weight zero; see CPD."""
+        if not isinstance(parent, Discrete):
+            return super().with_parent(parent)
+        none = np.zeros((parent.cardinality, self.variable.cardinality))
+        parents = [*self.parents, parent]
+        return LogisticCPD(self.variable, self.intercept, [*self.weights, none], parents)
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD with the states of a variable in another order; see CPD."""
+        places = list(order)
+        if variable == self.variable:
+            weights = [terms[:, places] for terms in self.weights]
+            return LogisticCPD(variable, self.intercept[places], weights, self.parents)
+        weights = [
+            terms[places] if parent == variable else terms
+            for parent, terms in zip(self.parents, self.weights, strict=True)
+        ]
+        return LogisticCPD(self.variable, self.intercept, weights, self.parents)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the intercept, and the weights of all parents one below the other; see CPD."""
+        nothing = np.empty((0, len(self.intercept)))
+        return {"intercept": self.intercept, "weights": np.concatenate([nothing, *self.weights])}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> LogisticCPD:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        weights = parts_of(arrays["weights"], parents)  # type: ignore[arg-type]
+        return cls(children[0], arrays["intercept"], weights, parents)  # type: ignore[arg-type]
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return a row with the terms of each state of each parent; see CPD."""
+        names = state_texts(self.variable, 16, max_columns)
+        rows = np.concatenate([self.intercept[None], *self.weights])
+        columns = {name: rows[:, k] for k, name in enumerate(names)}
+        row = Discrete("row", range(len(rows)))
+        shown = describe_numbers([row], [self.variable], columns, len(rows))
+        keys = [["intercept", ""]]
+        keys += [[str(p.name), s] for p in self.parents for s in state_texts(p, 16)]
+        lines = [[*key, *cells[1:]] for key, cells in zip(keys, shown.rows, strict=True)]
+        note = f"… {len(lines) - max_rows:,} more rows" if len(lines) > max_rows else ""
+        return Description(["parent", "state", *names], lines[:max_rows], None, note, keys=2)
+
+
+def _softmax(scores: Floats) -> Floats:
+    """Return probabilities in proportion to the exponentials along the last axis."""
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))

@@ -1,0 +1,395 @@
+"""Jointly Gaussian children: a mean vector and a covariance given the discrete parents.
+
+Unlike the children of other plates, these children depend on one another. Such a block of children
+is the same model as a complete graph of linear Gaussians, each child given the parents and all
+children before it, which `singles` returns. The engine uses the block as a whole: one matrix
+product for many rows instead of a chain of regressions.
+
+Everything is computed from deviations from the mean in units of standard deviations, so features
+far from zero and of very different scales keep their digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import LOG_2PI, Floats
+from bayesgraph.core.errors import CPDError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import by_rows
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.inference import GaussianFactor, Potential, half_square, take_codes
+from bayesgraph.models import row_kernels
+from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
+from bayesgraph.models.cpds.density import Plate
+from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
+
+# Number of rows of a block, whose deviations stay in the second-level cache between passes.
+_BLOCK = 512
+# Maximum squared distance of a mean from the centre, in standard deviations, at which |y - m|^2 is
+# computed as |y|^2 - 2 y m + |m|^2: beyond it the cancellation loses more than ten digits.
+_NEAR = 1e6
+# Tolerance of the difference between entries (i, j) and (j, i) of a correlation matrix.
+_SYMMETRY = 1e-8
+
+
+class JointGaussianCPD(Plate):
+    """Continuous children that are jointly Gaussian given the same discrete parents.
+
+    Parameters
+    ----------
+    children : iterable of Continuous
+        The d children.
+    mean : array_like, shape (*parents' cardinalities, d)
+    covariance : array_like, shape (d, d) or (*parents' cardinalities, d, d)
+        Symmetric and positive definite, in units of the children; one matrix serves for all
+        configurations of the parents.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, NaN or infinity, or a covariance that is not symmetric or not positive
+        definite.
+
+    Examples
+    --------
+    >>> kind = Discrete("kind", ["a", "b"])
+    >>> block = JointGaussianCPD(
+    ...     [Continuous("x"), Continuous("y")], [[0.0, 1.0], [2.0, 3.0]], [[4.0, 1.0], [1.0, 9.0]],
+    ...     parents=[kind],
+    ... )
+    >>> block.singles()[1]
+    GaussianCPD p(y | kind, x)
+      kind  intercept   × x     sd
+      a             1  0.25  2.958
+      b           2.5  0.25  2.958
+    """
+
+    arrays = ("mean",)
+    other_arrays = ("covariance",)
+
+    siblings_depend = True
+    _children: tuple[Continuous, ...]
+
+    def __init__(
+        self,
+        children: Iterable[Continuous],
+        mean: ArrayLike,
+        covariance: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_family(children, parents)
+        d = len(self._children)
+        shared = isinstance(covariance, (list, tuple, np.ndarray)) and np.ndim(covariance) == 2
+        self.mean = self._parameter("mean", mean, (*self._lead, d))
+        self.covariance = self._parameter(
+            "covariance", covariance, (d, d) if shared else (*self._lead, d, d)
+        )
+        self._check_covariance()
+
+    def _check_covariance(self) -> None:
+        variance = self._stacked.diagonal(axis1=1, axis2=2)
+        if not (variance > 0).all():
+            at = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
+            raise CPDError(
+                f"{self.title}: every variance must be positive; those of "
+                f"{quoted(self._children[i].name for i in at)} are not. Leave out constant columns "
+                "or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
+                "classifiers does)."
+            )
+        correlation = self._correlation
+        if (np.abs(correlation - correlation.swapaxes(1, 2)) > _SYMMETRY).any():
+            raise CPDError(f"{self.title}: covariance takes symmetric matrices; one is not.")
+        _ = self.roots
+
+    # -------------------------------------------------------------------------- derived numbers
+
+    @property
+    def shared(self) -> bool:
+        """Whether one covariance serves for all configurations of the parents."""
+        return self.covariance.ndim == 2
+
+    @property
+    def sliceable(self) -> bool:
+        """Whether one covariance serves for all configurations of the parents; see CPD."""
+        return self.shared
+
+    @property
+    def _stacked(self) -> Floats:
+        """Covariance matrices as an array of shape (1 or parent configurations, d, d)."""
+        d = len(self._children)
+        return self.covariance.reshape(-1, d, d)
+
+    @cached_property
+    def _scale(self) -> Floats:
+        """Standard deviations, shape (1 or parent configurations, d)."""
+        return np.sqrt(self._stacked.diagonal(axis1=1, axis2=2))
+
+    @cached_property
+    def _correlation(self) -> Floats:
+        """Correlation matrices, shape (1 or parent configurations, d, d)."""
+        # Divided by one scale at a time, because the product of two may overflow or underflow.
+        return self._stacked / self._scale[:, :, None] / self._scale[:, None, :]
+
+    @cached_property
+    def roots(self) -> Floats:
+        """Whitening matrices: lower triangular A with ``A S A^T = I`` for each covariance S.
+
+        A is the inverse of the Cholesky factor: A (x - mean) is standard normal. The shape is (1 or
+        cells, d, d), with one cell for each parent configuration.
+        """
+        roots = np.empty_like(self._correlation)
+        for cell, matrix in enumerate(self._correlation):
+            factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
+            pivots = factor.diagonal() ** 2
+            if failed or pivots.min() <= len(pivots) * np.finfo(float).eps:
+                raise self._singular(cell, failed - 1 if failed else int(pivots.argmin()))
+            inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
+            roots[cell] = inverse / self._scale[cell]
+        return roots
+
+    def _singular(self, cell: int, at: int) -> CPDError:
+        where = ""
+        if self.parents and not self.shared:
+            codes = np.unravel_index(cell, self._lead)
+            given = zip(self.parents, codes, strict=True)
+            where = " given " + ", ".join(f"{p.name}={p.states[code]!r}" for p, code in given)
+        before = quoted(child.name for child in self._children[:at])
+        return CPDError(
+            f"{self.title}: the covariance{where} is not positive definite: "
+            f"{self._children[at].name!r} is a linear function of {before}. Leave it out, shrink "
+            "the covariance or add to its diagonal (regularization= and "
+            "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
+        )
+
+    @cached_property
+    def _means(self) -> Floats:
+        """Means, shape (parent configurations, d)."""
+        return self.mean.reshape(self.cells, -1)
+
+    @cached_property
+    def _log_constant(self) -> Floats:
+        """Log density at the mean, shape (parent configurations,)."""
+        diagonal = self.roots.diagonal(axis1=1, axis2=2)
+        constant = np.log(diagonal).sum(axis=1) - 0.5 * len(self._children) * LOG_2PI
+        return np.broadcast_to(constant, self.cells)
+
+    @cached_property
+    def _centre(self) -> Floats:
+        """The average of the means over the parent configurations, shape (d,).
+
+        The result has no rounding error if all means are equal.
+        """
+        return np.asarray(self._means[0] + (self._means - self._means[0]).mean(axis=0))
+
+    @cached_property
+    def _whitened(self) -> Floats:
+        """The whitened means A (mean - centre) for a shared covariance, shape (cells, d)."""
+        return np.asarray((self._means - self._centre) @ self.roots[0].T)
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        """Squared lengths of the whitened means, shape (parent configurations,)."""
+        return _squares(self._whitened)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of means and of entries in the lower triangles of the covariances."""
+        d = len(self._children)
+        return int(self.mean.size) + len(self._stacked) * d * (d + 1) // 2
+
+    # ------------------------------------------------------------------------------- as a graph
+
+    def arcs(self) -> list[tuple[Name, Name]]:
+        """Return arcs from parents to every child, and from each child to all later children."""
+        names = [child.name for child in self._children]
+        among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
+        return super().arcs() + among
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return a table of means and standard deviations, without correlations; see CPD."""
+        sd = np.broadcast_to(self._scale, (self.cells, len(self._children)))
+        columns = {"mean": self.mean, "sd": sd}
+        return describe_numbers(self.parents, self._children, columns, max_rows)
+
+    def singles(self) -> tuple[CPD, ...]:
+        """Return the CPD of each child given the parents and the earlier children; see CPD.
+
+        Row j of the whitening matrix A makes ``sum_k A_jk (x_k - m_k)`` standard normal: the slopes
+        of child j are ``-A_jk / A_jj`` and its variance is ``1 / A_jj^2``.
+        """
+        singles = []
+        for j, child in enumerate(self._children):
+            pivot = self.roots[:, j, j]
+            slopes = np.broadcast_to(-self.roots[:, j, :j] / pivot[:, None], (self.cells, j))
+            mean = self._means[:, j] - np.sum(slopes * self._means[:, :j], axis=1)
+            singles.append(
+                GaussianCPD(
+                    child,
+                    mean.reshape(self._lead),
+                    np.broadcast_to(pivot**-2.0, self.cells).reshape(self._lead),
+                    [*self.parents, *self._children[:j]],
+                    slopes.reshape(*self._lead, j),
+                )
+            )
+        return tuple(singles)
+
+    def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
+        """Return the marginal distribution of the relevant children, as one joint CPD; see CPD."""
+        return [self.over([child for child in self._children if child in relevant])]
+
+    def _take(self, at: Sequence[int]) -> Self:
+        children = [self._children[i] for i in at]
+        inner = self.covariance[..., np.asarray(at)[:, None], np.asarray(at)]
+        return type(self)(children, self.mean[..., at], inner, self.parents)
+
+    # --------------------------------------------------------------------------- for the engine
+
+    def potential(self, evidence: Evidence) -> Potential:
+        """Return the potential over the free children and parents; see CPD.
+
+        A child that is missing in some rows is in the evidence only if all children are in it.
+        """
+        free = [child for child in self._children if child not in evidence]
+        if not free:
+            return super().potential(evidence)
+        seen = [child for child in self._children if child in evidence]
+        if seen:
+            places = [self._place[child] for child in (*seen, *free)]
+            return self._take(places)._given(evidence, len(seen))
+        d = len(free)
+        roots = np.broadcast_to(self.roots, (self.cells, d, d))
+        targets = np.einsum("cij,cj->ci", roots, self._means)
+        return self._taken(evidence, free, self._log_constant[None], targets[None])
+
+    def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
+        """Return the factor over the free children; the first `n_seen` children are observed.
+
+        The rows of the whitening matrix A that belong to observed children are zero at free
+        children, as A is triangular: these rows enter the constant.
+        """
+        seen, free = self._children[:n_seen], self._children[n_seen:]
+        values = evidence.matrix(seen).astype(np.float64, copy=False)
+        deviation = values[:, None, :] - self._means[:, :n_seen]
+        roots = np.broadcast_to(self.roots, (self.cells, *self.roots.shape[1:]))
+        known = np.einsum("cij,ncj->nci", roots[:, :, :n_seen], deviation)
+        own = np.einsum("cij,cj->ci", roots[:, n_seen:, n_seen:], self._means[:, n_seen:])
+        constant = self._log_constant - half_square(known[..., :n_seen])
+        return self._taken(evidence, free, constant, own - known[..., n_seen:])
+
+    def _taken(
+        self, evidence: Evidence, free: Sequence[Continuous], constant: Floats, targets: Floats
+    ) -> GaussianFactor:
+        """Return the Gaussian factor of the free children, reduced to the observed parents' states.
+
+        `free` are the last m children. `constant`, shape (1 or n_rows, cells), and `targets`, shape
+        (1 or n_rows, cells, m), are g and b of `GaussianFactor` for all parent configurations
+        (cells).
+        """
+        observed = [parent for parent in self.parents if parent in evidence]
+        codes = [evidence.columns[parent] for parent in observed]
+        m = len(free)
+        loadings = np.broadcast_to(self.roots[:, -m:, -m:], (self.cells, m, m))
+        shape = (len(targets), *self._lead)
+        rest, constant = take_codes(self.parents, constant.reshape(shape), observed, codes)
+        _, targets = take_codes(self.parents, targets.reshape(*shape, m), observed, codes)
+        _, loadings = take_codes(
+            self.parents, loadings.reshape(1, *self._lead, m, m), observed, codes
+        )
+        loadings = np.broadcast_to(loadings, (*targets.shape[:-1], m, m))
+        return GaussianFactor(rest, free, constant, loadings, targets)
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        values = self._numbers(evidence)
+        if evidence.complete:
+            self._add_complete(values, out)
+            return
+        missing = np.isnan(values)
+        partial = np.flatnonzero(missing.any(axis=1))
+        if not len(partial):
+            self._add_complete(values, out)
+            return
+        whole = np.delete(np.arange(len(values)), partial)
+        logs = np.zeros((self.cells, len(whole)))
+        self._add_complete(values[whole], logs)
+        out[:, whole] += logs
+        rows, start = rows_by_pattern(missing[partial])
+        arrays = (out, values, partial[rows], start, self._means, self._scale, self._correlation)
+        by_rows(row_kernels.add_marginal_gaussians, arrays, len(start) - 1, self._correlation.size)
+
+    def _add_complete(self, values: Floats, out: Floats) -> None:
+        near = self.shared and self._lengths.max() <= _NEAR
+        add = self._add_shared if near else self._add_separate
+        buffer = np.empty((min(_BLOCK, len(values)), len(self._children)))
+        for first in range(0, len(values), _BLOCK):
+            block = values[first : first + _BLOCK]
+            add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
+
+    def _add_separate(self, block: Floats, buffer: Floats, out: Floats) -> None:
+        for cell, mean in enumerate(self._means):
+            _whiten(block, mean, self._columns[0 if self.shared else cell], buffer)
+            out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
+
+    def _add_shared(self, block: Floats, buffer: Floats, out: Floats) -> None:
+        _whiten(block, self._centre, self._columns[0], buffer)
+        out += self._whitened @ buffer.T
+        out += (self._log_constant - 0.5 * self._lengths)[:, None]
+        out -= 0.5 * _squares(buffer)
+
+    @cached_property
+    def _columns(self) -> list[Floats]:
+        """The whitening matrices `roots` in Fortran order, which BLAS needs."""
+        return [np.asfortranarray(root) for root in self.roots]
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of all children, shape (n, d); see CPD."""
+        cell = self._cell(parents, n)
+        # Forward substitution solves A (x - mean) = z, one child after the other.
+        noise = random.standard_normal((n, len(self._children)))
+        kind = np.zeros(n, dtype=np.intp) if self.shared else cell
+        deviation = np.empty_like(noise)
+        for j in range(len(self._children)):
+            row = self.roots[kind, j]
+            known = np.einsum("nk,nk->n", row[:, :j], deviation[:, :j])
+            deviation[:, j] = (noise[:, j] - known) / row[:, j]
+        return np.asarray(self._means[cell] + deviation)
+
+
+def _whiten(block: Floats, mean: Floats, root: Floats, buffer: Floats) -> None:
+    """Write the whitened deviations (block - mean) A^T, with A = `root`, to `buffer`."""
+    np.subtract(block, mean, out=buffer)
+    # The transpose of the buffer is in Fortran's order, so that it is overwritten in place.
+    scipy.linalg.blas.dtrmm(1.0, root, buffer.T, lower=1, overwrite_b=1)
+
+
+def _squares(values: Floats) -> Floats:
+    """Return the squared length of each row."""
+    return np.asarray(np.einsum("ij,ij->i", values, values))
+
+
+def rows_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return row indices grouped by which columns are missing (the missing pattern).
+
+    Parameters
+    ----------
+    missing : ndarray of bool, shape (n_rows, n_columns)
+
+    Returns
+    -------
+    rows : ndarray, shape (n_rows,)
+        Indices, ascending within a pattern.
+    start : ndarray, shape (n_patterns + 1,)
+        Offset in `rows` at which each pattern starts.
+    """
+    packed = np.packbits(missing, axis=1)
+    _, pattern = np.unique(packed, axis=0, return_inverse=True)
+    pattern = pattern.ravel()
+    rows = np.argsort(pattern, kind="stable")
+    return rows, np.concatenate([[0], np.cumsum(np.bincount(pattern))])

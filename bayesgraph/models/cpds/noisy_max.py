@@ -1,0 +1,546 @@
+"""Noisy maxima and noisy ors: each parent may bring the child about, independently of others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.errors import CPDError, MemoryLimitError, UnsupportedModelError
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, format_count
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.inference import Factor, Potential, checked_table, take_codes
+from bayesgraph.models.cpds.base import (
+    CPD,
+    Columns,
+    Description,
+    check_child,
+    check_family,
+    check_sums,
+    checked_numbers,
+    describe_table,
+    discrete_only,
+    draw_states,
+    left_out,
+    state_texts,
+)
+from bayesgraph.models.cpds.table import TableCPD
+
+# ----------------- Canonical distributions: a discrete child whose parents act one after the other
+# A table of a child with n parents has a number for each of their joint states, which are
+# exponentially many. A canonical distribution has a few numbers for each parent (Díez and Druzdzel
+# 2006). Inference divides it into a chain of small tables over auxiliary variables, which carry
+# what the parents so far have contributed (parent divorcing, Olesen et al. 1989; the temporal
+# transformation of noisy-or, Heckerman 1993). The chain is linear in the number of parents.
+
+
+Codes: TypeAlias = NDArray[np.integer[Any]]
+
+# Tables of at most this size are not divided: a few variables more would take longer.
+SMALL = 256
+# Maximum number of entries of a table in place of a distribution that has no chain.
+MAX_TABLE = 2**20
+# Maximum number of states of an auxiliary variable.
+MAX_LINK_STATES = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class LinkName:
+    """Name of an auxiliary variable: what the first parents contribute to a child.
+
+    Each instance is a name of its own, which no variable of a user has.
+    """
+
+    child: Name
+    n_parents: int
+
+    def __str__(self) -> str:
+        return f"{self.child}, {self.n_parents} parents"
+
+
+class CanonicalCPD(CPD):
+    """Base class of discrete children whose discrete parents act one after the other.
+
+    A subclass has `distributions` and, unless its parents cannot act one by one, `links`.
+    """
+
+    variable: Discrete
+    parents: tuple[Discrete, ...]
+
+    def _set_family(self, variable: Discrete, parents: Iterable[Discrete]) -> None:
+        family = type(self).__name__
+        checked = check_family(variable, parents, family=family)
+        check_child(variable, Discrete, family=family, hint="Use a GaussianCPD.")
+        self.variable = variable
+        self.parents = discrete_only(variable, checked, family=family)
+
+    @abstractmethod
+    def distributions(self, codes: Sequence[Codes]) -> Floats:
+        """Return the distribution of the child given states of all parents.
+
+        Parameters
+        ----------
+        codes : sequence of ndarray of int
+            State codes of each parent; the arrays broadcast together to some shape S.
+
+        Returns
+        -------
+        ndarray, shape (*S, n_states)
+        """
+
+    @abstractmethod
+    def links(self) -> list[Floats] | None:
+        """Return the distribution as a chain of tables, one for each parent; None if it has none.
+
+        Table k has the shape (states of link k - 1, states of parent k, states of link k): the
+        distribution of link k given the link before and the parent. Link 0 has one state, and the
+        last link is the child.
+        """
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries of the table over parents and child."""
+        return math.prod([v.cardinality for v in self.parents]) * self.variable.cardinality
+
+    def unfolded(self) -> list[CPD]:
+        """Return CPDs whose product, summed over auxiliary variables, is this distribution.
+
+        It is one table if that is small, or smaller than the chain. A large distribution without a
+        chain stays as it is: it is answered given enough evidence on its parents.
+        """
+        if self.n_entries <= SMALL:
+            return [self.to_table()]
+        links = self.links()
+        if links is not None and sum(table.size for table in links) < self.n_entries:
+            return self._chain(links)
+        return [self.to_table()] if self.n_entries <= MAX_TABLE else [self]
+
+    def _chain(self, links: Sequence[Floats]) -> list[CPD]:
+        found: list[CPD] = []
+        before: tuple[Discrete, ...] = ()
+        for k, (parent, table) in enumerate(zip(self.parents, links, strict=True), 1):
+            after = self.variable
+            if k < len(self.parents):
+                after = Discrete(LinkName(self.variable.name, k), range(table.shape[2]))
+            found.append(TableCPD(after, table if before else table[0], [*before, parent]))
+            before = (after,)
+        return found
+
+    def to_table(self) -> TableCPD:
+        """Return the distribution as a table.
+
+        Raises
+        ------
+        MemoryLimitError
+            If the table takes more than half of the machine's memory.
+        """
+        self._check_size(self.n_entries)
+        codes = np.indices([p.cardinality for p in self.parents], dtype=np.intp, sparse=True)
+        return TableCPD(self.variable, self.distributions(list(codes)), self.parents)
+
+    def to_factor(self) -> Factor:
+        """Return the whole table as a factor over parents and child."""
+        return self.potential(Evidence(1, {}))
+
+    def _check_size(self, n_entries: int) -> None:
+        limit = default_memory_limit()
+        if BYTES * n_entries > limit:
+            raise MemoryLimitError(
+                f"{self.title} has a table of {format_count(n_entries)} numbers "
+                f"({format_bytes(BYTES * n_entries)}) for the parents that are not observed; the "
+                f"limit is {format_bytes(limit)}. Observe more of them."
+            )
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """Return the table over child and parents that are not observed; see CPD."""
+        free = [parent for parent in self.parents if parent not in evidence]
+        cells = math.prod([parent.cardinality for parent in free])
+        self._check_size(evidence.n_rows * cells * self.variable.cardinality)
+        columns = evidence.columns
+        codes = [
+            columns[parent].reshape(-1, *[1] * len(free))
+            if parent in columns
+            else _on_axis(parent.cardinality, 1 + free.index(parent), 1 + len(free))
+            for parent in self.parents
+        ]
+        values = self.distributions(codes)
+        logs = log_of(values if self.parents else values[None])
+        if self.variable not in columns:
+            return Factor.from_log([*free, self.variable], logs)
+        seen = columns[self.variable]
+        missing = seen < 0
+        known = [np.where(missing, 0, seen)]
+        rest, found = take_codes([*free, self.variable], logs, [self.variable], known)
+        if missing.any():
+            found[missing] = 0.0
+        return Factor.from_log(rest, found)
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the child's state code given the parents' columns; see CPD."""
+        shares = self.distributions([parents[parent] for parent in self.parents])
+        rows = np.arange(n) if self.parents else np.zeros(n, dtype=np.intp)
+        return draw_states(shares.reshape(-1, self.variable.cardinality), rows, random)
+
+    def _split(self, values: Mapping[Variable, Any]) -> tuple[list[int], list[int]]:
+        """Return the places of the parents that have no value, and of those that have one."""
+        places = range(len(self.parents))
+        known = [k for k in places if self.parents[k] in values]
+        return [k for k in places if k not in known], known
+
+
+def parts_of(array: Any, parents: Sequence[Discrete]) -> list[Any]:
+    """Return the rows of an array over all states of all parents that belong to each parent.
+
+    `parents` are the parents of a CPD that was stored; a wrong length gives a part of wrong length.
+    """
+    begins = [0, *itertools.accumulate(parent.cardinality for parent in parents[:-1])]
+    whole = np.asarray(array)
+    return [whole[slice(*ends)] for ends in itertools.pairwise([*begins, None])] if parents else []
+
+
+def one_hot(steps: Codes, n_states: int) -> Floats:
+    """Return the table of a function: 1 at the state that each entry names, on a last axis."""
+    return np.eye(n_states)[steps]
+
+
+def _on_axis(n: int, axis: int, n_axes: int) -> Codes:
+    return np.arange(n).reshape([n if a == axis else 1 for a in range(n_axes)])
+
+
+# ------ Noisy maxima and noisy ors: each parent may bring the child about, independently of others
+
+
+_LONGEST = 16
+
+
+class NoisyMaxCPD(CanonicalCPD):
+    """The maximum of independent effects, one of each parent and one of causes that are not named.
+
+    Given its parents, the child is ``max(z_0, z_1, ..., z_n)``, where z_i has the distribution
+    ``influences[i]`` given the state of parent i, and z_0 the distribution `leak` (Díez 1993).
+    States of the child are in ascending order: the first is that of no effect.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child, whose states ascend.
+    influences : sequence of array_like, each of shape (states of the parent, states of the child)
+        Distribution of the effect of each parent alone. A state of a parent without an effect has
+        the row (1, 0, ..., 0).
+    parents : iterable of Discrete
+    leak : array_like, shape (states of the child,), optional
+        Distribution of the child if no parent has an effect; (1, 0, ..., 0) by default.
+
+    Raises
+    ------
+    CPDError
+        For variables that are not discrete, wrong shapes, numbers that are no probabilities, or
+        rows that do not sum to one within 1e-6; rows are divided by their sums.
+
+    Examples
+    --------
+    >>> flu, cold = Discrete("flu", ["no", "yes"]), Discrete("cold", ["no", "yes"])
+    >>> fever = Discrete("fever", ["none", "mild", "high"])
+    >>> NoisyMaxCPD(
+    ...     fever, [[[1, 0, 0], [0.2, 0.3, 0.5]], [[1, 0, 0], [0.6, 0.3, 0.1]]], [flu, cold]
+    ... )
+    NoisyMaxCPD P(fever | flu, cold)
+      parent  state   none   mild   high
+      flu        no  1.000  0.000  0.000
+      flu       yes  0.200  0.300  0.500
+      cold       no  1.000  0.000  0.000
+      cold      yes  0.600  0.300  0.100
+      leak           1.000  0.000  0.000
+    """
+
+    other_arrays = ("influences", "leak")
+
+    def __init__(
+        self,
+        variable: Discrete,
+        influences: Sequence[ArrayLike],
+        parents: Iterable[Discrete] = (),
+        leak: ArrayLike | None = None,
+    ) -> None:
+        self._set_family(variable, parents)
+        title = self.title
+        given = _listed(influences, self.parents, "influences", title)
+        lowest = np.arange(variable.cardinality) == 0
+        self.leak = _shares(lowest if leak is None else leak, [variable], f"{title}: leak")
+        tables = [
+            _shares(table, [parent, variable], f"{title}: the influence of {parent.name!r}")
+            for parent, table in zip(self.parents, given, strict=True)
+        ]
+        self.influences = tuple(tables)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free probabilities, without those of rows that say that there is no effect."""
+        rows = np.concatenate([*self.influences, self.leak[None]])
+        return int(np.count_nonzero(rows[:, 0] != 1.0)) * (self.variable.cardinality - 1)
+
+    def distributions(self, codes: Sequence[Codes]) -> Floats:
+        """Return the distribution of the child given states of all parents; see CanonicalCPD.
+
+        Nothing is subtracted, so that small probabilities keep their digits.
+        """
+        found = self.leak
+        for table, code in zip(self.influences, codes, strict=True):
+            found = _maximum(found, table[code])
+        return found
+
+    def links(self) -> list[Floats]:
+        """Return a chain whose links are the maxima so far; see CanonicalCPD."""
+        starts = [self.leak[None], *[np.eye(len(self.leak))] * (len(self.parents) - 1)]
+        return [
+            _maximum(start[:, None], table[None])
+            for start, table in zip(starts, self.influences, strict=True)
+        ]
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return one factor for each parent if no effect is observed; see CPD.
+
+        Then no cause had one, and each parent says so for itself.
+        """
+        column = evidence.columns.get(self.variable)
+        if column is None or evidence.n_rows > 1 or column[0] != 0:
+            return super().potentials(evidence)
+        found: list[Potential] = [Factor.from_log((), log_of(self.leak[:1]))]
+        for parent, table in zip(self.parents, self.influences, strict=True):
+            factor = Factor.from_log([parent], log_of(table[None, :, 0]))
+            seen = evidence.columns.get(parent)
+            found.append(factor if seen is None else factor.take(parent, seen))
+        return found
+
+    def _with(
+        self, parents: Sequence[Discrete], influences: Sequence[Floats], leak: Floats
+    ) -> CanonicalCPD:
+        """Return a CPD of the same class with other parents."""
+        return NoisyMaxCPD(self.variable, influences, parents, leak)
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+        """Return the CPD given states of some parents, whose effects join the leak; see CPD."""
+        rest, known = self._split(values)
+        leak = self.leak
+        for k in known:
+            leak = _maximum(leak, self.influences[k][values[self.parents[k]]])
+        return self._with([self.parents[k] for k in rest], [self.influences[k] for k in rest], leak)
+
+    def with_parent(self, parent: Variable) -> CPD:
+        """Return the CPD with one more parent, which has no effect; see CPD."""
+        if not isinstance(parent, Discrete):
+            return super().with_parent(parent)
+        none = np.tile(np.arange(len(self.leak)) == 0, (parent.cardinality, 1)).astype(float)
+        return self._with([*self.parents, parent], [*self.influences, none], self.leak)
+
+    def with_parent_summed(self, given: TableCPD) -> CPD | None:
+        """Return the CPD with a parent summed out, if its effect is then one of another parent.
+
+        Parameters
+        ----------
+        given : TableCPD
+            Distribution of the parent, which has no other children and at most one parent.
+
+        Returns
+        -------
+        CPD or None
+            None if the parent's own parent is a parent of the child too.
+        """
+        k = self.parents.index(given.variable)
+        parents, influences = list(self.parents), list(self.influences)
+        effect = given.values @ influences[k]
+        if not given.parents:
+            del parents[k], influences[k]
+            return self._with(parents, influences, _maximum(self.leak, effect))
+        if given.parents[0] in parents:
+            return None
+        parents[k], influences[k] = given.parents[0], effect
+        return self._with(parents, influences, self.leak)
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD with the states of a parent in another order; see CPD."""
+        if variable == self.variable:
+            raise UnsupportedModelError(
+                f"{self.title}: the states of {variable.name!r} ascend, and their order says which "
+                "is the larger one. Make a table of it first: net.expanded()."
+            )
+        influences = [
+            table[list(order)] if parent == variable else table
+            for parent, table in zip(self.parents, self.influences, strict=True)
+        ]
+        return self._with(self.parents, influences, self.leak)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the influences of all parents, one below the other, and the leak; see CPD."""
+        nothing = np.empty((0, len(self.leak)))
+        return {"influences": np.concatenate([nothing, *self.influences]), "leak": self.leak}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> NoisyMaxCPD:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        influences = parts_of(arrays["influences"], parents)  # type: ignore[arg-type]
+        return cls(children[0], influences, parents, arrays["leak"])  # type: ignore[arg-type]
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return a row for each state of each parent and for the leak; see CPD."""
+        rows = np.concatenate([self.leak[None], *self.influences])
+        row = Discrete("row", range(len(rows)))
+        shown = describe_table([row], self.variable, rows, len(rows), max_columns)
+        cells = [line[1:] for line in shown.rows]
+        keys = [[str(p.name), s] for p in self.parents for s in state_texts(p, _LONGEST)]
+        lines = [[*key, *line] for key, line in zip(keys, cells[1:], strict=True)]
+        states = shown.header[1:]
+        hidden = max(0, len(lines) + 1 - max_rows)
+        lines = [*lines[: max_rows - 1], ["leak", "", *cells[0]]]
+        note = left_out(hidden, self.variable.cardinality - len(states))
+        return Description(["parent", "state", *states], lines, None, note, keys=2)
+
+
+class NoisyOrCPD(NoisyMaxCPD):
+    """A cause is enough, but any cause may fail: the noisy or, with a leak.
+
+    Given its parents, the child is in its second state with the probability
+    ``1 - (1 - leak) * prod_i (1 - p_i)``, where p_i is the probability that parent i, in the state
+    that it is in, brings the child about alone (Pearl 1988, section 4.3.2).
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child, which has two states; the second one is the effect.
+    probabilities : sequence of numbers or array_like of shape (states of the parent,)
+        For each parent the probability that it brings the child about: a number for the second of
+        two states (the first has no effect), or one for each of its states.
+    parents : iterable of Discrete
+    leak : float, default 0.0
+        Probability of the effect if no parent brings it about.
+
+    Raises
+    ------
+    CPDError
+        For variables that are not discrete, a child without two states, wrong shapes, or numbers
+        outside of 0 to 1.
+
+    Examples
+    --------
+    >>> flu, cold = Discrete("flu", ["no", "yes"]), Discrete("cold", ["no", "yes"])
+    >>> cough = Discrete("cough", ["no", "yes"])
+    >>> cpd = NoisyOrCPD(cough, [0.8, 0.6], [flu, cold], leak=0.1)
+    >>> cpd
+    NoisyOrCPD P(cough | flu, cold)
+      parent  state     no    yes
+      flu        no  1.000  0.000
+      flu       yes  0.200  0.800
+      cold       no  1.000  0.000
+      cold      yes  0.400  0.600
+      leak           0.900  0.100
+    >>> float(cpd.to_table().values[1, 1, 1].round(3))
+    0.928
+    """
+
+    other_arrays = ("probabilities", "leak")
+
+    def __init__(
+        self,
+        variable: Discrete,
+        probabilities: Sequence[ArrayLike],
+        parents: Iterable[Discrete] = (),
+        leak: float = 0.0,
+    ) -> None:
+        self._set_family(variable, parents)
+        title = self.title
+        what = f"{title}: probabilities"
+        if variable.cardinality != 2:
+            raise CPDError(
+                f"{title} takes a child with two states; {variable.name!r} has "
+                f"{variable.cardinality}. Use NoisyMaxCPD."
+            )
+        given = _listed(probabilities, self.parents, "probabilities", title)
+        self.probabilities = tuple(
+            _of_states(value, parent, what)
+            for parent, value in zip(self.parents, given, strict=True)
+        )
+        background = checked_numbers(leak, (), what=f"{title}: leak")
+        every = np.concatenate([*self.probabilities, background[None]])
+        if not 0 <= every.min() <= every.max() <= 1:
+            parts = (*self.probabilities, background)
+            wrong = next(part for part in parts if not 0 <= part.min() <= part.max() <= 1)
+            raise CPDError(f"{what} and leak lie between 0 and 1; got {wrong!r:.200}.")
+        effects = np.empty((len(every), 2))
+        effects[:, 0] = 1.0 - every
+        effects[:, 1] = every
+        effects.flags.writeable = False
+        self.influences = tuple(parts_of(effects[:-1], self.parents))
+        self.leak = effects[-1]
+
+    def _with(
+        self, parents: Sequence[Discrete], influences: Sequence[Floats], leak: Floats
+    ) -> CanonicalCPD:
+        probabilities = [np.clip(table[:, 1], 0.0, 1.0) for table in influences]
+        return NoisyOrCPD(self.variable, probabilities, parents, min(float(leak[1]), 1.0))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the probabilities of all states of all parents, and the leak; see CPD."""
+        return {
+            "probabilities": np.concatenate([np.empty(0), *self.probabilities]),
+            "leak": np.array(self.leak[1]),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> NoisyOrCPD:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        found = parts_of(arrays["probabilities"], parents)  # type: ignore[arg-type]
+        return cls(children[0], found, parents, arrays["leak"])  # type: ignore[arg-type]
+
+
+def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
+    """Return checked probabilities, whose rows are divided by their sums where these are not one.
+
+    Products of many rows would otherwise be further from one than tables may be. Normalised rows
+    are not divided again, so that saving and loading does not change them.
+    """
+    table = checked_table(values, scope, what=what)
+    check_sums(table, scope[:-1], what=what)
+    sums = table.sum(axis=-1, keepdims=True)
+    table = table / np.where(np.abs(sums - 1.0) < 1e-15 * (1 + table.shape[-1]), 1.0, sums)
+    table.flags.writeable = False
+    return table
+
+
+def _maximum(a: Floats, b: Floats) -> Floats:
+    """Return the distribution of the maximum of two independent variables, on the last axis."""
+    found = np.asarray(a * np.cumsum(b, axis=-1))
+    found[..., 1:] += np.cumsum(a, axis=-1)[..., :-1] * b[..., 1:]
+    return found
+
+
+def _listed(
+    values: Sequence[Any], parents: Sequence[Discrete], name: str, title: str
+) -> Sequence[Any]:
+    """Return one entry for each parent, or raise a CPDError."""
+    if isinstance(values, Mapping) or not hasattr(values, "__len__") or len(values) != len(parents):
+        raise CPDError(
+            f"{title}: {name} takes a list with one entry for each of the {len(parents)} parents, "
+            f"in their order; got {values!r:.200}."
+        )
+    return values
+
+
+def _of_states(value: ArrayLike, parent: Discrete, what: str) -> Floats:
+    """Return a probability for each state of a parent; a number is that of the second of two."""
+    what = f"{what} of {parent.name!r}"
+    if np.ndim(value) == 0 and parent.cardinality == 2:
+        pair: Any = [0.0, value]
+        return checked_numbers(pair, (2,), what=what)
+    return checked_numbers(value, (parent.cardinality,), what=what)

@@ -1,0 +1,166 @@
+"""Conditional probability tables: a discrete child given discrete parents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.inference import Factor, TableFamily, align, checked_table, take_codes
+from bayesgraph.models.cpds.base import (
+    CPD,
+    Columns,
+    Description,
+    check_child,
+    check_family,
+    check_sums,
+    describe_table,
+    discrete_only,
+    draw_states,
+)
+from bayesgraph.models.cpds.stacks import Adder, TableStack
+
+
+class TableCPD(CPD):
+    """A conditional probability table.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    values : array_like, shape (*parents' cardinalities, child's cardinality)
+        Probabilities: one axis for each parent in the order given, the child's states on the last.
+        Kept exactly as given. A table with the child's states in its rows and the parents'
+        combinations in its columns is ``np.transpose(table).reshape(shape)``.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a continuous parent, a wrong shape, a negative or infinite number, NaN, or a row that
+        does not sum to one within 1e-6; the message names the row.
+
+    Examples
+    --------
+    >>> rain = Discrete("rain", ["no", "yes"])
+    >>> wet = Discrete("wet", [False, True])
+    >>> TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain])
+    TableCPD P(wet | rain)
+      rain  False   True
+      no    0.900  0.100
+      yes   0.200  0.800
+    """
+
+    arrays = ("values",)
+
+    variable: Discrete
+    parents: tuple[Discrete, ...]
+
+    def __init__(
+        self, variable: Discrete, values: ArrayLike, parents: Iterable[Discrete] = ()
+    ) -> None:
+        checked = check_family(variable, parents, family="TableCPD")
+        check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
+        self.variable = variable
+        self.parents = discrete_only(variable, checked, family="TableCPD")
+        title = self.title
+        table = checked_table(values, self._axes, what=title)
+        check_sums(table, self.parents, what=title)
+        table.flags.writeable = False
+        self.values = table
+        self._log_values: Floats | None = None
+
+    @classmethod
+    def from_checked(
+        cls, variable: Discrete, values: Floats, parents: Iterable[Discrete] = ()
+    ) -> TableCPD:
+        """Return the CPD of an array that readers have checked; it is not copied."""
+        cpd = cls.__new__(cls)
+        cpd.variable, cpd.parents = variable, tuple(parents)
+        values.flags.writeable = False
+        cpd.values, cpd._log_values = values, None
+        return cpd
+
+    @property
+    def _axes(self) -> tuple[Discrete, ...]:
+        return (*self.parents, self.variable)
+
+    @property
+    def family(self) -> TableFamily:
+        """The table; see CPD."""
+        return TableFamily(self._axes, self.values)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free probabilities: n_states - 1 for each configuration of the parents."""
+        return int(self.values[..., :-1].size)
+
+    @property
+    def log_values(self) -> Floats:
+        """Natural logarithms of the table, computed once."""
+        if self._log_values is None:
+            self._log_values = log_of(self.values)
+            self._log_values.flags.writeable = False  # factors share it
+        return self._log_values
+
+    def to_factor(self) -> Factor:
+        """Return the table as a factor over parents and child."""
+        return Factor.from_log(self._axes, self.log_values[None])
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """Return the table reduced to the observed states; see CPD."""
+        observed = [variable for variable in self._axes if variable in evidence]
+        if not observed:
+            return self.to_factor()
+        codes = [evidence.columns[variable] for variable in observed]
+        missing = None
+        if self.variable in evidence:
+            missing = codes[-1] < 0
+            if missing.any():
+                codes[-1] = np.where(missing, 0, codes[-1])
+            else:
+                missing = None
+        rest, values = take_codes(self._axes, self.log_values[None], observed, codes)
+        if missing is not None:
+            values[missing] = 0.0
+        return Factor.from_log(rest, values)
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+        """Return the CPD with the states of a variable in another order; see CPD."""
+        axis = self._axes.index(variable)
+        return TableCPD(self.variable, np.take(self.values, order, axis=axis), self.parents)
+
+    @classmethod
+    def adders(
+        cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
+    ) -> list[Adder]:
+        """Return one `Adder`, which adds the log probabilities of all tables to an array.
+
+        See CPD.
+        """
+        cells = math.prod(variable.cardinality for variable in scope)
+        seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
+        tables = [
+            align(cpd.log_values[None], cpd._axes, [*scope, *own]).reshape(cells, -1)
+            for cpd, own in zip(cpds, seen, strict=True)
+        ]
+        return [TableStack.of(tables, seen)]
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the child's state code given the parents' columns; see CPD."""
+        shares = self.values.reshape(-1, self.variable.cardinality)
+        if not self.parents:
+            return draw_states(shares, np.zeros(n, dtype=np.intp), random)
+        codes = [parents[parent] for parent in self.parents]
+        row = np.ravel_multi_index(codes, self.values.shape[:-1])
+        return draw_states(shares, row, random)
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return a table with a column for each state of the child; see CPD."""
+        return describe_table(self.parents, self.variable, self.values, max_rows, max_columns)

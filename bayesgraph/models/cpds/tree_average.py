@@ -1,0 +1,786 @@
+"""CPDs that are averages of trees: random trees of one discrete child."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.errors import CPDError
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import by_rows, over_rows
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.inference import Factor
+from bayesgraph.models import tree_average_kernels, tree_program_kernels
+from bayesgraph.models.cpds.base import (
+    CPD,
+    SUM_TOLERANCE,
+    Columns,
+    Description,
+    check_child,
+    check_family,
+    draw_states,
+)
+from bayesgraph.models.cpds.summing_out import RootsSummed, RootSummingCPD, state_probabilities
+from bayesgraph.models.tree_average_kernels import MISSING, add_reached
+
+# ------------ Programs that send many rows down many trees together, each row as one bit of a word
+# There is one program for each set of parents that rows lack: at splits on these parents a row
+# takes both branches, with weights that are the same for all such rows.
+
+
+# Minimum number of rows for programs, and of those among them that lack the same parents: a program
+# has to be written once.
+MANY, _ALIKE = 128, 32
+# Mean number of leaves of a tree from which on rows that lack no parent go down it one by one: the
+# work of a program grows with the leaves, that of a row with the depth.
+_WALKED = 1000
+# Maximum number of leaves of a tree: codes have 16 bits, and code 0 means that there is no leaf.
+_MAX_LEAVES = (1 << 16) - 1
+# Maximum number of words of a block of rows; what belongs to a block stays in the cache.
+_MAX_WORDS = 32
+# Multiple of the number of words of a block, that of the processor's vectors.
+_VECTOR = 4
+# Number of rows below which an additional thread costs more time than it saves.
+_MIN_ROWS = 16384
+# Number of combinations of missing parents from which on those that occur are counted anew.
+_MAX_NUMBERS = 1 << 40
+# Maximum number of programs that are kept, and of their bytes.
+_KEPT, _KEPT_BYTES = 256, 1 << 25
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.uint8]
+
+
+class DistinctSplits(NamedTuple):
+    """The different splits of trees: which rows go left is found once for each of them.
+
+    Attributes
+    ----------
+    split : ndarray of int32, shape (n_nodes,)
+        Index of the split of each node; -1 at leaves.
+    column : ndarray of int32, shape (n_distinct,)
+        The parent, in ascending order.
+    base : ndarray of int32, shape (n_distinct,)
+        An earlier split on the parent with some of the groups that go left, or -1.
+    offsets : ndarray of int32, shape (n_distinct + 1,)
+        Where the other groups that go left begin in `groups`.
+    groups : ndarray of int32
+    """
+
+    split: NDArray[np.int32]
+    column: NDArray[np.int32]
+    base: NDArray[np.int32]
+    offsets: NDArray[np.int32]
+    groups: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, trees: Trees) -> DistinctSplits:
+        """Return the distinct splits of trees."""
+        inner = trees.feature >= 0
+        keys = np.column_stack([trees.feature[inner].astype(np.int64), trees.states[inner]])
+        distinct, index = np.unique(keys, axis=0, return_inverse=True)
+        split = np.full(len(trees.feature), -1, dtype=np.int32)
+        split[inner] = index.reshape(-1)
+        column, states = distinct[:, 0], distinct[:, 1].copy()
+        base = np.full(len(column), -1, dtype=np.int32)
+        # Thresholds in ascending order: each adds groups to those of the one before.
+        same = (column[1:] == column[:-1]) & (states[:-1] & ~states[1:] == 0)
+        base[1:][same] = np.flatnonzero(same)
+        added = states.copy()
+        added[1:][same] &= ~states[:-1][same]
+        rows, groups = np.nonzero((added[:, None] >> np.arange(63)) & 1)
+        offsets = np.searchsorted(rows, np.arange(len(column) + 1))
+        return cls(split, *(a.astype(np.int32) for a in (column, base, offsets, groups)))
+
+
+class Program(NamedTuple):
+    """What to do with the rows at the roots of all trees, in the order of the trees.
+
+    Attributes
+    ----------
+    n_splits : ndarray, shape (n_trees,)
+        Number of splits of each tree.
+    n_slots : ndarray, shape (n_trees,)
+        Number of leaves that a row reaches at most: more than one if it lacks parents. The leaves
+        of a tree are divided among slots, so that a row reaches at most one leaf of each slot.
+    codes : ndarray of int32
+        Codes of the leaves of a slot, one after the other; see `_codes`.
+    n_bits : int
+        Number of bits of the codes.
+    splits : ndarray of int32, shape (sum of n_splits, 3)
+        Place of the rows, which keeps those that go right; index of the distinct split, or
+        `BOTH`; place of the rows that go left.
+    sizes : ndarray of int32
+        For each slot (those of a tree after those of the one before) and bit the number of leaves
+        with this bit in their code.
+    union : ndarray of int32
+        The places of these leaves.
+    at_slot : ndarray of int32, shape (sum of n_slots + 1,)
+        Where the leaves of each slot begin in `number`.
+    number : ndarray of int32, shape (n_leaves,)
+        The row of `values` of each leaf.
+    weight : ndarray, shape (n_leaves,) or (0,)
+        The weight of each leaf; empty if all weights are 1.
+    """
+
+    n_splits: Ints
+    n_slots: Ints
+    codes: NDArray[np.int32]
+    n_bits: int
+    splits: NDArray[np.int32]
+    sizes: NDArray[np.int32]
+    union: NDArray[np.int32]
+    at_slot: NDArray[np.int32]
+    number: NDArray[np.int32]
+    weight: Floats
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the program."""
+        return sum(part.nbytes for part in self if isinstance(part, np.ndarray))
+
+
+class TreePrograms:
+    """The programs of some trees, which are kept.
+
+    Parameters
+    ----------
+    trees : Trees
+    """
+
+    def __init__(self, trees: Trees) -> None:
+        self._trees = trees
+        self._kept: dict[bytes, tuple[Floats, Program]] = {}
+
+    @cached_property
+    def _splits(self) -> DistinctSplits:
+        return DistinctSplits.of(self._trees)
+
+    @cached_property
+    def _used(self) -> NDArray[np.int64]:
+        """The parents that trees split on."""
+        return np.unique(self._trees.feature[self._trees.feature >= 0])
+
+    @cached_property
+    def _values(self) -> Floats:
+        """The distributions at the leaves, the numbers of a state one after the other."""
+        return np.ascontiguousarray(self._trees.values.T)
+
+    @cached_property
+    def _are_large(self) -> bool:
+        """Whether rows go down the trees one by one."""
+        return self._trees.n_leaves > _WALKED * len(self._trees.roots)
+
+    @cached_property
+    def is_possible(self) -> bool:
+        """Whether no tree has more leaves than there are codes."""
+        nothing = np.zeros(int(self._trees.feature.max(initial=0)) + 1, dtype=np.bool_)
+        return bool(self._counts(nothing)[1].max() <= _MAX_LEAVES)
+
+    def add_many(self, codes: Codes, share: Floats, out: Floats) -> NDArray[np.intp]:
+        """Write the sums of the trees' distributions of many rows; return the rows left out.
+
+        These lack parents that too few others lack.
+
+        Parameters
+        ----------
+        codes : ndarray of uint8, shape (n_parents, n_rows)
+            Groups of the parents' states, 255 where missing.
+        share : ndarray, shape (n_nodes,)
+            Weight of the left branch where the parent is missing.
+        out : ndarray of zeros, shape (n_states, n_rows)
+        """
+        few: list[NDArray[np.intp]] = []
+        # What other parents are makes no difference.
+        lacking = np.zeros(codes.shape, dtype=np.bool_)
+        lacking[self._used] = codes[self._used] == MISSING
+        for rows, is_missing in _alike(lacking):
+            if len(rows) < _ALIKE:
+                few.append(rows)
+            elif len(rows) == codes.shape[1]:
+                self._add(codes, is_missing, share, out)
+            else:
+                sums = np.zeros((len(out), len(rows)))
+                self._add(codes[:, rows], is_missing, share, sums)
+                out[:, rows] = sums
+        return np.concatenate([*few, np.empty(0, dtype=np.intp)])
+
+    def _add(self, codes: Codes, is_missing: NDArray[np.bool_], share: Floats, out: Floats) -> None:
+        """Add the sums of the trees' distributions of rows that lack the same parents."""
+        n_rows = codes.shape[1]
+        if self._are_large and not is_missing.any():
+            self._walk(codes, out)
+            return
+        n_groups = np.ones(len(codes), dtype=np.int64)
+        known = self._used[~is_missing[self._used]]
+        n_groups[known] += codes[known].max(axis=1)
+        n_words = -(-n_rows // 64)
+        if n_words > _VECTOR:
+            n_words = min(_MAX_WORDS, -(-n_words // _VECTOR) * _VECTOR)
+        arguments = (
+            codes, n_groups, is_missing, *self._splits[1:],
+            *self._program(is_missing, share), self._values, n_words,
+        )  # fmt: skip
+
+        def part(begin: int, end: int) -> None:
+            tree_program_kernels.run_program(out, *arguments, begin, end)
+
+        over_rows(part, n_rows, _MIN_ROWS, 64 * n_words)
+
+    def _walk(self, codes: Codes, out: Floats) -> None:
+        """Add the same sums for rows that lack no parent, row by row."""
+        trees = self._trees
+        walked = trees.roots, trees.steps, trees.below, trees.values
+
+        def part(begin: int, end: int) -> None:
+            add_reached(out, codes, *walked, begin, end)
+
+        over_rows(part, codes.shape[1], _MIN_ROWS)
+
+    def _counts(self, is_missing: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+        """Return how many leaves of each tree a row can reach together, and how many there are."""
+        trees = self._trees
+        n_slots, n_leaves = np.empty((2, len(trees.feature)), dtype=np.int64)
+        tree_program_kernels.count_leaves(trees.feature, trees.below, is_missing, n_slots, n_leaves)
+        return n_slots, n_leaves
+
+    def _program(self, is_missing: NDArray[np.bool_], share: Floats) -> Program:
+        key = is_missing.tobytes()
+        known = self._kept.get(key)
+        # The weights are those of the missing parents' distributions.
+        if known is None or (known[0] is not share and is_missing.any()):
+            known = share, self._written(is_missing, share)
+            self._keep(key, known)
+        return known[1]
+
+    def _keep(self, key: bytes, known: tuple[Floats, Program]) -> None:
+        """Keep a program; the oldest ones are dropped if there are too many or too large ones."""
+        size = known[1].n_bytes
+        self._kept.pop(key, None)
+        while self._kept and (
+            len(self._kept) >= _KEPT
+            or size + sum(own.n_bytes for _, own in self._kept.values()) > _KEPT_BYTES
+        ):
+            self._kept.pop(next(iter(self._kept)))
+        if size <= _KEPT_BYTES:
+            self._kept[key] = known
+
+    def _written(self, is_missing: NDArray[np.bool_], share: Floats) -> Program:
+        trees = self._trees
+        n_slots, n_leaves = self._counts(is_missing)
+        n_splits, slots = n_leaves[trees.roots] - 1, n_slots[trees.roots]
+        codes = _codes(int(n_leaves[trees.roots].max()))
+        n_bits = int(codes.max()).bit_length()
+        n, total = int(n_leaves[trees.roots].sum()), int(slots.sum())
+        steps = Program(
+            n_splits,
+            slots,
+            codes,
+            n_bits,
+            np.empty((int(n_splits.sum()), 3), dtype=np.int32),
+            np.empty(total * n_bits, dtype=np.int32),
+            np.empty(n * n_bits, dtype=np.int32),
+            np.zeros(total + 1, dtype=np.int32),
+            np.empty(n, dtype=np.int32),
+            np.empty(n if is_missing.any() else 0),
+        )
+        n_united = tree_program_kernels.write_program(
+            trees.roots, trees.feature, trees.below, self._splits.split, share, is_missing,
+            n_slots, n_leaves, *steps[2:],
+        )  # fmt: skip
+        return steps._replace(union=steps.union[:n_united].copy())
+
+
+def _codes(n_leaves: int) -> NDArray[np.int32]:
+    """Return the codes of leaves: those with few bits first, which take few operations.
+
+    Of eight bits for up to 255 leaves, else one more than necessary, at most 16.
+    """
+    n_bits = max(8, n_leaves.bit_length())
+    n_bits = min(n_bits + 1, 16) if n_bits > 8 else n_bits
+    codes = np.arange(1, 1 << n_bits)
+    n_set = ((codes[:, None] >> np.arange(n_bits)) & 1).sum(axis=1)
+    return codes[np.argsort(n_set, kind="stable")].astype(np.int32)
+
+
+def _alike(
+    is_missing: NDArray[np.bool_],
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+    """Yield groups of rows that lack the same parents, and which these are.
+
+    Parameters
+    ----------
+    is_missing : ndarray, shape (n_parents, n_rows)
+    """
+    n_rows = is_missing.shape[1]
+    number = np.zeros(n_rows, dtype=np.int64)
+    n_numbers = 1
+    for own in is_missing[is_missing.any(axis=1)]:
+        if n_numbers > _MAX_NUMBERS:
+            number = np.unique(number, return_inverse=True)[1].reshape(-1)
+            n_numbers = int(number.max()) + 1
+        number = 2 * number + own
+        n_numbers *= 2
+    order = np.argsort(number, kind="stable")
+    ends = np.flatnonzero(np.diff(number[order])) + 1
+    for rows in np.split(order, ends):
+        yield rows, is_missing[:, rows[0]]
+
+
+# ----------------------------- CPDs that are averages of trees: random trees of one discrete child
+
+
+# Maximum number of groups of states of a parent: a split is a set of groups, in 64 bits.
+MAX_GROUPS = 62
+# Number of operations for a row and a tree.
+_WORK = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Binary trees in flat arrays; each node precedes its child nodes, which are neighbours.
+
+    Attributes
+    ----------
+    roots : ndarray of int32, shape (n_trees,)
+        Index of the root of each tree.
+    feature : ndarray of int32, shape (n_nodes,)
+        Index of the parent variable that a node splits on; -1 at leaves.
+    states : ndarray of int64, shape (n_nodes,)
+        Groups of states that go left, as bits: group g goes left if bit g is set.
+    below : ndarray of int32, shape (n_nodes,)
+        The left child node of a split (the right one follows it); at leaves the row of `values`.
+    values : ndarray, shape (n_distributions, n_states)
+        Distributions of the child variable at the leaves, which may share them.
+    groups : ndarray of uint8, shape (sum of the parents' numbers of states,)
+        Group of each state, one parent after the other; at most 62 groups for each parent.
+    """
+
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    states: NDArray[np.int64]
+    below: NDArray[np.int32]
+    values: Floats
+    groups: NDArray[np.uint8]
+
+    @cached_property
+    def steps(self) -> NDArray[np.uint64]:
+        """Where each node leads, as kernels read it, shape (n_nodes, 2).
+
+        The parent that a node splits on (in the upper 32 bits) and the right child node, and the
+        groups that go left instead. A leaf leads to itself.
+        """
+        number, inner = np.arange(len(self.feature)), self.feature >= 0
+        found = np.column_stack([number, np.zeros_like(number)])
+        found[inner, 0] = (self.feature[inner].astype(np.int64) << 32) | (self.below[inner] + 1)
+        found[inner, 1] = self.states[inner]
+        return found.astype(np.uint64)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int(np.count_nonzero(self.feature < 0))
+
+    @cached_property
+    def programs(self) -> TreePrograms:
+        """What sends many rows down the trees together."""
+        return TreePrograms(self)
+
+    def means(self, codes: NDArray[np.uint8], share: Floats) -> Floats:
+        """Return the mean of the trees' distributions for each row, shape (n_rows, n_states).
+
+        Parameters
+        ----------
+        codes : ndarray of uint8, shape (n_parents, n_rows)
+            Groups of the parents' states; a row takes both branches where one is missing, 255.
+        share : ndarray, shape (n_nodes,)
+            Weight of the left branch where the parent is missing.
+        """
+        n_rows = codes.shape[1]
+        # The numbers of a state are contiguous.
+        total = np.zeros((self.values.shape[1], n_rows)).T
+        few = np.arange(n_rows)
+        if n_rows >= MANY and self.programs.is_possible:
+            few = self.programs.add_many(codes, share, total.T)
+        if len(few):
+            args = total, codes, few, self.roots, self.steps, self.below, self.depth, share
+            by_rows(
+                tree_average_kernels.add_leaves,
+                (*args, self.values),
+                len(few),
+                _WORK * len(self.roots),
+            )
+        total /= len(self.roots)
+        return total
+
+    def left_shares(self, distributions: Mapping[int, NDArray[Any]]) -> Floats:
+        """Return P(left branch | earlier splits on the path) at splits on missing parents.
+
+        Parameters
+        ----------
+        distributions : mapping from index of a parent to ndarray, shape (n_groups,)
+            Distribution of the parent's groups of states.
+
+        Returns
+        -------
+        ndarray, shape (n_nodes,)
+            NaN at leaves and at splits on other parents.
+        """
+        out = np.full(len(self.feature), np.nan)
+        for place, shares in distributions.items():
+            tree_average_kernels.left_shares(
+                place, shares, self.feature, self.states, self.below, out
+            )
+        return out
+
+    @cached_property
+    def depth(self) -> int:
+        """The maximum number of splits on the path to a leaf."""
+        level = self.roots.astype(np.int64)
+        depth = -1
+        while len(level):
+            depth += 1
+            level = level[self.feature[level] >= 0]
+            left = self.below[level].astype(np.int64)
+            level = np.concatenate([left, left + 1])
+        return depth
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickles and copies leave out what is found from the fields.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+_KINDS: dict[str, Any] = {
+    "roots": np.int32,
+    "feature": np.int32,
+    "states": np.int64,
+    "below": np.int32,
+    "values": np.float64,
+    "groups": np.uint8,
+}
+
+
+class TreeAverageCPD(RootSummingCPD):
+    """A discrete child given discrete parents: the mean of the distributions of several trees.
+
+    Random trees, averaged, are a random forest (Breiman 2001). The average is a distribution in
+    which the tree is a hidden variable that is independent of the parents.
+
+    If an unobserved parent is a root of the network without other children, inference takes both
+    branches of its splits, each with its probability given the earlier splits on the path. This sum
+    is exact. All other free parents stay in the factor.
+
+    Parameters
+    ----------
+    variable : Discrete
+        The child.
+    trees : Trees
+    parents : iterable of Discrete
+        Intervals and categories; the trees split them by subsets of their states.
+
+    Raises
+    ------
+    CPDError
+        For continuous variables, or arrays that do not form trees with distributions (sums within
+        1e-6 of one) at their leaves.
+    """
+
+    other_arrays: ClassVar[tuple[str, ...]] = tuple(_KINDS)
+
+    variable: Discrete
+    parents: tuple[Discrete, ...]
+
+    def __init__(self, variable: Discrete, trees: Trees, parents: Iterable[Discrete] = ()) -> None:
+        family = type(self).__name__
+        found = check_family(variable, parents, family=family)
+        check_child(variable, Discrete, family=family, hint="Use a TreeCPD.")
+        for parent in found:
+            check_child(parent, Discrete, family=family, hint="Make intervals of it.")
+        self.variable = variable
+        self.parents = found  # type: ignore[assignment]
+        self.trees = _checked(trees, variable, self.parents, self.title)
+        self._shares: tuple[dict[Variable, CPD], Floats | None] = {}, None
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free probabilities: n_states - 1 for each leaf."""
+        return self.trees.n_leaves * (self.variable.cardinality - 1)
+
+    @cached_property
+    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Where the groups of each parent's first state are in an array, and this array.
+
+        Before them is that of a missing value, 255.
+        """
+        parts = _by_parent(self.trees.groups, self.parents)
+        missing = np.array([tree_average_kernels.MISSING])
+        starts = np.cumsum([1] + [1 + len(part) for part in parts], dtype=np.int64)
+        return starts[:-1], np.concatenate(
+            [a for part in parts for a in (missing, part)] or [missing]
+        )
+
+    def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
+        """Return a CPD that sums out the given root parents where they are missing.
+
+        See RootSummingCPD.
+        """
+        parents = [p for p in self.parents if p in observed or p not in roots]
+        return _SummedAverage(self, parents, self._left_shares(roots))
+
+    def _left_shares(self, roots: Mapping[Variable, CPD]) -> Floats:
+        """Return the probability of the left branch at splits on unobserved root parents.
+
+        The result is cached, as it is the same for all evidence.
+        """
+        known, share = self._shares
+        if share is None or any(known.get(parent) is not root for parent, root in roots.items()):
+            parts = zip(self.parents, _by_parent(self.trees.groups, self.parents), strict=True)
+            groups = {
+                place: np.bincount(part, state_probabilities(roots[parent]))
+                for place, (parent, part) in enumerate(parts)
+                if parent in roots
+            }
+            share = self.trees.left_shares(groups)
+            self._shares = dict(roots), share
+        return share
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """Return the potential over the free variables, no parent summed out; see CPD."""
+        return self._nothing_summed().potential(evidence)
+
+    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
+        """Add the log potential to `out`; no parent is summed out. See CPD."""
+        self._nothing_summed().accumulate(evidence, scope, out)
+
+    def _nothing_summed(self) -> _SummedAverage:
+        return _SummedAverage(self, self.parents, self.trees.left_shares({}))
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the child's state code given the parents' columns; see CPD."""
+        roots = self.trees.roots[random.integers(len(self.trees.roots), size=n)]
+        states = np.empty((len(self.parents), n), dtype=np.int64)
+        for row, parent in zip(states, self.parents, strict=True):
+            row[:] = parents[parent]
+        codes = self.codes(np.arange(len(states)), states)
+        leaves = tree_average_kernels.leaves_of(codes, roots, self.trees.steps)
+        return draw_states(self.trees.values, self.trees.below[leaves], random)
+
+    def codes(self, places: NDArray[np.int64], states: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the groups of the parents' states, 255 where missing, (n_parents, n_rows).
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Indices of the parents whose states are given; those of others are missing.
+        states : ndarray of int, shape (len(places), n_rows)
+            State codes, -1 where missing.
+        """
+        found = np.empty((len(self.parents), states.shape[1]), dtype=np.uint8)
+        if len(places) < len(found):
+            found[:] = tree_average_kernels.MISSING
+        if len(places):
+            tree_average_kernels.find_groups(
+                places, np.ascontiguousarray(states), *self.groups, found
+            )
+        return found
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the trees, integers in the smallest type for them; see CPD."""
+        return {name: _narrowed(getattr(self.trees, name)) for name in _KINDS}
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> TreeAverageCPD:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        return cls(children[0], Trees(**arrays), parents)  # type: ignore[arg-type]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickles and copies leave out the cached shares.
+        return {**self.__dict__, "_shares": ({}, None)}
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return the numbers of trees and leaves, and how often the trees split on each parent."""
+        splits = np.bincount(
+            self.trees.feature[self.trees.feature >= 0], minlength=len(self.parents)
+        )
+        order = np.argsort(-splits, kind="stable")[:max_rows].tolist()
+        rows = [[str(self.parents[j].name), f"{splits[j]:,}"] for j in order]
+        n, leaves = len(self.trees.roots), self.trees.n_leaves
+        note = f"{n:,} trees with {leaves:,} leaves, at most {self.trees.depth} splits deep"
+        return Description(["parent", "splits"], rows, None, note)
+
+
+class _SummedAverage(RootsSummed):
+    """An average of trees that sums out unobserved root parents, as `TreeCPD` does."""
+
+    source: TreeAverageCPD
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """Index of each parent among those of the original CPD."""
+        place = {parent: i for i, parent in enumerate(self.source.parents)}
+        return np.array([place[parent] for parent in self.discrete_parents], dtype=np.int64)
+
+    def _add(
+        self, out: Floats, evidence: Evidence, codes: Mapping[Discrete, int], n_rows: int
+    ) -> None:
+        parents = self.discrete_parents
+        if codes:
+            states = np.empty((len(parents), n_rows), dtype=np.int64)
+            for row, parent in zip(states, parents, strict=True):
+                row[:] = codes[parent] if parent in codes else evidence.columns[parent]
+        else:
+            states = evidence.matrix(parents).T if parents else np.empty((0, n_rows), np.int64)
+        groups = self.source.codes(self._places, states)
+        logs = log_of(self.source.trees.means(groups, self._share))
+        child = evidence.columns.get(self.variable)
+        if child is None:
+            out += logs.T
+        else:
+            out[0] += np.where(child >= 0, logs[np.arange(n_rows), child], 0.0)
+
+
+# ---------------------------------------------------------------------------- making and checking
+
+
+def _by_parent(groups: NDArray[Any], parents: Sequence[Discrete]) -> list[NDArray[Any]]:
+    """Return the part of an array over all states of all parents that belongs to each parent."""
+    ends = np.cumsum([0] + [parent.cardinality for parent in parents])
+    return [groups[a:b] for a, b in pairwise(ends.tolist())]
+
+
+def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return signed integers in the smallest type that holds them, and other arrays as they are."""
+    if array.dtype.kind != "i":
+        return array
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    return array.astype(
+        next(k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    )
+
+
+def _checked(trees: Trees, variable: Discrete, parents: Sequence[Discrete], what: str) -> Trees:
+    """Return trees with read-only arrays of the right types, or raise a CPDError.
+
+    Kernels trust what is checked here.
+    """
+    found: dict[str, Any] = {}
+    for name, kind in _KINDS.items():
+        given = np.asarray(getattr(trees, name))
+        n_axes = 2 if name == "values" else 1
+        if given.ndim != n_axes:
+            raise CPDError(f"{what}: {name} has {n_axes} axes; got shape {given.shape}.")
+        if given.dtype.kind not in ("biuf" if kind is np.float64 else "biu"):
+            raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given.dtype}.")
+        array = np.array(given, dtype=kind, order="C")
+        if kind is not np.float64 and not np.array_equal(array, given):
+            raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given!r:.200}.")
+        array.flags.writeable = False
+        found[name] = array
+    made = Trees(**found)
+    n_nodes = len(made.feature)
+    if not (len(made.states) == len(made.below) == n_nodes and len(made.roots)):
+        raise CPDError(
+            f"{what}: feature, states and below have one entry for each node, and there is at "
+            f"least one root; got {n_nodes}, {len(made.states)} and {len(made.below)} entries, "
+            f"and {len(made.roots)} roots."
+        )
+    _check_links(made, len(parents), what)
+    _check_groups(made, parents, what)
+    _check_values(made, variable, what)
+    return made
+
+
+def _check_links(trees: Trees, n_parents: int, what: str) -> None:
+    n = len(trees.feature)
+    at = _first((trees.feature < -1) | (trees.feature >= n_parents))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: feature takes positions among the {n_parents} parents, and -1 at leaves; got "
+            f"{trees.feature[at]} at node {at}."
+        )
+    inner = trees.feature >= 0
+    left = trees.below.astype(np.int64)
+    at = _first(inner & ((left <= np.arange(n)) | (left >= n - 1)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: below takes at splits the number of a later node that another one follows; "
+            f"got {left[at]} at node {at} of {n:,}."
+        )
+    if ((trees.roots < 0) | (trees.roots >= n)).any():
+        raise CPDError(f"{what}: roots takes numbers of nodes, 0 to {n - 1}; got {trees.roots}.")
+    visits = np.bincount(np.concatenate([left[inner], left[inner] + 1, trees.roots]), minlength=n)
+    at = _first(visits != 1)
+    if at >= 0:
+        raise CPDError(
+            f"{what}: every node is one of the roots, or hangs below exactly one other; node {at} "
+            f"is reached {visits[at]} times."
+        )
+    leaves = left[~inner]
+    at = _first((leaves < 0) | (leaves >= len(trees.values)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: below takes at leaves rows of values, 0 to {len(trees.values) - 1}; got "
+            f"{leaves[at]}."
+        )
+    at = _first(np.bincount(leaves, minlength=len(trees.values)) == 0)
+    if at >= 0:
+        raise CPDError(f"{what}: each row of values belongs to a leaf; row {at} does not.")
+
+
+def _check_groups(trees: Trees, parents: Sequence[Discrete], what: str) -> None:
+    n_states = sum(parent.cardinality for parent in parents)
+    if len(trees.groups) != n_states:
+        raise CPDError(
+            f"{what}: groups has an entry for each state of each parent, {n_states}; got "
+            f"{len(trees.groups)}."
+        )
+    if (trees.groups >= MAX_GROUPS).any():
+        raise CPDError(
+            f"{what}: groups takes numbers below {MAX_GROUPS}; got {trees.groups.max()}."
+        )
+    bits = np.int64(1) << trees.groups.astype(np.int64)
+    occurring = [int(np.bitwise_or.reduce(part)) for part in _by_parent(bits, parents)]
+    own = np.array([*occurring, 0])[trees.feature]
+    goes_left = trees.states & own
+    at = _first((trees.feature >= 0) & ((goes_left == 0) | (goes_left == own)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: a split sends some groups of states left and some right; that at node {at} "
+            "does not."
+        )
+
+
+def _check_values(trees: Trees, variable: Discrete, what: str) -> None:
+    n = variable.cardinality
+    if trees.values.shape[1] != n:
+        raise CPDError(
+            f"{what}: values has a column for each of the {n} states; got shape "
+            f"{trees.values.shape}."
+        )
+    at = _first(~(np.isfinite(trees.values) & (trees.values >= 0)).all(axis=1))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: leaves take finite non-negative numbers; got {trees.values[at]} in row {at}."
+        )
+    sums = trees.values.sum(axis=1)
+    at = _first(np.abs(sums - 1.0) > SUM_TOLERANCE)
+    if at >= 0:
+        raise CPDError(
+            f"{what}: the probabilities in row {at} sum to {sums[at]:.9g}, not to 1. Divide them "
+            "by their sum if they are weights."
+        )
+
+
+def _first(wrong: Any) -> int:
+    """Return the index of the first true entry of a boolean array, -1 if there is none."""
+    return int(np.argmax(wrong)) if wrong.any() else -1

@@ -1,0 +1,1 @@
+"""Families of distributions of features, one module for each."""

@@ -1,0 +1,125 @@
+"""Negative binomial counts: Poisson counts whose rate varies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, digamma, gammaln
+from bayesgraph.core.variables import Count, Discrete
+from bayesgraph.models.cpds.density import Counts, DensityCPD
+from bayesgraph.models.families.leaf_family import LeafFamily, from_values
+from bayesgraph.statistics import Samples
+
+# Range of the search for the shape; above the maximum (times the mean) it is in effect Poisson.
+_SMALLEST, _LARGEST = 1e-12, 1e5
+# Minimum of the mean, in place of 0.
+_NEVER = 1e-300
+
+
+class NegativeBinomialCPD(DensityCPD):
+    """Negative binomial counts: Poisson counts whose rate is gamma distributed given the parents.
+
+    If the gamma distribution has the shape r and the exposure b (its rate parameter), the
+    probability of x events is ``G(x + r) / (G(r) x!) * (b / (b + 1))^r * (b + 1)^-x`` with the
+    gamma function G (Gelman et al. 2013, section 2.6). The mean is r / b, the variance
+    r (b + 1) / b^2. It is the posterior predictive of Poisson counts.
+
+    Parameters
+    ----------
+    children : Count, or iterable of Count
+        The n children.
+    shape, exposure : array_like, shape (*parents' cardinalities, n)
+        Positive parameters; without the last axis if `children` is a single variable.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For other children than counts, a wrong shape, or a parameter that is not positive.
+    """
+
+    parameters: ClassVar = {"shape": 0.0, "exposure": 0.0}
+    _child_type = Count
+    shape: Floats
+    exposure: Floats
+
+    def __init__(
+        self,
+        children: Counts,
+        shape: ArrayLike,
+        exposure: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_parameters(children, parents, shape=shape, exposure=exposure)
+
+    def _log_density(self, x: Floats, r: Floats, b: Floats) -> Floats:
+        return np.asarray(
+            gammaln(x + r)
+            - gammaln(r)
+            - gammaln(x + 1.0)
+            + r * (np.log(b) - np.log1p(b))
+            - x * np.log1p(b)
+        )
+
+    def _cdf(self, x: Floats, r: Floats, b: Floats) -> Floats:
+        # The regularised incomplete beta function takes fractional r, unlike nbdtr.
+        below = scipy.special.betainc(r, np.floor(np.maximum(x, 0.0)) + 1.0, b / (b + 1.0))
+        return np.where(x >= 0, below, 0.0)
+
+    def _sf(self, x: Floats, r: Floats, b: Floats) -> Floats:
+        above = scipy.special.betainc(np.floor(np.maximum(x, 0.0)) + 1.0, r, 1.0 / (b + 1.0))
+        return np.where(x >= 0, above, 1.0)
+
+    def _moments(self, r: Floats, b: Floats) -> tuple[Floats, Floats]:
+        mean = r / b
+        return mean, mean * (1.0 + 1.0 / b)
+
+    def _draw(
+        self, random: np.random.Generator, shape: Floats, exposure: Floats
+    ) -> NDArray[np.int64]:
+        return random.poisson(random.gamma(shape) / exposure)
+
+    def _columns(self) -> Mapping[str, Floats]:
+        mean = self.shape / self.exposure
+        return {"mean": mean, "sd": np.sqrt(mean * (1.0 + 1.0 / self.exposure))}
+
+
+def _solve(x: Floats, weights: Floats, _: float) -> Sequence[float]:
+    """Return the maximum likelihood shape and exposure for values `x` with weights.
+
+    The mean of the fitted distribution equals the sample mean. The shape is a root of the score,
+    which exists if and only if the sample variance exceeds the mean (Levin and Reeds 1977).
+    Otherwise the likelihood increases with the shape towards the Poisson distribution, and the
+    largest shape of the search is returned.
+    """
+    share = weights / weights.sum()
+    mean = float(share @ x)
+    largest = _LARGEST * max(1.0, mean)
+    mean = max(mean, _NEVER)
+    shape = largest
+
+    def score(log_shape: float) -> float:
+        r = np.exp(log_shape)
+        return float(share @ (digamma(x + r) - digamma(r)) - np.log1p(mean / r))
+
+    if share @ (x - mean) ** 2 > mean and score(np.log(largest)) < 0:
+        shape = float(
+            np.exp(scipy.optimize.brentq(score, np.log(_SMALLEST), np.log(largest), xtol=1e-13))
+        )
+    return shape, shape / mean
+
+
+NEGATIVE_BINOMIAL = LeafFamily(
+    "negative_binomial",
+    "counts, whose variance exceeds their mean",
+    variable=Count,
+    statistics=Samples,
+    estimate=from_values(NegativeBinomialCPD, _solve),
+    stored={"negative_binomial": NegativeBinomialCPD},
+    positive=True,
+)

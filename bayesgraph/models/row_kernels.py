@@ -1,0 +1,534 @@
+"""Kernels that add log potentials of rows.
+
+The accumulator `out` has shape (cells, n_rows), rows contiguous in memory. A cell is a joint
+configuration of the free discrete variables, usually of the class or the parents. The functions do
+not check their arguments: the CPDs that call them do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import LOG_2PI, Floats
+from bayesgraph.core.compilation import kernel
+from bayesgraph.core.parallel import by_rows
+
+# Numbers of rows and columns of a block, which stays in the first-level cache.
+_ROWS = 128
+_COLUMNS = 64
+# Maximum number of cells for which a block of rows is not transposed.
+_FEW_CELLS = 3
+# Maximum number of columns of `_add_dense`: for wider products BLAS is faster.
+_NARROW = 256
+
+
+def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -> None:
+    """Add the Gaussian log densities of many independent children to `out`; NaN adds 0.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    mean, variance : ndarray, shape (cells, m)
+    """
+    scale = 1.0 / np.sqrt(variance)
+    constant = -0.5 * (np.log(variance) + LOG_2PI)
+    by_rows(_add_gaussians, (out, values, mean, scale, constant), len(values), mean.size)
+
+
+def padded_rows(table: Floats) -> Floats:
+    """Return the transpose of a (cells, m) table, padded with zeros to a multiple of 4 columns."""
+    cells, m = table.shape
+    padded = np.zeros((m, -(-cells // 4) * 4))
+    padded[:, :cells] = table.T
+    return padded
+
+
+def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table: Floats) -> None:
+    """Add the log probabilities of discrete children's states to `out`; a negative code adds 0.
+
+    The entry of child j is ``table[start[j] + codes[:, j]]``.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    codes : ndarray of integers, shape (n_rows, m)
+    start : ndarray, shape (m,)
+        Row of `table` at which the states of each child start.
+    table : ndarray, shape (states of all children, cells rounded up to a multiple of 4)
+        Log probabilities.
+    """
+    by_rows(
+        _add_states,
+        (out, codes, start, table.reshape(-1), table.shape[1]),
+        len(codes),
+        2 * codes.shape[1],
+    )
+
+
+def add_dense(out: Floats, values: Floats, table: Floats) -> None:
+    """Add the product ``table @ values.T`` to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    table : ndarray, shape (cells, m)
+    """
+    if table.shape[1] > _NARROW:
+        out += table @ values.T
+        return
+    by_rows(_add_dense, (out, values, table), len(values), table.size)
+
+
+def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> None:
+    """Add the product ``table @ (values - centre).T`` to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    centre : ndarray, shape (m,)
+    table : ndarray, shape (cells, m)
+    """
+    cells, n_columns = table.shape
+    blocks = n_columns <= _COLUMNS and cells > _FEW_CELLS
+    kernel = _add_centred_blocks if blocks else _add_centred
+    by_rows(kernel, (out, values, centre, np.ascontiguousarray(table)), len(values), table.size)
+
+
+def _cells_of_rows(out: Floats, values: NDArray[Any], *others: Any) -> int:
+    """Return the number of products of values and cells in a range of rows."""
+    return len(out) * values.shape[1] * int(others[-1] - others[-2])
+
+
+@kernel(work=_cells_of_rows)
+def _add_gaussians(
+    out: Floats,
+    values: Floats,
+    mean: Floats,
+    scale: Floats,
+    constant: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    n_columns = values.shape[1]
+    block = np.empty((_COLUMNS, _ROWS))
+    for first in range(begin, end, _ROWS):
+        n = min(_ROWS, end - first)
+        for left in range(0, n_columns, _COLUMNS):
+            m = min(_COLUMNS, n_columns - left)
+            missing = 0
+            for i in range(n):
+                for j in range(m):
+                    value = values[first + i, left + j]
+                    block[j, i] = value
+                    missing += value != value
+            for cell in range(out.shape[0]):
+                target = out[cell, first : first + n]
+                for j in range(m):
+                    column = block[j]
+                    c = constant[cell, left + j]
+                    centre = mean[cell, left + j]
+                    s = scale[cell, left + j]
+                    if missing == 0:
+                        for i in range(n):
+                            z = (column[i] - centre) * s
+                            target[i] += c - 0.5 * z * z
+                    else:
+                        for i in range(n):
+                            z = (column[i] - centre) * s
+                            added = c - 0.5 * z * z
+                            target[i] += added if added == added else 0.0
+
+
+@kernel(work=_cells_of_rows)
+def _add_states(
+    out: Floats,
+    codes: NDArray[np.integer],
+    start: NDArray[np.int64],
+    table: Floats,
+    width: int,
+    begin: int,
+    end: int,
+) -> None:
+    # Four cells at a time: their sums stay in registers while a row's states are read. Unsigned
+    # indices need no test for negative values.
+    n_cells, n_columns = out.shape[0], codes.shape[1]
+    place = np.empty(n_columns, dtype=np.uint64)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for i in range(begin, end):
+        n = 0
+        for j in range(n_columns):
+            code = codes[i, j]
+            place[n] = np.uint64((start[j] + code) * width)
+            n += code >= 0
+        for k in range(0, width, 4):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(n):
+                at = place[j] + np.uint64(k)
+                a += table[at]
+                b += table[at + one]
+                c += table[at + two]
+                d += table[at + three]
+            _add_four(out, k, n_cells, i, a, b, c, d)
+
+
+# Sums may be reordered for vector instructions, but NaN and infinity must keep their meaning.
+@kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
+def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int) -> None:
+    n_cells, n_columns = table.shape
+    for first in range(begin, end, 4):
+        if first + 4 > end:
+            for i in range(first, end):
+                for cell in range(n_cells):
+                    total = 0.0
+                    for j in range(n_columns):
+                        total += values[i, j] * table[cell, j]
+                    out[cell, i] += total
+            break
+        for cell in range(n_cells):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(n_columns):
+                weight = table[cell, j]
+                a += values[first, j] * weight
+                b += values[first + 1, j] * weight
+                c += values[first + 2, j] * weight
+                d += values[first + 3, j] * weight
+            out[cell, first] += a
+            out[cell, first + 1] += b
+            out[cell, first + 2] += c
+            out[cell, first + 3] += d
+
+
+@kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
+def _add_centred(
+    out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
+) -> None:
+    # The deviations of four rows stay in the cache while the loop over cells reads them.
+    n_cells, n_columns = table.shape
+    near = np.zeros((4, n_columns))
+    for first in range(begin, end, 4):
+        n = min(4, end - first)
+        for i in range(n):
+            for j in range(n_columns):
+                near[i, j] = values[first + i, j] - centre[j]
+        for cell in range(n_cells):
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(n_columns):
+                weight = table[cell, j]
+                a += near[0, j] * weight
+                b += near[1, j] * weight
+                c += near[2, j] * weight
+                d += near[3, j] * weight
+            target = out[cell]
+            target[first] += a
+            if n > 1:
+                target[first + 1] += b
+            if n > 2:
+                target[first + 2] += c
+            if n > 3:
+                target[first + 3] += d
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def _add_centred_blocks(
+    out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
+) -> None:
+    # The deviations of a block of rows stay in the cache, with the rows along the last axis: loops
+    # over rows need no sums across a vector. There are at most `_COLUMNS` columns.
+    n_cells, n_columns = table.shape
+    near = np.empty((n_columns, _COLUMNS))
+    whole = n_columns // 4 * 4
+    for first in range(begin, end, _COLUMNS):
+        n = min(_COLUMNS, end - first)
+        for i in range(n):
+            for j in range(n_columns):
+                near[j, i] = values[first + i, j] - centre[j]
+        for cell in range(n_cells):
+            target, weights = out[cell, first : first + n], table[cell]
+            for j in range(0, whole, 4):
+                a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+                x, y, z, w = near[j], near[j + 1], near[j + 2], near[j + 3]
+                for i in range(n):
+                    target[i] += a * x[i] + b * y[i] + c * z[i] + d * w[i]
+            for j in range(whole, n_columns):
+                a, x = weights[j], near[j]
+                for i in range(n):
+                    target[i] += a * x[i]
+
+
+@kernel()
+def _add_four(
+    out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
+) -> None:
+    if k < n_cells:
+        out[k, i] += a
+    if k + 1 < n_cells:
+        out[k + 1, i] += b
+    if k + 2 < n_cells:
+        out[k + 2, i] += c
+    if k + 3 < n_cells:
+        out[k + 3, i] += d
+
+
+@kernel(work=lambda out, indptr, *_: len(out) * int(indptr[-1]))
+def add_sparse(
+    out: Floats,
+    indptr: NDArray[np.integer],
+    indices: NDArray[np.integer],
+    data: NDArray[Any],
+    table: Floats,
+    width: int,
+    threshold: float,
+    begin: int,
+    end: int,
+) -> None:
+    """Add ``(matrix @ table).T`` of a compressed sparse row matrix and a table to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    indptr, indices, data
+        Arrays of the (n_rows, m) matrix.
+    table : ndarray, shape (m * width,)
+        A table of shape (m, width), flattened; see `padded_rows`.
+    width : int
+        Number of cells rounded up to a multiple of 4.
+    threshold : float
+        Entries above the threshold count as 1 and others as 0; with NaN, entries are not changed.
+    begin, end : int
+        Range of the rows.
+    """
+    # Twelve cells at a time, then four, so that their sums stay in registers while a row's entries
+    # are read once.
+    n_cells = out.shape[0]
+    wide = np.uint64(width)
+    counting = threshold == threshold
+    for i in range(begin, end):
+        k = 0
+        while width - k >= 12:
+            s0, s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            s6, s7, s8, s9, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for entry in range(indptr[i], indptr[i + 1]):
+                at = np.uint64(indices[entry]) * wide + np.uint64(k)
+                value = data[entry]
+                if counting:
+                    value = 1.0 if value > threshold else 0.0
+                s0 += value * table[at + np.uint64(0)]
+                s1 += value * table[at + np.uint64(1)]
+                s2 += value * table[at + np.uint64(2)]
+                s3 += value * table[at + np.uint64(3)]
+                s4 += value * table[at + np.uint64(4)]
+                s5 += value * table[at + np.uint64(5)]
+                s6 += value * table[at + np.uint64(6)]
+                s7 += value * table[at + np.uint64(7)]
+                s8 += value * table[at + np.uint64(8)]
+                s9 += value * table[at + np.uint64(9)]
+                s10 += value * table[at + np.uint64(10)]
+                s11 += value * table[at + np.uint64(11)]
+            _add_four(out, k, n_cells, i, s0, s1, s2, s3)
+            _add_four(out, k + 4, n_cells, i, s4, s5, s6, s7)
+            _add_four(out, k + 8, n_cells, i, s8, s9, s10, s11)
+            k += 12
+        while k < width:
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for entry in range(indptr[i], indptr[i + 1]):
+                at = np.uint64(indices[entry]) * wide + np.uint64(k)
+                value = data[entry]
+                if counting:
+                    value = 1.0 if value > threshold else 0.0
+                s0 += value * table[at]
+                s1 += value * table[at + np.uint64(1)]
+                s2 += value * table[at + np.uint64(2)]
+                s3 += value * table[at + np.uint64(3)]
+            _add_four(out, k, n_cells, i, s0, s1, s2, s3)
+            k += 4
+
+
+# Number of bandwidths beyond which a Gaussian kernel is below 1e-16 of its peak.
+_REACH = 8.6
+
+
+@kernel(work=lambda out, values, points, *_: len(values) * len(points))
+def add_kernel_densities(
+    out: Floats,
+    values: Floats,
+    points: Floats,
+    weights: Floats,
+    stops: NDArray[np.int64],
+    bandwidth: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Add the logs of Gaussian kernel density estimates to `out`; NaN adds 0.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, m)
+    points, weights : ndarray, shape (n_points,)
+        Points of all density estimates: all cells of the first child, then of the second, and so
+        on. Points ascend within each cell.
+    stops : ndarray, shape (m * cells + 1,)
+        Offsets at which the points of each density estimate start and end.
+    bandwidth : ndarray, shape (cells, m)
+    begin, end : int
+        Range of the rows.
+    """
+    n_cells = out.shape[0]
+    for j in range(values.shape[1]):
+        for cell in range(n_cells):
+            first, last = stops[j * n_cells + cell], stops[j * n_cells + cell + 1]
+            near = points[first:last]
+            mass = weights[first:last]
+            h = bandwidth[cell, j]
+            constant = -math.log(mass.sum() * h) - 0.5 * LOG_2PI
+            for i in range(begin, end):
+                x = values[i, j]
+                if x != x:
+                    continue
+                # Terms are relative to the nearest point's, so that far values do not underflow.
+                at = np.searchsorted(near, x)
+                gap = math.inf
+                if at < len(near):
+                    gap = near[at] - x
+                if at > 0:
+                    gap = min(gap, x - near[at - 1])
+                gap /= h
+                if gap * gap == math.inf:
+                    out[cell, i] = -math.inf
+                    continue
+                # Terms with z^2 > gap^2 + _REACH^2 are below 1e-16 of the nearest point's term.
+                reach = h * math.sqrt(gap * gap + _REACH * _REACH)
+                total = 0.0
+                k = at
+                while k < len(near) and near[k] - x <= reach:
+                    z = (near[k] - x) / h
+                    total += mass[k] * math.exp(0.5 * (gap * gap - z * z))
+                    k += 1
+                k = at - 1
+                while k >= 0 and x - near[k] <= reach:
+                    z = (near[k] - x) / h
+                    total += mass[k] * math.exp(0.5 * (gap * gap - z * z))
+                    k -= 1
+                out[cell, i] += constant + math.log(total) - 0.5 * gap * gap
+
+
+@kernel()
+def add_histogram(
+    out: Floats, x: Floats, edges: Floats, log_density: Floats, exponent: float
+) -> None:
+    """Add log densities of a histogram with power-law tails to `out`; NaN adds 0.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_rows,)
+    x : ndarray, shape (n_rows,)
+    edges : ndarray, shape (n_cells + 1,)
+        Increasing; a value on an edge belongs to the cell below, the first edge to the first cell.
+    log_density : ndarray, shape (n_cells + 2,)
+        Log densities of the lower tail at the first edge, of each cell between edges, and of the
+        upper tail at the last edge.
+    exponent : float
+        Exponent of the tails, whose scale is the range of the edges.
+    """
+    last = len(edges) - 1
+    scale = edges[last] - edges[0]
+    for i in range(len(x)):
+        value = x[i]
+        if value != value:
+            continue
+        if value < edges[0]:
+            out[i] += log_density[0] - exponent * np.log1p((edges[0] - value) / scale)
+        elif value > edges[last]:
+            out[i] += log_density[last + 1] - exponent * np.log1p((value - edges[last]) / scale)
+        else:
+            low, high = 0, last  # edges[low] < value <= edges[high], except at the first edge
+            while high - low > 1:
+                middle = (low + high) // 2
+                if edges[middle] < value:
+                    low = middle
+                else:
+                    high = middle
+            out[i] += log_density[high]
+
+
+@kernel(work=lambda out, values, *_: out.size * values.shape[1] ** 2)
+def add_marginal_gaussians(
+    out: Floats,
+    values: Floats,
+    rows: NDArray[np.intp],
+    start: NDArray[np.intp],
+    mean: Floats,
+    scale: Floats,
+    correlation: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Add the log density of each row's observed children, which are jointly Gaussian, to `out`.
+
+    Missing children are integrated out.
+
+    Parameters
+    ----------
+    out : ndarray, shape (cells, n_rows)
+    values : ndarray, shape (n_rows, d)
+        NaN where missing.
+    rows : ndarray, shape (m,)
+        Indices of the rows to process; rows of the same missing pattern are adjacent.
+    start : ndarray, shape (n_patterns + 1,)
+        Offset in `rows` at which each pattern starts.
+    mean : ndarray, shape (cells, d)
+    scale : ndarray, shape (1 or cells, d)
+        Standard deviations.
+    correlation : ndarray, shape (1 or cells, d, d)
+    begin, end : int
+        Range of the patterns.
+    """
+    d = values.shape[1]
+    seen = np.empty(d, dtype=np.int64)
+    factor = np.empty((d, d))
+    # One row for each observed child: forward substitution treats a block of rows at once.
+    z = np.empty((d, _ROWS))
+    for pattern in range(begin, end):
+        members = rows[start[pattern] : start[pattern + 1]]
+        p = 0
+        for j in range(d):
+            if values[members[0], j] == values[members[0], j]:
+                seen[p] = j
+                p += 1
+        constant = 0.0
+        for cell in range(out.shape[0]):
+            kind = min(cell, len(correlation) - 1)
+            if cell == kind:
+                constant = -0.5 * p * LOG_2PI
+                for i in range(p):
+                    for j in range(i + 1):
+                        total = correlation[kind, seen[i], seen[j]]
+                        for k in range(j):
+                            total -= factor[i, k] * factor[j, k]
+                        factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+                    constant -= math.log(factor[i, i]) + math.log(scale[kind, seen[i]])
+            for first in range(0, len(members), _ROWS):
+                block = members[first : first + _ROWS]
+                n = len(block)
+                for i in range(p):
+                    j = seen[i]
+                    for r in range(n):
+                        z[i, r] = (values[block[r], j] - mean[cell, j]) / scale[kind, j]
+                    for k in range(i):
+                        slope = factor[i, k]
+                        for r in range(n):
+                            z[i, r] -= slope * z[k, r]
+                    for r in range(n):
+                        z[i, r] /= factor[i, i]
+                for r in range(n):
+                    total = 0.0
+                    for i in range(p):
+                        total += z[i, r] * z[i, r]
+                    out[cell, block[r]] += constant - 0.5 * total

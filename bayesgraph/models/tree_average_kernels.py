@@ -1,0 +1,257 @@
+"""Kernels of averages of trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+
+# The bits of `Trees.steps` that have the right child node, and those above. Indices are unsigned,
+# so that compiled kernels do not look whether they are negative.
+_NODE, _FEATURE = np.uint64((1 << 32) - 1), np.uint64(32)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+# Number of rows that go down a tree before the next one.
+_BLOCK = 1024
+# The group of a missing value.
+MISSING = np.uint8(255)
+
+Indices = NDArray[np.uint64]
+Codes = NDArray[np.uint8]
+
+
+def _cells(places: NDArray[np.int64], states: NDArray[Any], *others: object) -> int:
+    return states.size
+
+
+@kernel(work=_cells)
+def find_groups(
+    places: NDArray[np.int64],
+    states: NDArray[Any],
+    starts: NDArray[np.int64],
+    groups: Codes,
+    out: Codes,
+) -> None:
+    """Write the groups of states to `out`.
+
+    Parameters
+    ----------
+    places : ndarray of int
+        Rows of `out` that are written.
+    states : ndarray of integers, shape (len(places), n_rows)
+        State codes, -1 where missing.
+    starts : ndarray of int, shape (n_parents,)
+        Where the groups of the states of each parent begin in `groups`; that of a missing value is
+        before them.
+    groups : ndarray of uint8
+    out : ndarray of uint8, shape (n_parents, n_rows)
+    """
+    for k in range(len(places)):
+        start = starts[places[k]]
+        for i in range(states.shape[1]):
+            out[places[k], i] = groups[start + states[k, i]]
+
+
+def _descents(
+    out: Floats, codes: Codes, rows: NDArray[np.intp], roots: NDArray[np.int32], *others: object
+) -> int:
+    # Of all rows: with many, others have used compiled kernels already.
+    n_rows: int = codes.shape[1]
+    return n_rows * len(roots) * 8
+
+
+@kernel()
+def _next(codes: Codes, row: int, node: np.uint64, steps: Indices) -> np.uint64:
+    """Return the child node that a row reaches from a split, or a leaf itself."""
+    step = steps[node, 0]
+    code = np.uint64(codes[step >> _FEATURE, row])
+    return (step & _NODE) - ((steps[node, 1] >> code) & _ONE)  # type: ignore[no-any-return]
+
+
+@kernel(work=_descents)
+def add_leaves(
+    out: Floats,
+    codes: Codes,
+    rows: NDArray[np.intp],
+    roots: NDArray[np.int32],
+    steps: Indices,
+    below: NDArray[np.int32],
+    depth: int,
+    share: Floats,
+    values: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Add the distributions at the leaves that each row reaches, tree by tree, to `out`.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_rows, n_states)
+    codes : ndarray of uint8, shape (n_parents, n_rows)
+        Groups of the parents' states; a row takes both branches where one is missing, 255.
+    rows : ndarray
+        The rows; nothing is added to others.
+    roots : ndarray of int32, shape (n_trees,)
+    steps : ndarray of uint64, shape (n_nodes, 2)
+        See `Trees.steps`.
+    below : ndarray of int32, shape (n_nodes,)
+        At leaves the row of `values`.
+    depth : int
+        Maximum number of splits on a path.
+    share : ndarray, shape (n_nodes,)
+        Weight of the left branch where the parent is missing.
+    values : ndarray, shape (n_distributions, n_states)
+        Distributions of the child at the leaves.
+    begin, end : int
+        Range of `rows`.
+    """
+    nodes, weights = np.empty(depth + 2, dtype=np.uint64), np.empty(depth + 2)
+    for at in range(begin, end):
+        row = rows[at]
+        for root in roots:
+            nodes[0], weights[0], top = root, 1.0, 1
+            while top > 0:
+                top -= 1
+                node, weight = nodes[top], weights[top]
+                while steps[node, 0] != node:
+                    step = steps[node, 0]
+                    if codes[step >> _FEATURE, row] != MISSING:
+                        node = _next(codes, row, node, steps)
+                        continue
+                    left = share[node]
+                    # A branch of probability zero is not taken.
+                    if 0.0 < left < 1.0:
+                        nodes[top], weights[top] = step & _NODE, weight * (1.0 - left)
+                        top += 1
+                        weight *= left
+                    node = (step & _NODE) - (_ONE if left > 0.0 else _NONE)
+                for c in range(values.shape[1]):
+                    out[row, c] += weight * values[below[node], c]
+
+
+def _walks(out: Floats, codes: Codes, roots: NDArray[np.int32], *others: object) -> int:
+    n_rows: int = codes.shape[1]
+    return n_rows * len(roots) * 8
+
+
+@kernel(work=_walks)
+def add_reached(
+    out: Floats,
+    codes: Codes,
+    roots: NDArray[np.int32],
+    steps: Indices,
+    below: NDArray[np.int32],
+    values: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Add the distributions at the leaves that rows reach that lack no parent of a split.
+
+    A block of rows goes down one tree after the other, so that a tree stays in the cache.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n_states, n_rows)
+    codes, roots, steps, below, values
+        See `add_leaves`.
+    begin, end : int
+        Range of the rows.
+    """
+    n_states = values.shape[1]
+    sums = np.empty((_BLOCK, n_states))
+    own = np.zeros((_BLOCK, codes.shape[0]), dtype=np.uint8)
+    leaf = np.empty(_BLOCK, dtype=np.uint64)
+    for start in range(begin, end, _BLOCK):
+        n = min(_BLOCK, end - start)
+        for i in range(n):
+            for j in range(codes.shape[0]):
+                own[i, j] = codes[j, start + i]
+            for c in range(n_states):
+                sums[i, c] = out[c, start + i]
+        for root in roots:
+            # Four rows at a time, which do not wait for each other; a leaf leads to itself.
+            for i in range(0, n, 4):
+                r0, r1, r2, r3 = own[i], own[i + 1], own[i + 2], own[i + 3]
+                n0 = n1 = n2 = n3 = np.uint64(root)
+                s0 = s1 = s2 = s3 = steps[n0, 0]
+                while s0 != n0 or s1 != n1 or s2 != n2 or s3 != n3:
+                    c0, c1 = np.uint64(r0[s0 >> _FEATURE]), np.uint64(r1[s1 >> _FEATURE])
+                    c2, c3 = np.uint64(r2[s2 >> _FEATURE]), np.uint64(r3[s3 >> _FEATURE])
+                    n0 = (s0 & _NODE) - ((steps[n0, 1] >> c0) & _ONE)
+                    n1 = (s1 & _NODE) - ((steps[n1, 1] >> c1) & _ONE)
+                    n2 = (s2 & _NODE) - ((steps[n2, 1] >> c2) & _ONE)
+                    n3 = (s3 & _NODE) - ((steps[n3, 1] >> c3) & _ONE)
+                    s0, s1, s2, s3 = steps[n0, 0], steps[n1, 0], steps[n2, 0], steps[n3, 0]
+                leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3] = n0, n1, n2, n3
+            for i in range(n):
+                value = values[np.uint64(below[np.uint64(leaf[i])])]
+                for c in range(n_states):
+                    sums[i, c] += value[c]
+        for i in range(n):
+            for c in range(n_states):
+                out[c, start + i] = sums[i, c]
+
+
+def _visited(place: int, shares: Floats, feature: NDArray[np.int32], *_: object) -> int:
+    return len(feature)
+
+
+@kernel(work=_visited)
+def left_shares(
+    place: int,
+    shares: Floats,
+    feature: NDArray[np.int32],
+    states: NDArray[np.int64],
+    below: NDArray[np.int32],
+    out: Floats,
+) -> None:
+    """Write the probability of the left branch at each split on a missing parent.
+
+    It is conditional on the branches taken at earlier splits on the path.
+
+    Parameters
+    ----------
+    place : int
+        Index of the parent.
+    shares : ndarray, shape (n_groups,)
+        Distribution of the parent's groups of states.
+    feature, states, below : ndarray, shape (n_nodes,)
+        See `Trees`.
+    out : ndarray, shape (n_nodes,)
+        Unchanged at splits on other parents. It is 0.5 at splits that are reached with probability
+        zero.
+    """
+    # The groups that reach each node; a node precedes its child nodes.
+    reached = np.full(len(feature), -1, dtype=np.int64)
+    for node in range(len(feature)):
+        if feature[node] < 0:
+            continue
+        left, right = reached[node], reached[node]
+        if feature[node] == place:
+            left, right = left & states[node], right & ~states[node]
+            both, on_left = 0.0, 0.0
+            for g in range(len(shares)):
+                if reached[node] >> g & 1:
+                    both += shares[g]
+                    if states[node] >> g & 1:
+                        on_left += shares[g]
+            out[node] = on_left / both if both > 0.0 else 0.5
+        reached[below[node]], reached[below[node] + 1] = left, right
+
+
+@kernel()
+def leaves_of(codes: Codes, roots: NDArray[np.int32], steps: Indices) -> NDArray[np.int64]:
+    """Return the leaf that each row reaches in a tree of its own, (n_rows,); no value is missing.
+
+    The parameters are those of `add_leaves`, with a root for each row.
+    """
+    out = np.empty(codes.shape[1], dtype=np.int64)
+    for i in range(codes.shape[1]):
+        node = np.uint64(roots[i])
+        while steps[node, 0] != node:
+            node = _next(codes, i, node, steps)
+        out[i] = node
+    return out

@@ -1,0 +1,1 @@
+from .page import to_html as to_html

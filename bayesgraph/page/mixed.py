@@ -1,0 +1,600 @@
+"""Parts of snapshots of models beyond tables: numbers, trees, counts, exponents, several networks.
+
+A network is tables, whose clique tree `tables_part` plans, and local parts, which turn findings
+about numbers into likelihoods of discrete variables: one function for each kind of distribution, in
+`_ENCODERS`. ``front/mixed.js`` reads what this module writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import MemoryLimitError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    CountVector,
+    Discrete,
+    Name,
+    Variable,
+    ancestral_set,
+)
+from bayesgraph.inference import Factor, Scopes, Tables
+from bayesgraph.models import (
+    CPD,
+    FAMILIES,
+    BayesianNetwork,
+    DensityCPD,
+    DirichletMultinomialCPD,
+    FactorGraph,
+    GaussianCPD,
+    HistogramCPD,
+    ItemsCPD,
+    KernelDensityCPD,
+    Model,
+    MultinomialCPD,
+    NetworkMixture,
+    PosteriorAverage,
+    PresenceCPD,
+    RootSummingCPD,
+    TreeAverageCPD,
+    TreeCPD,
+    WeightedNetwork,
+    state_probabilities,
+)
+
+# Configurations of the discrete parents of numbers that depend on each other.
+_MOST_CELLS = 100_000
+# Nodes of the trees of one variable, numbers of a vector of counts, and members of an ensemble.
+_MOST_NODES, _MOST_COUNTS, _MOST_MEMBERS = 200_000, 500_000, 64
+# Entries of a table that replaces trees, and trees whose parents are no roots of their own.
+_SMALL_TABLE, _LARGEST_TABLE = 512, 65_536
+
+Json: TypeAlias = dict[str, Any]
+
+
+class Numbers(Protocol):
+    """Collects the numbers of a snapshot."""
+
+    def add(self, values: Any) -> int:
+        """Add an array; return its offset."""
+        ...
+
+
+# From tables, and for each variable its index among theirs (-1 if it has none), to their part.
+TablesPart: TypeAlias = Callable[[Tables, Sequence[int]], Json]
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """Writes the parts of one network.
+
+    Attributes
+    ----------
+    network : BayesianNetwork
+    number : mapping from name to int
+        Index of each variable in the snapshot.
+    numbers : Numbers
+    """
+
+    network: BayesianNetwork
+    number: Mapping[Name, int]
+    numbers: Numbers
+
+    def array(self, values: Any) -> Json:
+        """Return a reference to an array whose numbers are kept."""
+        flat = np.asarray(values, dtype=np.float64)
+        return {"at": self.numbers.add(flat), "n": flat.size}
+
+    def places(self, variables: Iterable[Variable]) -> list[int]:
+        """Return the indices of variables."""
+        return [self.number[v.name] for v in variables]
+
+    @cached_property
+    def of(self) -> dict[Variable, CPD]:
+        """The distribution of each variable."""
+        return {cpd.variable: cpd for cpd in self.network.cpds}
+
+    @cached_property
+    def children(self) -> dict[Variable, list[CPD]]:
+        """The distributions that depend on each variable."""
+        found: dict[Variable, list[CPD]] = {v: [] for v in self.network.variables}
+        for cpd in self.network.cpds:
+            for parent in cpd.parents:
+                found[parent].append(cpd)
+        return found
+
+    def below(self, variable: Variable) -> list[int]:
+        """Return the descendants of a variable."""
+        parents = {cpd.variable: cpd.parents for cpd in self.network.cpds}
+        found = [v for v in parents if v != variable and variable in ancestral_set(parents, [v])]
+        return self.places(found)
+
+
+def network_part(
+    network: BayesianNetwork, number: Mapping[Name, int], numbers: Numbers, tables: TablesPart
+) -> Json:
+    """Return tables and local parts of a network, as ``MixedNetwork`` of ``front/mixed.js`` reads.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+    number : mapping from name to int
+        Index of each variable in the snapshot.
+    numbers : Numbers
+    tables : callable
+        Returns the part of the tables.
+
+    Raises
+    ------
+    UnsupportedModelError
+        For a distribution that the page does not answer exactly; the message names its variable.
+    MemoryLimitError
+        For a part beyond the stated sizes.
+    """
+    writer = Writer(network.unfolded or network, number, numbers)
+    known: list[tuple[tuple[Variable, ...], Floats]] = []
+    parts: list[Json] = []
+    for cpd in writer.network.cpds:
+        table = _as_table(cpd, writer)
+        if table is not None:
+            known.append(((*cpd.parents, cpd.variable), table))
+        elif not isinstance(cpd, GaussianCPD):
+            parts.append(_encoded(cpd, writer))
+    parts += [_component(cpds, writer) for cpds in _components(writer)]
+    return _with_tables(writer, known, parts, tables)
+
+
+def _with_tables(
+    writer: Writer,
+    known: Sequence[tuple[tuple[Variable, ...], Floats]],
+    parts: list[Json],
+    tables: TablesPart,
+) -> Json:
+    """Return local parts with the tables, and ones as tables of parts with several parents."""
+    discrete = [v for v in writer.network.variables if isinstance(v, Discrete)]
+    named = {writer.number.get(v.name, -1 - i): v for i, v in enumerate(discrete)}
+    found = list(known)
+    for part in parts:
+        if len(part["scope"]) > 1:
+            part["factor"] = len(found)
+            scope = tuple(named[v] for v in part["scope"])
+            found.append((scope, np.ones([v.cardinality for v in scope])))
+    seen = {v for scope, _ in found for v in scope}
+    found += [((v,), np.ones(v.cardinality)) for v in discrete if v not in seen]
+    scopes = Scopes.of_variables(discrete, [scope for scope, _ in found])
+    nodes = [-1] * len(writer.number)
+    for i, v in enumerate(discrete):
+        if v.name in writer.number:
+            nodes[writer.number[v.name]] = i
+    made = Tables(scopes, [values for _, values in found], sums_to_one=True)
+    engine = tables(made, nodes)
+    # Ones are no distributions that sum to one.
+    engine["child"][len(known) :] = [-1] * (len(found) - len(known))
+    return {"engine": engine, "locals": parts}
+
+
+def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
+    """Return the table of a discrete child, parents first; None if a local part serves."""
+    if not isinstance(cpd.variable, Discrete):
+        return None
+    axes = (*cpd.parents, cpd.variable)
+    factor = cpd.to_factor()
+    if isinstance(cpd, RootSummingCPD):
+        walked = _has_own_roots(cpd, writer)
+        most = _SMALL_TABLE if walked else _LARGEST_TABLE
+        size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
+        if not cpd.continuous_parents and size <= most:
+            potential = cpd.potential(Evidence(1, {}))
+            assert isinstance(potential, Factor)  # all variables are discrete
+            factor = potential
+        elif walked:
+            return None
+    if factor is None:
+        raise _unknown(cpd, "is neither a table nor trees over roots without other children")
+    logs = factor.aligned([v for v in axes if isinstance(v, Discrete)])[0]
+    return np.asarray(np.exp(logs))
+
+
+def _has_own_roots(cpd: CPD, writer: Writer) -> bool:
+    """Tell whether the parents are roots that have no other child, so that walks sum them out."""
+    return all(
+        not writer.of[parent].parents and len(writer.children[parent]) == 1
+        for parent in cpd.parents
+    )
+
+
+def _unknown(cpd: CPD, why: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"A page does not answer exactly with {cpd.title}, which {why}. Cut {cpd.variable.name!r} "
+        "into states by a discretiser, leave it out by net.without, or ask the model in Python."
+    )
+
+
+# ---------------------------------------------------------------------------------- local parts
+
+
+def _encoded(cpd: CPD, writer: Writer) -> Json:
+    for kind, encode in _ENCODERS.items():
+        if isinstance(cpd, kind):
+            part = encode(cpd, writer)
+            scope = writer.places(cpd.discrete_parents)
+            base = {"child": writer.number[cpd.variable.name], "scope": scope, "factor": -1}
+            return base | part
+    raise _unknown(cpd, "has no formula in the page")
+
+
+def _numeric(cpd: CPD, writer: Writer, family: str) -> Json:
+    """Return what all numbers share; refuse one of whose value other numbers are functions."""
+    linear = [c for c in writer.children[cpd.variable] if not isinstance(c, RootSummingCPD)]
+    if linear:
+        names = quoted(c.variable.name for c in linear)
+        raise _unknown(cpd, f"is not Gaussian, but a parent of {names}")
+    return {"type": "number", "family": family, "below": writer.below(cpd.variable)}
+
+
+def _density(cpd: Any, writer: Writer) -> Json:
+    family = next(
+        (name for f in FAMILIES.values() for name, kind in f.stored.items() if type(cpd) is kind),
+        None,
+    )
+    if family not in DENSITIES:
+        raise _unknown(cpd, "has no formula in the page")
+    parameters = [writer.array(getattr(cpd, name)) for name in cpd.parameters]
+    return _numeric(cpd, writer, family) | {"parameters": parameters}
+
+
+def _kernel(cpd: Any, writer: Writer) -> Json:
+    stops = np.append(0, np.cumsum(cpd.counts.reshape(-1)))
+    arrays = {
+        "points": cpd.values, "weights": cpd.weights, "stops": stops, "bandwidth": cpd.bandwidth
+    }  # fmt: skip
+    return _numeric(cpd, writer, "kernel") | {k: writer.array(a) for k, a in arrays.items()}
+
+
+def _histogram(cpd: Any, writer: Writer) -> Json:
+    arrays = {"edges": writer.array(cpd.edges), "shares": writer.array(cpd.values)}
+    return _numeric(cpd, writer, "histogram") | arrays
+
+
+_ITEMS: dict[type[ItemsCPD], tuple[str, str]] = {
+    MultinomialCPD: ("multinomial", "probabilities"),
+    DirichletMultinomialCPD: ("dirichlet_multinomial", "concentration"),
+    PresenceCPD: ("presence", "probabilities"),
+}
+
+
+def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
+    family, name = _ITEMS[type(cpd)]
+    values = getattr(cpd, name)
+    if values.size > _MOST_COUNTS:
+        raise MemoryLimitError(
+            f"The counts {cpd.variable.name!r} have {values.size:,} numbers; a page takes "
+            f"{_MOST_COUNTS:,}. Keep fewer items, or ask the model in Python."
+        )
+    part: Json = {"type": "items", "family": family, "numbers": writer.array(values)}
+    part |= {"n": len(cpd.variable.items), "threshold": getattr(cpd, "threshold", 0.0)}
+    if exponent is not None:
+        part["exponents"] = writer.array(np.broadcast_to(exponent, values.shape[:-1]))
+    return part
+
+
+def _roots(cpd: CPD, writer: Writer, groups: Sequence[Any]) -> list[Json]:
+    found: list[Json] = []
+    for parent, group in zip(cpd.parents, groups, strict=True):
+        prior = None
+        if isinstance(parent, Discrete):
+            prior = writer.array(state_probabilities(writer.of[parent]))
+        own = None if group is None else writer.array(group)
+        found.append({"variable": writer.number[parent.name], "prior": prior, "groups": own})
+    return found
+
+
+def _trees(cpd: CPD, writer: Writer, arrays: Mapping[str, Any], groups: Sequence[Any]) -> Json:
+    nodes = len(arrays["feature"])
+    if nodes > _MOST_NODES:
+        raise MemoryLimitError(
+            f"The trees of {cpd.variable.name!r} have {nodes:,} nodes; a page takes "
+            f"{_MOST_NODES:,}. Fit fewer or smaller trees (n_trees=0 for none), or ask the model "
+            "in Python."
+        )
+    part = {name: writer.array(values) for name, values in arrays.items()}
+    own = {"type": "trees", "scope": [writer.number[cpd.variable.name]]}
+    return part | own | {"roots": _roots(cpd, writer, groups)}
+
+
+def _tree(cpd: Any, writer: Writer) -> Json:
+    tree, card = cpd.tree, cpd.variable.cardinality
+    wide = [p for p in cpd.discrete_parents if p.cardinality > 62]
+    if wide:
+        raise _unknown(cpd, f"splits {wide[0].name!r} of more than 62 states")
+    share = np.full(tree.n_nodes, np.nan)
+    low = tree.threshold.copy()
+    high = np.zeros(tree.n_nodes)
+    for place, parent in enumerate(cpd.parents):
+        at = np.flatnonzero(tree.feature == place)
+        if isinstance(parent, Discrete):
+            bits = 1 << np.arange(parent.cardinality, dtype=np.int64)
+            sets = tree.left_states[at, : parent.cardinality] @ bits
+            low[at], high[at] = sets & _LOW, sets >> _BITS
+        else:
+            share[at] = cpd.left_shares(parent, writer.of[parent])[at]
+    leaf = np.where(tree.feature < 0, np.arange(tree.n_nodes), tree.left)
+    arrays = {
+        "trees": [0], "feature": tree.feature, "left": leaf, "right": tree.right, "low": low,
+        "high": high, "share": np.nan_to_num(share), "values": tree.values.reshape(-1, card),
+    }  # fmt: skip
+    groups = [np.arange(p.cardinality) if isinstance(p, Discrete) else None for p in cpd.parents]
+    return _trees(cpd, writer, arrays, groups)
+
+
+# Groups of states whose bits are in one number.
+_BITS = 31
+_LOW = (1 << _BITS) - 1
+
+
+def _tree_average(cpd: Any, writer: Writer) -> Json:
+    trees = cpd.trees
+    ends = np.cumsum([0, *(p.cardinality for p in cpd.parents)])
+    groups = [trees.groups[a:b] for a, b in pairwise(ends.tolist())]
+    arrays = {
+        "trees": trees.roots, "feature": trees.feature, "left": trees.below,
+        "right": trees.below + 1, "low": trees.states & _LOW, "high": trees.states >> _BITS,
+        "share": [], "values": trees.values,
+    }  # fmt: skip
+    return _trees(cpd, writer, arrays, groups)
+
+
+# The kinds of distributions that local parts have; Gaussians have `_component`.
+_ENCODERS: dict[type[Any], Callable[[Any, Writer], Json]] = {
+    TreeCPD: _tree,
+    TreeAverageCPD: _tree_average,
+    KernelDensityCPD: _kernel,
+    HistogramCPD: _histogram,
+    ItemsCPD: _items,
+    DensityCPD: _density,
+}
+# Families whose density is that of named parameters, as in `front/leaves.js`.
+DENSITIES = (
+    "lognormal", "poisson", "negative_binomial", "gamma", "exponential", "beta", "student"
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ linear Gaussians
+
+
+def _components(writer: Writer) -> list[list[GaussianCPD]]:
+    """Return the linear Gaussians by component of continuous arcs, parents first."""
+    cpds = [c for c in writer.network.nodes() if isinstance(c, GaussianCPD)]
+    label = {cpd.variable: cpd.variable for cpd in cpds}
+
+    def root(variable: Continuous) -> Continuous:
+        while label[variable] != variable:
+            variable = label[variable]
+        return variable
+
+    for cpd in cpds:
+        for parent in cpd.continuous_parents:
+            if parent in label:  # others are refused where they are encoded
+                label[root(cpd.variable)] = root(parent)
+    found: dict[Continuous, list[GaussianCPD]] = {}
+    for cpd in cpds:
+        found.setdefault(root(cpd.variable), []).append(cpd)
+    return list(found.values())
+
+
+def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
+    scope = list(dict.fromkeys(p for cpd in cpds for p in cpd.discrete_parents))
+    cells = math.prod(p.cardinality for p in scope)
+    if cells > _MOST_CELLS:
+        raise MemoryLimitError(
+            f"The numbers {quoted(c.variable.name for c in cpds)} depend on each other and on "
+            f"{quoted(p.name for p in scope)}, which have {cells:,} joint states; a page takes "
+            f"{_MOST_CELLS:,}. Leave some of them out by net.without, or ask the model in Python."
+        )
+    nodes = []
+    for cpd in cpds:
+        steps = np.cumprod([1, *(p.cardinality for p in reversed(cpd.discrete_parents))])
+        own = zip(map(scope.index, cpd.discrete_parents), steps[-2::-1].tolist(), strict=True)
+        nodes.append(
+            {
+                "child": writer.number[cpd.variable.name],
+                "own": [list(pair) for pair in own],
+                "continuous": writer.places(cpd.continuous_parents),
+                "mean": writer.array(cpd.mean),
+                "variance": writer.array(cpd.variance),
+                "slopes": writer.array(cpd.coefficients),
+            }
+        )
+    # A root of trees may be the only variable of its component.
+    below = writer.below(cpds[0].variable) if _feeds_trees(cpds, writer) else []
+    return {
+        "type": "gaussian", "child": -1, "scope": writer.places(scope), "factor": -1,
+        "nodes": nodes, "below": below,
+    }  # fmt: skip
+
+
+def _feeds_trees(cpds: Sequence[GaussianCPD], writer: Writer) -> bool:
+    return any(
+        isinstance(child, RootSummingCPD) for cpd in cpds for child in writer.children[cpd.variable]
+    )
+
+
+# -------------------------------------------------------------------------------- other models
+
+
+def weighted_part(model: WeightedNetwork, numbers: Numbers, tables: TablesPart) -> Json:
+    """Return the part of a weighted network: its network's, exponents and biases."""
+    return {"kind": "weighted"} | _weighted(model, model.number, numbers, tables)
+
+
+def _weighted(
+    model: WeightedNetwork, number: Mapping[Name, int], numbers: Numbers, tables: TablesPart
+) -> Json:
+    part = network_part(model.network, number, numbers, tables)
+    writer = Writer(model.network, number, numbers)
+    exponents: list[Json | None] = [None] * len(number)
+    parents: list[list[int]] = [[] for _ in number]
+    for cpd in model.network.cpds:
+        at = number[cpd.variable.name]
+        parents[at] = writer.places(cpd.parents)
+        if cpd.variable != model.target:
+            exponents[at] = writer.array(model.exponents[cpd.variable.name])
+    part["weighted"] = {
+        "target": number[model.target.name],
+        "prior": model.prior_exponent,
+        "bias": writer.array(model.bias),
+        "exponents": exponents,
+        "parents": parents,
+    }
+    return part
+
+
+def mixture_part(model: NetworkMixture, numbers: Numbers, tables: TablesPart) -> Json:
+    """Return the parts of the networks of a mixture that have a weight."""
+    pairs = [(n, w) for n, w in zip(model.networks, model.weights.tolist(), strict=True) if w > 0]
+    _check_members(pairs)
+    members = [network_part(network, model.number, numbers, tables) for network, _ in pairs]
+    return {"kind": "mixture", "members": members, "weights": [w for _, w in pairs]}
+
+
+def _check_members(members: Sequence[Any]) -> None:
+    if len(members) > _MOST_MEMBERS:
+        raise MemoryLimitError(
+            f"The model has {len(members)} networks; a page takes {_MOST_MEMBERS}. Show one of its "
+            "`networks`, fit fewer, or ask the model in Python."
+        )
+
+
+def average_part(model: PosteriorAverage, numbers: Numbers, tables: TablesPart) -> Json:
+    """Return the parts of the members of an average, and how to read its cases in theirs."""
+    _check_members(model.members)
+    answered = [_answered(model, at) for at in range(len(model.variables))]
+    members = []
+    for member in model.members:
+        network = member.network
+        own = network.number
+        kind = "network"
+        if isinstance(network, WeightedNetwork):
+            part = weighted_part(network, numbers, tables)
+        elif isinstance(network, NetworkMixture):
+            part = mixture_part(network, numbers, tables)
+        elif isinstance(network, BayesianNetwork):
+            part = network_part(network, own, numbers, tables)
+        else:
+            raise UnsupportedModelError(
+                f"A page shows averages of networks, of weighted ones and of mixtures; got "
+                f"{network!r:.200}. Show one of the average's `networks`."
+            )
+        maps = [
+            _map(network.variable(v.name), v, shown) if v.name in own else None
+            for v, shown in zip(model.variables, answered, strict=True)
+        ]
+        places = [own.get(v.name, -1) for v in model.variables]
+        exponents = {str(model.number[name]): e for name, e in member.exponents.items()}
+        read = {"own": places, "maps": maps, "tempering": exponents}
+        members.append({"kind": kind} | part | read)
+    ratios = {str(model.number[n]): list(r) for n, r in model.prior_ratios.items()}
+    return {
+        "kind": "average",
+        "members": members,
+        "weights": [member.weight for member in model.members],
+        "ratios": ratios,
+        "cards": [v.cardinality if isinstance(v, Discrete) else 0 for v in answered],
+        "intervals": {
+            str(at): list(shown.states)
+            for at, (v, shown) in enumerate(zip(model.variables, answered, strict=True))
+            if isinstance(shown, Binned) and not isinstance(v, Discrete)
+        },
+    }
+
+
+def _answered(model: PosteriorAverage, at: int) -> Variable | None:
+    """Return the variable of the posterior; None if members have no common states."""
+    try:
+        model.members_with([at])
+    except UnsupportedModelError:
+        return None
+    return model.answered(at)
+
+
+def _map(own: Variable, whole: Variable, answered: Variable | None) -> Json | None:
+    """Return how a member reads values of the average, and its states among those answered."""
+    if own == whole:
+        return None
+    if isinstance(whole, CountVector) and isinstance(own, CountVector):
+        return {"items": [whole.positions[item] for item in own.items]}
+    found: Json = {}
+    if isinstance(own, Binned):
+        found["cuts"] = list(own.cuts)
+    if isinstance(own, Discrete) and isinstance(answered, Discrete):
+        if isinstance(own, Binned) and isinstance(answered, Binned):
+            found["spread"] = answered.codes_of(own).tolist()
+        else:
+            found["spread"] = [answered.index(state) for state in own.states]
+    if isinstance(whole, Discrete):
+        found["codes"] = [_code(own, state) for state in whole.states]
+    return found
+
+
+def _code(own: Variable, state: Any) -> int:
+    known = isinstance(own, Discrete) and state in own.states
+    return int(own.encode(state)) if known and isinstance(own, Discrete) else -1
+
+
+def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -> Json | None:
+    """Return the part of a factor graph of tables and vectors of counts; None for other factors."""
+    discrete = [v for v in model.variables if isinstance(v, Discrete)]
+    known: list[tuple[tuple[Variable, ...], Floats]] = []
+    parts: list[Json] = []
+    network: Any = model
+    writer = Writer(network, model.number, numbers)
+    for term in model.terms:
+        if term.table is not None:
+            axes = [v for v in term.scope if isinstance(v, Discrete)]
+            known.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
+        elif isinstance(term.source, ItemsCPD):
+            cpd = term.source
+            scope = writer.places(cpd.discrete_parents)
+            base = {"child": model.number[cpd.variable.name], "scope": scope, "factor": -1}
+            parts.append(base | _items(cpd, writer, term.exponent))
+        else:
+            return None
+    part = _with_tables(writer, known, parts, tables)
+    part["engine"] |= {"child": [-1] * len(part["engine"]["child"])}
+    return {"kind": "factor graph"} | part if discrete else None
+
+
+def model_part(model: Model, numbers: Numbers, tables: TablesPart) -> Json | None:
+    """Return the part of a model beyond tables, with the verbs that the page answers.
+
+    The result is None for a model of another kind.
+    """
+    verbs = ["answer", "information", "contributions", "flip"]
+    part: Json | None = None
+    if isinstance(model, BayesianNetwork):
+        part = {"kind": "network"} | network_part(model, model.number, numbers, tables)
+    elif isinstance(model, WeightedNetwork):
+        part = weighted_part(model, numbers, tables)
+    elif isinstance(model, NetworkMixture):
+        part = mixture_part(model, numbers, tables)
+    elif isinstance(model, PosteriorAverage):
+        part = average_part(model, numbers, tables)
+    elif isinstance(model, FactorGraph):
+        part = items_graph_part(model, numbers, tables)
+    if part is not None:
+        # Walks through trees sum their roots out, and have no most probable states of them.
+        walks = any(own["type"] == "trees" for own in part.get("locals", ()))
+        if "locals" in part and part["kind"] != "factor graph" and not walks:
+            verbs.append("mostProbable")
+        part["verbs"] = verbs
+    return part

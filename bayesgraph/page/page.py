@@ -1,0 +1,300 @@
+"""One HTML file of a snapshot, the front end and the model itself.
+
+The file has a head in plain JSON, and blocks: the snapshot, its numbers, the archive (what
+`bayesgraph.load` reads), the kernel, the style and the script, each compressed by zlib and written
+in base 64, the last two in base 85. Stretches of the archive that are among the numbers are not
+stored twice. The content security policy of the file allows its own scripts and style, named by
+their hashes, and no request at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import DARK, LIGHT, style_properties
+from bayesgraph.core.files import PathLike, write_text
+from bayesgraph.core.typing import EvidenceLike, TableLike
+from bayesgraph.core.variables import Name
+from bayesgraph.core.version import __version__
+from bayesgraph.files import VERSION, native_bytes
+from bayesgraph.models import Model
+from bayesgraph.page.snapshot import LIMIT, Snapshot, take_snapshot, with_rows
+
+# ------- The script and the style of pages: the modules of the front end, joined without a bundler
+# Each module becomes a function that returns what others import from it, in an order in which what
+# is imported comes first. So names are a module's own, as they are in a browser that loads the
+# modules.
+
+
+FRONT = resources.files("bayesgraph.page") / "front"
+_ENTRY = "app.js"
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
+_BLOCK_COMMENT = re.compile(r"/\*\*.*?\*/", re.DOTALL)
+_LINE_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
+_STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
+_SPACED = re.compile(r" ?([=*<>(){}\[\],;:?&|!]+) ?")
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_STYLE_SPACED = re.compile(r" ?([{};,]) ?|(?<=[a-z-])(:) ")
+
+
+@functools.cache
+def front() -> tuple[str, str]:
+    """Return the script and the style of all pages."""
+    order: list[str] = []
+    texts: dict[str, str] = {}
+    wanted: dict[str, set[str]] = {}
+
+    def visit(name: str) -> None:
+        if name in texts:
+            return
+        texts[name] = (FRONT / name).read_text("utf-8")
+        for names, needed in _IMPORT.findall(texts[name]):
+            visit(needed)
+            found = [item.split(" as ")[0].strip() for item in names.split(",")]
+            wanted.setdefault(needed, set()).update(filter(None, found))
+        order.append(name)
+
+    visit(_ENTRY)
+    script = "".join(_scoped(name, texts[name], wanted.get(name, set())) for name in order)
+    return script, _colours() + bare_style((FRONT / "look.css").read_text("utf-8"))
+
+
+def _scoped(name: str, module: str, exported: set[str]) -> str:
+    """Return a module as a constant: a function that is called, with what others import of it."""
+    text = _IMPORT.sub(lambda found: _taken(found[1], found[2]), bare_module(module))
+    text = "".join(map(_tight, text.splitlines(keepends=True)))
+    given = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""
+    return f"const {_constant(name)} = (() => {{\n{text}{given}}})();\n"
+
+
+def _tight(line: str) -> str:
+    """Return a line without the spaces around its operators; those that may be in texts stay."""
+    if any(mark in line for mark in "'`/"):
+        return line
+    parts = _STRING.split(line)
+    parts[::2] = [_SPACED.sub(r"\1", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _taken(names: str, module: str) -> str:
+    return f"const {{{names.replace(' as ', ': ')}}} = {_constant(module)};\n"
+
+
+def _constant(module: str) -> str:
+    return f"{module.removesuffix('.js').upper()}_MODULE"
+
+
+def bare_module(module: str) -> str:
+    """Return a module without the word export, comments and indentation."""
+    text = _BLOCK_COMMENT.sub("", _EXPORT.sub("", module))
+    return _INDENT.sub("", _LINE_COMMENT.sub("", text))
+
+
+def bare_style(style: str) -> str:
+    """Return a style sheet without comments, indentation and spaces, but those of its texts."""
+    parts = _STRING.split(_INDENT.sub("", _STYLE_COMMENT.sub("", style)))
+    parts[::2] = [_STYLE_SPACED.sub(r"\1\2", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _colours() -> str:
+    """Return the style sheet of the palette: by day, by night, and always by day on paper."""
+    day, night = style_properties(LIGHT), style_properties(DARK)
+    return (
+        f":root {{ {day} }}\n"
+        "@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {night} }} }}\n"
+        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {night} }} }}\n"
+    )
+
+
+# --------------------------------- One HTML file of a snapshot, the front end and the model itself
+
+
+# Stretches of the archive shorter than this are not looked for among the numbers.
+_SHARED_FROM = 64
+
+
+def to_html(
+    model: Any,
+    path: PathLike | None = None,
+    *,
+    evidence: EvidenceLike = None,
+    target: Name | None = None,
+    title: str | None = None,
+    view: str = "auto",
+    data: TableLike | None = None,
+    embed_rows: bool = False,
+    limit: float = LIMIT,
+) -> str:
+    """Return a model as one HTML page that shows it and answers questions about it exactly.
+
+    Parameters
+    ----------
+    model : Model or fitted estimator
+    path : str or path, optional
+        File to write; its suffix should be ``.html``, so that `bayesgraph.load` reads it.
+    evidence : mapping from name to value, optional
+        The findings to begin with, as in `query`.
+    target : name, optional
+        The variable asked for first; by default that of an estimator.
+    title : str, optional
+    view : {"auto", "network", "classifier"}
+        With "auto" that of a classifier for estimators, else that of a network.
+    data : table, optional
+        Its columns give the ranges of the sliders, so that their least and greatest values are in
+        the file.
+    embed_rows : bool
+        Also write the rows of `data` into the file, at most 10,000, with what the model predicts,
+        to click through; whoever has the file can read them.
+    limit : float
+        Entries of all tables of the clique tree, up to which the model is accepted.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the page could not answer exactly; the message names what, and the way that works.
+    MemoryLimitError
+        If the clique tree has more entries than the limit.
+    LossyExportError
+        If the model has a name, a state or a part that files do not hold.
+    UnknownVariableError, UnknownStateError, EvidenceError
+        For a target or evidence that does not fit the model.
+    DataError
+        For rows without a discrete target, or too many rows.
+    """
+    shown = model if isinstance(model, Model) else model.network_
+    if shown is not model:
+        target = model.target_.name if target is None else target
+        title = title or type(model).__name__
+        view = "classifier" if view == "auto" else view
+    snapshot = take_snapshot(
+        shown, evidence=evidence, target=target, title=title, view=view, limit=limit
+    )
+    if data is not None:
+        snapshot = with_rows(snapshot, shown, data, embed=embed_rows)
+    text = page(snapshot, native_bytes(model))
+    if path is not None:
+        write_text(path, text)
+    return text
+
+
+def page(snapshot: Snapshot, archive: bytes) -> str:
+    """Return the page of a snapshot; `archive` is the model in the native format."""
+    numbers, coding = _coded(snapshot.numbers)
+    pieces, rest = _shared(archive, snapshot.numbers)
+    in_head = ("title", "initial")
+    content = {k: v for k, v in snapshot.content.items() if k not in in_head} | {"coding": coding}
+    head = {
+        "format": VERSION,
+        "made_by": f"bayesgraph {__version__}",
+        "blocks": ["snapshot", "numbers"],
+        "archive": {"bytes": len(archive), "pieces": pieces, "coding": coding},
+        **{key: snapshot.content[key] for key in in_head},
+    }
+    script, style = front()
+    blocks = {
+        "snapshot": _json(content).encode(),
+        "numbers": numbers,
+        "archive": rest,
+        "kernel": (FRONT / "kernel.wasm").read_bytes(),
+    }
+    packed = {name: _packed(block) for name, block in blocks.items()}
+    packed |= {"look": _dense(style), "script": _dense(script)}
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hash(_loader())} {_hash(script)} 'wasm-unsafe-eval' blob:",
+            f"style-src {_hash(style)}",
+            "worker-src blob:",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    title = html.escape(str(snapshot.content["title"]))
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title>",
+            '<div id="app"></div>',
+            "<noscript>This page computes in the browser: it needs JavaScript.</noscript>",
+            f'<script type="application/json" id="bayesgraph">{_json(head)}</script>',
+            *(
+                f'<script type="text/plain" id="bayesgraph-{name}">{block}</script>'
+                for name, block in packed.items()
+            ),
+            f'<script type="module" id="bayesgraph-loader">{_loader()}</script>',
+            "</html>\n",
+        ]
+    )
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    """Return JSON that can stand in a script element, whatever its texts are."""
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _packed(block: bytes) -> str:
+    return base64.b64encode(zlib.compress(block, 9)).decode("ascii")
+
+
+def _dense(text: str) -> str:
+    """Return a text compressed and in base 85, shorter than base 64; `loader.js` reads it."""
+    # Without "<", nothing in it can end or change the element.
+    return base64.b85encode(zlib.compress(text.encode(), 9)).decode("ascii").replace("<", ",")
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+def _coded(numbers: Floats) -> tuple[bytes, dict[str, int]]:
+    """Return the numbers as bytes, and how they are written: the shorter of two ways.
+
+    Either all of them, or the different ones and the index of each.
+    """
+    plain = numbers.astype("<f8").tobytes()
+    bits, index = np.unique(numbers.view(np.int64), return_inverse=True)
+    width = next(w for w in (1, 2, 4) if len(bits) <= 256**w)
+    listed = bits.astype("<i8").tobytes() + index.astype(f"<u{width}").tobytes()
+    if len(zlib.compress(listed, 9)) < len(zlib.compress(plain, 9)):
+        return listed, {"n": numbers.size, "distinct": len(bits), "width": width}
+    return plain, {"n": numbers.size, "distinct": 0, "width": 8}
+
+
+def _shared(archive: bytes, numbers: Floats) -> tuple[list[list[int]], bytes]:
+    """Return the archive in pieces: [where the numbers begin or -1, bytes], and what is left."""
+    shared = numbers.astype("<f8").tobytes()
+    at = archive.find(shared) if len(shared) >= _SHARED_FROM else -1
+    if at < 0:
+        return [[-1, len(archive)]], archive
+    end = at + len(shared)
+    pieces = [[-1, at], [0, len(shared)], [-1, len(archive) - end]]
+    return pieces, archive[:at] + archive[end:]
+
+
+@functools.cache
+def _loader() -> str:
+    """Return the script that unpacks the others; the policy names the hashes of what it adds."""
+    return bare_module((FRONT / "loader.js").read_text("utf-8"))

@@ -1,0 +1,583 @@
+"""Snapshots of models: what a page needs to show a model and to answer questions about it exactly.
+
+A snapshot is content that JSON can hold, and numbers. The front end reads it (``front/model.js``)
+and refuses versions newer than its own.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    EvidenceError,
+    MemoryLimitError,
+    MissingDependencyError,
+    RenderError,
+    UnsupportedModelError,
+    quoted,
+)
+from bayesgraph.core.typing import EvidenceLike, TableLike
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    Variable,
+)
+from bayesgraph.inference import Case, Relevance, Tables, plan_tree, restrict, with_intermediates
+from bayesgraph.models import (
+    BayesianNetwork,
+    Ensemble,
+    FactorGraph,
+    Model,
+    NetworkMixture,
+    PosteriorAverage,
+    WeightedNetwork,
+    arcs_of,
+    state_texts,
+    table_for,
+    texts,
+)
+from bayesgraph.page.mixed import model_part
+from bayesgraph.pictures import plain_layout
+from bayesgraph.questions import Rules, choices_of, cuts_of, range_of
+from bayesgraph.tables import Table, columns_of
+
+# ----------------------------- Positions of the variables of a page, from Graphviz if there is one
+
+
+# Number of variables up to which all are shown at once, and seconds that their layout may take.
+_MOST_CARDS = 150
+_SECONDS = 20.0
+# Width of a card, height of its head and of a line, in pixels; lines that are shown at most.
+_WIDTH, _HEAD, _LINE, _MOST_LINES = 196, 34, 18, 8
+_INCH = 72.0
+
+
+def placed(content: dict[str, Any]) -> list[list[float]] | None:
+    """Return the centre of the card of each variable, in pixels, y downwards.
+
+    Parameters
+    ----------
+    content : dict
+        Content of a snapshot, with variables and arcs.
+
+    Returns
+    -------
+    list of [x, y], or None
+        None if there are more than 150 variables or no Graphviz: the page then places them itself.
+    """
+    variables = content["variables"]
+    if len(variables) > _MOST_CARDS:
+        return None
+    lines = [
+        "digraph {", "graph [nodesep=0.4, ranksep=0.6]", "node [shape=box, fixedsize=true]"
+    ]  # fmt: skip
+    for i, variable in enumerate(variables):
+        shown = min(len(variable["states"]) or 3, _MOST_LINES)
+        height = (_HEAD + _LINE * shown) / _INCH
+        lines.append(f"{i} [label={i}, width={_WIDTH / _INCH:.4f}, height={height:.4f}]")
+    lines += [f"{a} -> {b}" for a, b, _ in content["arcs"]]
+    try:
+        found = plain_layout("\n".join([*lines, "}"]), timeout=_SECONDS)
+    except (MissingDependencyError, RenderError, subprocess.TimeoutExpired):
+        return None
+    top = max((y for _, y in found.values()), default=0.0)
+    return [
+        [round(found[str(i)][0] * _INCH), round((top - found[str(i)][1]) * _INCH)]
+        for i in range(len(variables))
+    ]
+
+
+# ---------------------- How findings may change in the page, and in which order they are explained
+# The page looks for the smallest change of findings that turns an answer, at the prices of
+# `bayesgraph.questions`, and adds up log odds along the arcs.
+
+
+_GRID = 64
+
+
+class NumberStore(Protocol):
+    """Collects the numbers of a snapshot."""
+
+    def add(self, values: Any) -> int:
+        """Add an array; return its offset."""
+        ...
+
+
+def order_of(model: Model) -> list[int]:
+    """Return the variables in the order in which findings are explained: parents first.
+
+    Models without arcs of their own have that of their variables.
+    """
+    network = model.network if isinstance(model, WeightedNetwork) else model
+    if not isinstance(network, BayesianNetwork):
+        return list(range(len(model.variables)))
+    return [model.number[cpd.variable.name] for cpd in network.nodes()]
+
+
+def flips_part(model: Model, numbers: NumberStore) -> Json:
+    """Return how each number, and each variable with intervals, may change and at what price.
+
+    A number has its range, and its cut points in an average; intervals have the cost of each
+    change. Numbers whose range the model does not know are left out, and stay as they are; so do
+    indicators of missing values, which say so.
+    """
+    rules = Rules.of(model, None, (), None, None, _GRID)
+    found: Json = {}
+    for at, variable in enumerate(model.variables):
+        if isinstance(variable, Binned):
+            costs = _costs(model, variable, rules)
+            found[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
+        elif isinstance(variable, MissingIndicator):
+            found[str(at)] = {"stays": True}
+        elif isinstance(variable, Continuous):
+            cuts = cuts_of(model, variable)
+            try:
+                ends = range_of(model, variable, cuts, rules)
+            except EvidenceError:
+                continue
+            own: Json = {"range": list(ends), "whole": isinstance(variable, Count)}
+            found[str(at)] = own | ({} if cuts is None else {"cuts": list(cuts)})
+    return found
+
+
+def _costs(model: Model, variable: Binned, rules: Rules) -> Any:
+    """Return the cost of each change of intervals, by the old and the new one."""
+    costs = np.zeros((variable.cardinality, variable.cardinality))
+    target: Any = _Other()
+    for code, state in enumerate(variable.states):
+        evidence: Mapping[Any, Any] = {variable.name: state}
+        for choice in choices_of(model, target, evidence, rules):
+            for option in choice.options[1:]:
+                costs[code, int(option.code)] = option.cost
+    return costs
+
+
+class _Other:
+    """Stands for a target that is none of the variables that change."""
+
+    name: Variable = object()  # type: ignore[assignment]
+
+
+# ---- Snapshots of models: what a page needs to show a model and to answer questions about it
+# exactly
+
+
+# Entries of the clique tree up to which a page answers while one waits, unless `limit=` says more.
+LIMIT = 20_000_000
+# Characters of a name or a state that are shown; a file may hold any.
+_LONGEST_TEXT = 20_000
+# Logarithm of likelihoods that floats hold with all digits.
+_LOG_TINY = -700.0
+
+Json: TypeAlias = dict[str, Any]
+
+
+class Numbers:
+    """Collects the numbers of a snapshot; other entries refer to them by their offset."""
+
+    def __init__(self) -> None:
+        self._parts: list[Floats] = []
+        self.size = 0
+
+    def add(self, values: Any) -> int:
+        """Add an array, the last axis fastest; return its offset."""
+        flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
+        at = self.size
+        self._parts.append(flat)
+        self.size += flat.size
+        return at
+
+    def joined(self) -> Floats:
+        """Return all numbers, one after the other."""
+        return np.concatenate(self._parts) if self._parts else np.empty(0)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a page needs of a model.
+
+    Attributes
+    ----------
+    content : dict
+        What JSON can hold; see ``front/model.js``.
+    numbers : ndarray
+        The numbers that the content refers to by their offset.
+    """
+
+    content: Json
+    numbers: Floats
+
+
+def take_snapshot(
+    model: Model,
+    *,
+    evidence: EvidenceLike = None,
+    target: Name | None = None,
+    title: str | None = None,
+    view: str = "auto",
+    limit: float = LIMIT,
+) -> Snapshot:
+    """Return what a page needs to show a model and to answer questions about it exactly.
+
+    Parameters
+    ----------
+    model : Model
+    evidence : mapping from name to value, optional
+        The findings to begin with, as in `query`.
+    target : name, optional
+        The variable asked for first.
+    title : str, optional
+    view : {"auto", "network", "classifier"}
+        With "auto" the view of a network.
+    limit : float
+        Entries of all tables of the clique tree, up to which the model is accepted.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the page could not answer exactly; the message names what, and the way that works.
+    MemoryLimitError
+        If the clique tree has more entries than the limit.
+    UnknownVariableError, UnknownStateError, EvidenceError
+        For a target or evidence that does not fit the model.
+    """
+    if view not in _VIEWS:
+        raise DataTypeError(f"view= is one of {quoted(_VIEWS)}; got {view!r}.")
+    take = next((take for kind, take in _PARTS.items() if isinstance(model, kind)), None)
+    if take is None:
+        raise UnsupportedModelError(
+            f"A page shows {quoted(kind.__name__ for kind in _PARTS)}; got {model!r}. Ask it in "
+            "Python, or show its network."
+        )
+    variables = model.variables
+    number = {variable.name: i for i, variable in enumerate(variables)}
+    wanted = None if target is None else number[model.variable(target).name]
+    numbers = Numbers()
+    shown = texts(model.names, _LONGEST_TEXT)
+    content: Json = {
+        "title": title or type(model).__name__,
+        "view": "network" if view == "auto" else view,
+        "target": wanted,
+        "variables": [_variable(v, n, number) for v, n in zip(variables, shown, strict=True)],
+        "arcs": _arcs(model),
+        "rows": None,
+        "initial": findings(model, evidence),
+        **take(model, numbers, limit),
+        "order": order_of(model),
+        "flips": flips_part(model, numbers),
+    }
+    _name_intervals(content)
+    content["positions"] = placed(content)
+    return Snapshot(content, numbers.joined())
+
+
+_VIEWS = ("auto", "network", "classifier")
+
+
+# ------------------------------------------------------------------------- variables and findings
+
+
+def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json:
+    item: Json = {"name": name, "kind": "discrete", "states": [], "typed": None}
+    if type(variable.name) is not str:
+        item["key"] = repr(variable.name)
+    if isinstance(variable, Discrete):
+        item["states"] = state_texts(variable, _LONGEST_TEXT)
+        if isinstance(variable, MissingIndicator) and variable.of in number:
+            item["of"] = number[variable.of]
+        if any(type(state) is not str for state in variable.states):
+            item["typed"] = [repr(state) for state in variable.states]
+    elif isinstance(variable, Continuous):
+        item["kind"] = "count" if isinstance(variable, Count) else "continuous"
+    elif isinstance(variable, CountVector):
+        item |= {"kind": "counts", "items": texts(variable.items, _LONGEST_TEXT)}
+    return item | {"range": None, "unit": None, "note": None}
+
+
+def findings(model: Model, evidence: EvidenceLike) -> Json:
+    """Return evidence as the page takes it: by number of the variable, states by their place."""
+    case: Case = model.case(evidence)
+    found: Json = {}
+    for at, value in case.hard.items():
+        variable = model.variables[at]
+        if isinstance(variable, CountVector):
+            seen = np.flatnonzero(value)
+            counts = dict(zip(map(str, seen.tolist()), value[seen].tolist(), strict=True))
+            found[str(at)] = {"counts": counts}
+        else:
+            found[str(at)] = {"state" if isinstance(variable, Discrete) else "value": value}
+    for at, logs in case.soft.items():
+        weights = np.exp(logs if logs.max() > _LOG_TINY else logs - logs.max())
+        excluded = np.flatnonzero(weights == 0)
+        if np.isin(weights, (0.0, 1.0)).all() and len(excluded):
+            found[str(at)] = {"not": excluded.tolist()}
+        else:
+            found[str(at)] = {"weights": weights.tolist()}
+    return found
+
+
+def _name_intervals(content: Json) -> None:
+    """Give numbers their range, and those whose posterior is one of intervals these as states."""
+    for at, own in content["flips"].items():
+        content["variables"][int(at)]["range"] = own.get("range")
+    for at, states in content.pop("intervals", {}).items():
+        content["variables"][int(at)]["states"] = states
+
+
+def _arcs(model: Model) -> list[list[Any]]:
+    """Return the arcs with their scores; of several networks all arcs, without scores."""
+    number = model.number
+    network = model.network if isinstance(model, WeightedNetwork) else model
+    if isinstance(network, Ensemble):
+        arcs = {arc: None for member in network.networks for arc in arcs_of(member)}
+        return [[number[parent], number[child], None] for parent, child in arcs]
+    if not isinstance(network, BayesianNetwork):
+        return []
+    scores = network.arc_scores
+    return [
+        [number[parent], number[child], _finite(scores.get((parent, child)))]
+        for cpd in network.cpds
+        for parent, child in cpd.arcs()
+    ]
+
+
+# ------------------------------------------------------------------------------- tables and trees
+
+
+def _finite(score: float | None) -> float | None:
+    """Return a score, or None for one that JSON has no number for."""
+    return score if score is not None and math.isfinite(score) else None
+
+
+def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: float) -> Json:
+    """Return tables with their clique tree, as ``front/engine.js`` takes them.
+
+    Parameters
+    ----------
+    tables : Tables
+    nodes : iterable of int
+        For each variable of the model its index among those of the tables, -1 if it has none.
+    numbers : Numbers
+    limit : float
+
+    Raises
+    ------
+    MemoryLimitError
+        If the clique tree has more entries than the limit.
+    """
+    arrays = tables.arrays
+    question = restrict(tables, (), (), (), Relevance.EVERYTHING)
+    tree = plan_tree(question, plan_only=True)
+    if tree.total > limit:
+        widest = _widest(tables, tree)
+        raise MemoryLimitError(
+            f"The clique tree of the model has {tree.total:,.0f} entries; a page takes "
+            f"{limit:,.0f}. {quoted(widest)} are together in its largest table: show a part of the "
+            "network, take more by limit=, or ask in Python."
+        )
+    tree = with_intermediates(tree, True)
+    at = numbers.add(tables.values)
+    home = np.full(len(tables), -1)
+    home[tree.factors] = tree.home
+    part = {
+        "cards": tables.cards.tolist(),
+        "node": list(nodes),
+        "scopes": _lists(tables.start, tables.item),
+        "child": arrays.child.tolist(),
+        "at": (arrays.base + at).tolist(),
+        "logScale": tables.log_scale,
+        "tree": {
+            "cliques": _lists(tree.c_start, tree.variables[tree.member]),
+            "residual": tree.residual.tolist(),
+            "parent": tree.parent.tolist(),
+            "home": home.tolist(),
+        },
+    }
+    if tables.has_lost_digits:
+        part["logs"] = numbers.add(tables.log_values)
+    return part
+
+
+def _lists(start: Any, item: Any) -> list[list[int]]:
+    return [item[a:b].tolist() for a, b in pairwise(start.tolist())]
+
+
+def _widest(tables: Tables, tree: Any) -> list[Name]:
+    """Return names of the variables of the largest clique, at most ten."""
+    cliques = _lists(tree.c_start, tree.variables[tree.member])
+    largest = max(cliques, key=lambda members: float(np.prod(tables.cards[members], dtype=float)))
+    return [tables.variables[v].name for v in sorted(largest)[:10]]
+
+
+# ------------------------------------------------------------------------------------------ models
+
+
+# Questions that a page answers about every model, and about networks all of whose variables show.
+_ALWAYS = ("answer", "information")
+_OF_TABLES = ("mostProbable", "conflict", "sensitivity")
+_EXPLAINED = ("contributions", "flip")
+
+
+def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
+    answering = model.unfolded or model
+    compiled = answering.compiled
+    if compiled is None:
+        return _mixed(model, numbers, limit)
+    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
+    # Auxiliary variables of canonical distributions would have to be summed out first.
+    is_whole = len(answering.variables) == len(model.variables)
+    verbs = [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES if is_whole else ())]
+    return {"kind": "network", "verbs": verbs, "engine": part}
+
+
+def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
+    part = model_part(model, numbers, partial(_tables, numbers, limit))
+    if part is None:
+        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
+        raise UnsupportedModelError(
+            f"A page answers exactly for factors of tables and counts; those over {quoted(names)} "
+            "are others. Ask the model in Python."
+        )
+    return part
+
+
+def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Sequence[int]) -> Json:
+    return tables_part(tables, nodes, numbers, limit)
+
+
+def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
+    compiled = model.compiled
+    if compiled is None:
+        return _mixed(model, numbers, limit)
+    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
+    verbs = [*_ALWAYS, "mostProbable", "conflict"]
+    return {"kind": "factor graph", "verbs": verbs, "engine": part}
+
+
+# What a page takes of each kind of model; a model of a kind that is not here is refused.
+_PARTS: dict[type[Model], Callable[[Any, Numbers, float], Json]] = {
+    BayesianNetwork: _network,
+    FactorGraph: _factor_graph,
+    WeightedNetwork: _mixed,
+    NetworkMixture: _mixed,
+    PosteriorAverage: _mixed,
+}
+
+
+# --------- Rows of a table that a page shows to click through, and the ranges of its numbers there
+
+
+# Rows that a page takes: more would make it slow to open, and hard to look through.
+MOST_ROWS = 10_000
+
+
+def with_rows(snapshot: Snapshot, model: Model, data: TableLike, *, embed: bool) -> Snapshot:
+    """Return a snapshot with the ranges of the numbers in a table and, if wanted, with its rows.
+
+    Raises
+    ------
+    DataError
+        For rows without a discrete target, more rows than a page takes, or none.
+    """
+    at = snapshot.content["target"]
+    variables = [dict(variable) for variable in snapshot.content["variables"]]
+    for i, ends in _ranges_in(model, data).items():
+        variables[i]["range"] = ends
+    target = None if at is None else model.variables[at]
+    rows: dict[str, Any] | bool = False
+    if embed:
+        if not isinstance(target, Discrete):
+            raise DataError("Rows are shown with a discrete target; name it by target=.")
+        rows = rows_of(model, target, data)
+    return replace(snapshot, content=snapshot.content | {"variables": variables, "rows": rows})
+
+
+def _ranges_in(model: Model, data: TableLike) -> dict[int, list[float]]:
+    """Return the least and the greatest value of each number, by the number of its variable."""
+    known = table_for(model, columns_of(data), None, unseen="missing")
+    found: dict[int, list[float]] = {}
+    for variable in known.continuous:
+        values = known.column(variable)
+        values = values[np.isfinite(values)]
+        if len(values) and values.min() < values.max():
+            found[model.number[variable.name]] = [values.min().item(), values.max().item()]
+    return found
+
+
+def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
+    """Return rows as a page shows them.
+
+    Parameters
+    ----------
+    model : Model
+    target : Discrete
+        What is predicted.
+    data : table
+        Columns named as variables; with a column of the target, rows say whether they are right.
+
+    Returns
+    -------
+    dict
+        ``columns``: for the number of each variable its values, states by their place, None where
+        missing. ``predicted``: the most probable state of the target given the others.
+        ``truth`` and ``share``: its state and that state's probability, or None without a column.
+
+    Raises
+    ------
+    DataError
+        For more rows than a page takes, or none.
+    """
+    columns = columns_of(data)
+    known = table_for(model, columns, target, unseen="missing")
+    if not 0 < known.n_rows <= MOST_ROWS:
+        raise DataError(
+            f"A page takes 1 to {MOST_ROWS:,} rows; the table has {known.n_rows:,}. Choose some."
+        )
+    posterior = model.query_rows(target.name, _seen(columns, known))
+    truth = share = None
+    if target.name in columns:
+        codes = table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
+        truth = _listed(codes, target)
+        share = [None if k is None else float(posterior[i, k]) for i, k in enumerate(truth)]
+    return {
+        "columns": {str(model.number[v.name]): _listed(known, v) for v in known.variables},
+        "predicted": posterior.argmax(axis=1).tolist(),
+        "truth": truth,
+        "share": share,
+    }
+
+
+def _seen(columns: Mapping[Any, Any], known: Table) -> dict[Any, Any]:
+    """Return the columns with unknown states as missing, as the page has them."""
+    found = dict(columns)
+    for variable in known.discrete:
+        states = np.array([*variable.states, None], dtype=object)
+        found[variable.name] = states[known.column(variable)]
+    return found
+
+
+def _listed(known: Table, variable: Variable) -> list[Any]:
+    """Return a column of a table as JSON can hold it."""
+    column = known.column(variable)
+    if isinstance(variable, CountVector):
+        matrix = np.asarray(column.todense() if hasattr(column, "todense") else column)
+        return [{str(k): float(row[k]) for k in np.flatnonzero(row > 0)} for row in matrix]
+    if isinstance(variable, Discrete):
+        return [None if code < 0 else code for code in column.tolist()]
+    return [None if np.isnan(value) else value for value in column.tolist()]

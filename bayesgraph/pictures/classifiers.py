@@ -1,0 +1,392 @@
+"""Figures of the predictions of classifiers, drawn by scikit-learn's displays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.calibration import CalibrationDisplay
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_curve
+
+from bayesgraph.classifiers import Evaluation
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import COLOURS, FRAME, INK
+from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import Continuous, Name
+from bayesgraph.models import number
+from bayesgraph.pictures.style import (
+    DASHES,
+    PANEL,
+    Axes,
+    Figure,
+    check_classifier,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+    without_mathematics,
+)
+from bayesgraph.questions import label_codes
+from bayesgraph.tables import columns_of
+
+if TYPE_CHECKING:
+    from bayesgraph.classifiers import GraphClassifier
+
+# --------------------- Figures of the predictions of classifiers, drawn by scikit-learn's displays
+
+
+# Limits of the axes of ROC and calibration curves, with room for what lies at 0 and 1.
+_SIDES = (-0.03, 1.03)
+
+
+def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> Figure:
+    """Return a figure with a row of three panels for each model.
+
+    The panels are the confusion matrix, the ROC curves and the calibration curve. With two classes,
+    both curves are those of the second class. With more classes there is a ROC curve of each class
+    against the rest, and the calibration is that of the predicted class.
+
+    Parameters
+    ----------
+    results : Evaluation or sequence of Evaluation
+        Returned by :func:`bayesgraph.evaluate`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If there are no results.
+    DataTypeError
+        For anything else than results.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    results = _checked(results, "evaluation_figure")
+    with styled() as figure_class:
+        side = max(PANEL, *(0.45 * len(result.classes) for result in results))
+        figure = new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
+        grid = figure.subplots(len(results), 3, squeeze=False)
+        for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
+            _draw_confusion(confusion, result)
+            _draw_roc(roc, result)
+            _draw_calibration(calibration, result)
+    return figure
+
+
+def roc_figure(
+    results: Evaluation | Sequence[Evaluation], *, positive: Any = None, title: str | None = None
+) -> Figure:
+    """Return a panel with the ROC curve of each model, of one class against the rest.
+
+    The rows of all folds make one curve; the legend has the area below it. `Evaluation.auc` is the
+    mean of the areas of the folds instead.
+
+    Parameters
+    ----------
+    results : Evaluation or sequence of Evaluation
+        Returned by :func:`bayesgraph.evaluate`.
+    positive : label, optional
+        The class whose probability ranks the rows; by default the second of two.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If there are no results, for a class that is none of theirs, no `positive` of more than two
+        classes, and if all rows are of that class, or none.
+    DataTypeError
+        For anything else than results.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    results = _checked(results, "roc_figure")
+    chosen = _positive(results[0], positive)
+    (name,) = shown_names([chosen])
+    with styled() as figure_class:
+        figure = new_figure(figure_class, PANEL + 1.2, PANEL + 1.1)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
+        for k, result in enumerate(results):
+            false, true = _roc(result, chosen)
+            dashes = DASHES[k // len(COLOURS) % len(DASHES)]
+            label = f"{result.name} ({auc(false, true):.3f})"
+            colour = COLOURS[k % len(COLOURS)]
+            axes.plot(false, true, color=colour, linestyle=dashes, linewidth=1.4, label=label)
+        axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
+        axes.set(xlim=_SIDES, ylim=_SIDES)
+        without_mathematics(axes.legend(fontsize=8, loc="lower right").get_texts())
+        note = f"{name} against the rest, rows of all folds; in brackets the area below"
+        heading(axes, "ROC curves" if title is None else title, note)
+    return figure
+
+
+def _checked(results: Any, function: str) -> list[Evaluation]:
+    """Return the results of at least one model as a list after checking them."""
+    several = isinstance(results, Iterable) and not isinstance(results, str)
+    found = list(results) if several else [results]
+    for result in found:
+        if not isinstance(result, Evaluation):
+            raise DataTypeError(
+                f"The figure is of Evaluation objects, which evaluate returns; got {result!r:.80}."
+            )
+    if not found:
+        raise DataError(f"{function} needs the results of at least one model; got none.")
+    return found
+
+
+def _positive(result: Evaluation, positive: Any) -> Any:
+    classes = result.classes.tolist()
+    if positive is not None:
+        return positive
+    if len(classes) != 2:
+        raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
+    return classes[1]
+
+
+def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
+    """Return the false and the true positive rates of a class, from threshold to threshold."""
+    (code,) = label_codes([positive], result.classes, what="positive=")
+    truth = result.y_true == result.classes[code]
+    if truth.all() or not truth.any():
+        rows = "All" if truth.any() else "None"
+        raise DataError(
+            f"{rows} of the rows of {result.name} are {positive!r}: a ROC curve has rows of that "
+            "class and of another one."
+        )
+    false, true, _ = roc_curve(truth, result.proba[:, code])
+    return false, true
+
+
+def _draw_confusion(axes: Axes, result: Evaluation) -> None:
+    display = ConfusionMatrixDisplay(result.confusion, display_labels=shown_names(result.classes))
+    turn = 45 if len(result.classes) > 4 else 0
+    display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation=turn, values_format=",d")
+    heading(axes, result.name, f"accuracy {result.accuracy:.1%}")
+
+
+def _draw_roc(axes: Axes, result: Evaluation) -> None:
+    binary = len(result.classes) == 2
+    names = shown_names(result.classes)
+    for code, name in enumerate(names):
+        if binary and code == 0:
+            continue  # its curve mirrors that of the second class
+        RocCurveDisplay.from_predictions(
+            result.y_true == result.classes[code], result.proba[:, code], name=name, ax=axes
+        )
+    axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=_SIDES, ylim=_SIDES)
+    axes.get_legend().remove()
+    axes.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
+    note = f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
+    heading(axes, "ROC curves", note)
+
+
+def _draw_calibration(axes: Axes, result: Evaluation) -> None:
+    if len(result.classes) == 2:
+        positive, probability = result.y_true == result.classes[1], result.proba[:, 1]
+        what = f"P({shown_names(result.classes)[1]})"
+    else:
+        positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
+        what = "probability of the predicted class"
+    # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
+    CalibrationDisplay.from_predictions(positive, probability.clip(0, 1), n_bins=10, ax=axes)
+    axes.set(xlabel=what, ylabel="share that came true", xlim=_SIDES, ylim=_SIDES, aspect="equal")
+    axes.get_legend().remove()
+    heading(axes, "Calibration", f"expected calibration error {result.calibration_error:.3f}")
+
+
+# ------- Decision boundaries of a classifier over two continuous features, the others marginalised
+
+
+# Number of grid points on a side; lines between classes are interpolated between grid points.
+_GRID_POINTS = 160
+_MARGIN = 0.08
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_PANEL = 3.7
+
+
+def plot_decision_boundary(
+    clf: GraphClassifier,
+    X: Any,
+    y: ArrayLike,
+    features: tuple[Name, Name],
+    ax: Axes = None,
+    evidence: EvidenceLike = None,
+    *,
+    title: str | None = None,
+) -> Axes:
+    """Draw the most probable class over two continuous features, and the rows of a table.
+
+    The background has the colour of the most probable class, the deeper the more probable it is.
+    Lines show where the two most probable classes are equally probable. Features that are neither
+    drawn nor given are not observed: they are marginalised exactly.
+
+    Parameters
+    ----------
+    clf : GraphClassifier
+        Fitted.
+    X : table, shape (n_rows, n_features)
+        Rows to draw as points; rows without both features are left out.
+    y : array_like, shape (n_rows,)
+        Labels of the rows.
+    features : pair of names
+        Names of the continuous features on the horizontal and on the vertical axis.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default the only axes of a new figure, ``ax.figure``. Several models can
+        be drawn on several axes of one figure.
+    evidence : mapping from name to value, optional
+        Values of other features.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    UnknownVariableError
+        If the classifier does not have a feature.
+    DataError
+        If `features` are not two continuous features or are also in `evidence`, if there are more
+        than seven classes, if no row has both features, or if a label is not a class.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    check_classifier(clf)
+    fixed = {} if evidence is None else dict(evidence)
+    _check(clf, features, fixed)
+    points, codes = _points(clf, X, y, features)
+    limits = _limits(points)
+    grid = [np.linspace(low, high, _GRID_POINTS) for low, high in limits]
+    log_proba = _log_proba(clf, features, fixed, grid)
+    with styled() as figure_class:
+        if ax is None:
+            ax = new_figure(figure_class, _PANEL + 2.2, _PANEL + 0.6).add_subplot()
+        ax.imshow(
+            _background(np.exp(log_proba)), origin="lower", extent=limits.ravel(), aspect="auto",
+            interpolation="bilinear", zorder=0,
+        )  # fmt: skip
+        n = log_proba.shape[-1]
+        for k in range(n if n > 2 else 1):
+            rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
+            # Clipped, so that a line is also drawn at the border of an impossible class.
+            lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
+            if lead.min() < 0 < lead.max():
+                ax.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
+        for k, name in enumerate(shown_names(clf.classes_)):
+            ax.scatter(
+                *points[codes == k].T, s=20, marker=_MARKERS[k], color=COLOURS[k], label=name,
+                edgecolor="white", linewidth=0.6, zorder=3,
+            )  # fmt: skip
+        ax.set(xlim=limits[0], ylim=limits[1], xlabel=str(features[0]), ylabel=str(features[1]))
+        ax.tick_params(length=0, pad=5)
+        legend = ax.legend(
+            title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
+            borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
+        )  # fmt: skip
+        without_mathematics(
+            [ax.xaxis.label, ax.yaxis.label, legend.get_title(), *legend.get_texts()]
+        )
+        heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
+    return ax
+
+
+def _check(clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Name, Any]) -> None:
+    by_name = {variable.name: variable for variable in clf.features_}
+    if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
+        raise DataError(f"features= takes the names of two features; got {features!r}.")
+    for name in (*features, *fixed):
+        if name not in by_name:
+            raise unknown_variable(name, by_name, where=type(clf).__name__)
+    for name in features:
+        if not isinstance(by_name[name], Continuous):
+            raise DataError(
+                f"A decision boundary is drawn over two continuous features; {name!r} is discrete. "
+                "Fix it with evidence=."
+            )
+        if name in fixed:
+            raise DataError(f"{name!r} is drawn and cannot be given as well.")
+    if len(clf.classes_) > len(COLOURS):
+        raise DataError(
+            f"There are colours for {len(COLOURS)} classes; the model has {len(clf.classes_)}."
+        )
+
+
+def _points(
+    clf: GraphClassifier, X: Any, y: ArrayLike, features: tuple[Name, Name]
+) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the rows in which both features are observed, shape (n, 2), and their class codes."""
+    columns = columns_of(X, [variable.name for variable in clf.features_])
+    for name in features:
+        if name not in columns:
+            raise unknown_variable(name, columns, where="X")
+    points = np.stack([np.asarray(columns[name], dtype=np.float64) for name in features], axis=1)
+    codes = label_codes(y, clf.classes_, what="y")
+    if len(codes) != len(points):
+        raise DataError(
+            f"y takes one label for each row of X; got {len(codes)} for {len(points)} rows."
+        )
+    observed = np.isfinite(points).all(axis=1)
+    if not observed.any():
+        raise DataError(f"No row of X has both {quoted(features)}; there is nothing to draw.")
+    return points[observed], codes[observed]
+
+
+def _limits(points: Floats) -> Floats:
+    """Return the limits (low, high) of both axes, shape (2, 2), with a margin around the points."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = _MARGIN * np.where(high > low, high - low, 1.0)
+    # Without negative values there is no margin below 0, where the density may be zero.
+    minimum = np.where(low > 0, 0.5 * low, np.where(low == 0, 0.0, -np.inf))
+    return np.stack([np.maximum(low - margin, minimum), high + margin], axis=1)
+
+
+def _log_proba(
+    clf: GraphClassifier,
+    features: tuple[Name, Name],
+    fixed: Mapping[Name, Any],
+    axes: list[Floats],
+) -> Floats:
+    """Return log class probabilities on a grid, shape (n_y, n_x, n_classes).
+
+    `axes` are the grid values of both features; `fixed` is the evidence on other features.
+    """
+    x, y = (values.ravel() for values in np.meshgrid(*axes))
+    columns: dict[Name, Any] = {v.name: [fixed.get(v.name)] * len(x) for v in clf.features_}
+    columns[features[0]], columns[features[1]] = x, y
+    # A classifier that was fitted on an array predicts arrays, whose missing values are NaN.
+    named = hasattr(clf, "feature_names_in_")
+    table = columns if named else np.array([*columns.values()], dtype=np.float64).T
+    return np.asarray(clf.predict_log_proba(table)).reshape(len(axes[1]), len(axes[0]), -1)
+
+
+def _background(proba: Floats) -> Floats:
+    """Return the colour of the most probable class at each grid point, shape (n_y, n_x, 3).
+
+    The more probable the class, the deeper its colour.
+    """
+    n = proba.shape[-1]
+    share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
+    palette = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
+    strength = (0.08 + 0.37 * np.clip(share, 0, 1))[..., None]
+    return np.asarray(1.0 - strength * (1.0 - palette[proba.argmax(axis=-1)]))
+
+
+def _note(clf: GraphClassifier, fixed: Mapping[Name, Any]) -> str:
+    """Return the line below the title: features in the evidence, number of unobserved features."""
+    shown = [f"{k} = {number(v) if isinstance(v, float) else v}" for k, v in fixed.items()]
+    n_free = len(clf.features_) - 2 - len(fixed)
+    if n_free:
+        shown.append(f"{n_free} {'other' if shown else 'features'} not observed")
+    note = ", ".join(shown)
+    return note if len(note) <= 60 else f"{len(fixed)} features given, {n_free} not observed"

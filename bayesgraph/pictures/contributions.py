@@ -1,0 +1,457 @@
+"""Waterfall chart of log odds: from the prior to the total, with a bar for each finding.
+
+A finding is the observed value of a variable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats, whole_number
+from bayesgraph.core.display import COLOURS, FRAME, GRID, INK, MUTED, cut_texts
+from bayesgraph.core.errors import DataError, optional_module
+from bayesgraph.core.variables import Binned, Discrete
+from bayesgraph.models import number, texts
+from bayesgraph.pictures.dot_labels import percentage
+from bayesgraph.pictures.style import (
+    Axes,
+    Figure,
+    heading,
+    new_figure,
+    shown_names,
+    styled,
+    without_mathematics,
+)
+from bayesgraph.questions import Contribution, Contributions, Shape, Shapes, signed
+
+# ----------- Waterfall chart of log odds: from the prior to the total, with a bar for each finding
+
+
+_FOR, _AGAINST = COLOURS[0], COLOURS[1]
+_LONGEST_LABEL = 36
+_ROW = 0.3
+# Tolerance of rounding: a remainder below this share of a term is not drawn.
+_NOTHING = 1e-9
+
+
+def contributions_figure(
+    contributions: Contributions,
+    *,
+    max_findings: int = 14,
+    arcs: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Return a figure of how the findings lead from the prior to the log odds of a row.
+
+    Each bar starts where the bar above it ends. Blue bars favour the positive class, orange bars
+    oppose it. A finding that is impossible under one of the compared classes is an arrow to the
+    edge.
+
+    Parameters
+    ----------
+    contributions : Contributions
+    max_findings : int
+        Maximum number of findings to show, those of the largest magnitude; one bar has the sum of
+        the others.
+    arcs : bool
+        Split each finding into its contribution alone and, in paler bars, the change that the arc
+        from each observed parent makes.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If `max_findings` is below 1.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    max_findings = whole_number("max_findings", "findings", max_findings, minimum=1)
+    bars = _bars(contributions, max_findings, arcs=arcs)
+    with styled() as figure_class:
+        figure = new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
+        axes = figure.add_subplot()
+        _draw(axes, bars, contributions)
+        positive = shown_names([contributions.positive])[0]
+        negative = contributions.negative
+        against = "the rest" if negative is None else shown_names([negative])[0]
+        name = str(contributions.target.name)
+        heading(
+            axes,
+            f"Evidence for {name} = {positive}" if title is None else title,
+            f"log odds of {positive} against {against}: {signed(contributions.total, 2)}, "
+            f"a probability of {percentage(contributions.probability)}",
+        )
+    return figure
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """One bar of the figure: the prior, a finding or, if `piece` is true, a part of a finding."""
+
+    label: str
+    value: float
+    piece: bool = False
+    grey: bool = False
+
+
+def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
+    """Return the bars of the prior and of the findings; infinite findings (arrows) are last.
+
+    If `arcs` is true, a finding is split into its contribution alone and the contributions of arcs.
+    """
+    terms = contributions.sorted_terms()
+    shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
+    shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
+    labels = texts([_label(term) for term in shown], _LONGEST_LABEL)
+    bars = [_Bar("prior", contributions.prior, grey=True)]
+    for term, label in zip(shown, labels, strict=True):
+        bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
+    if rest := terms[len(shown) :]:
+        position = sum(math.isfinite(bar.value) for bar in bars)
+        bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
+    return bars
+
+
+def _label(term: Contribution) -> str:
+    value = number(term.value) if isinstance(term.value, float) else term.value
+    return f"{term.name} = {value}"
+
+
+def _pieces(term: Contribution, label: str) -> list[_Bar]:
+    if not math.isfinite(term.beyond):
+        return [_Bar(label, term.log_odds)]
+    pieces = [_Bar(label, term.alone)]
+    names = texts(term.arcs, _LONGEST_LABEL - 10)
+    for name, value in zip(names, term.arcs.values(), strict=True):
+        pieces.append(_Bar(f"given {name}", value, piece=True))
+    if abs(term.beyond) > _NOTHING * max(1.0, abs(term.alone)):
+        pieces.append(_Bar("given the rest", term.beyond, piece=True))
+    return pieces
+
+
+def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> None:
+    finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in bars]
+    ends = np.cumsum(finite)
+    starts = ends - finite
+    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    width = max(high - low, 1e-3)
+    infinite = any(not math.isfinite(bar.value) for bar in bars)
+    room = 0.25 if infinite else 0.13
+    edges = (low - room * width, high + room * width)
+    axes.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
+    for row, (bar, start, end) in enumerate(zip(bars, starts, ends, strict=True)):
+        if math.isfinite(bar.value):
+            _bar(axes, row, float(start), float(end), bar)
+        else:
+            _arrow(axes, row, float(start), edges, bar.value)
+            continue
+        axes.plot([end, end], [row, row + 1], color=FRAME, linewidth=0.7, zorder=1)
+    n = len(bars)
+    total = contributions.total
+    if math.isfinite(total):
+        _bar(axes, n, 0.0, total, _Bar("total", total, grey=True), colour=INK)
+    else:
+        _arrow(axes, n, 0.0, edges, total, colour=INK)
+    axes.axhline(n - 0.5, color=GRID, linewidth=0.8)
+    axes.set(xlim=edges, ylim=(n + 0.6, -0.6))
+    axes.set_yticks(range(n + 1), [*(bar.label for bar in bars), "total"])
+    for label, bar in zip(axes.get_yticklabels(), [*bars, _Bar("total", total)], strict=True):
+        if bar.piece:
+            label.set(color=MUTED, fontsize=8)
+        if bar.label == "total":
+            label.set_fontweight("bold")
+    _odds_axis(axes)
+
+
+def _bar(
+    axes: Axes, row: int, start: float, end: float, bar: _Bar, colour: str | None = None
+) -> None:
+    chosen = colour or (MUTED if bar.grey else _FOR if bar.value >= 0 else _AGAINST)
+    look: dict[str, Any] = {"color": chosen, "alpha": 0.45 if bar.piece else 1.0, "zorder": 2}
+    axes.barh(row, end - start, left=start, height=0.4 if bar.piece else 0.62, **look)
+    right = bar.value >= 0
+    axes.annotate(
+        signed(bar.value, 2),
+        (end, row),
+        xytext=(4 if right else -4, 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        va="center",
+        fontsize=8 if bar.piece else 8.5,
+        color=MUTED if bar.piece else INK,
+        # The white background hides the connecting line behind the number.
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        zorder=3,
+    )
+
+
+def _arrow(
+    axes: Axes,
+    row: int,
+    start: float,
+    edges: tuple[float, float],
+    value: float,
+    colour: str | None = None,
+) -> None:
+    tip = edges[1] if value > 0 else edges[0]
+    end = tip + 0.06 * (edges[0] - edges[1]) * math.copysign(1.0, value)
+    chosen = colour or (_FOR if value > 0 else _AGAINST)
+    axes.annotate(
+        "",
+        (end, row),
+        xytext=(start, row),
+        arrowprops={"arrowstyle": "-|>", "color": chosen, "linewidth": 4, "shrinkA": 0},
+        zorder=2,
+    )
+    axes.text(
+        end, row, f" {signed(value)} ", ha="left" if value > 0 else "right", va="center", size=9
+    )
+
+
+def _odds_axis(axes: Axes) -> None:
+    """Label the horizontal axis with log odds and, below them, the corresponding probabilities."""
+    ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
+    labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
+    axes.set_xticks(ticks, labels)
+    axes.tick_params(length=0, pad=5)
+    axes.grid(axis="x")
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)
+
+
+# ------ Figure of shapes: the effect of each feature, and of each pair, on the log odds of a class
+# Effects of numbers are step curves, those of categories bars, and those of pairs heat maps, as in
+# explainable boosting machines (Lou, Caruana, Gehrke and Hooker 2013). Below them are the rows.
+
+
+_COLUMNS, _WIDTH, _HEIGHT = 3, 3.1, 2.5
+# Maximum numbers of curves and of categories in a panel.
+_MAX_CURVES, _MAX_STATES = len(COLOURS), 12
+_LONGEST, _LONGEST_CUT = 12, 8
+# Total length of labels of categories from which they are turned.
+_LONG = 24
+_CURVES, _ROWS = (5, 1)
+
+
+def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = None) -> Figure:
+    """Return a figure with a panel for each term of the log odds, the strongest terms first.
+
+    Terms of three and more features are not drawn.
+    The first and the last interval of a number have no end; they are drawn as wide as their
+    neighbours. Below each curve is the share of the rows; the wider and the higher, the more rows.
+    With several curves, heat maps of pairs have the range of the effects over the classes.
+
+    Parameters
+    ----------
+    shapes : Shapes
+    max_terms : int
+        Maximum number of panels.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If `max_terms` is below 1, or there are no terms.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    max_terms = whole_number("max_terms", "terms", max_terms, minimum=1)
+    if not len(shapes):
+        raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")
+    shown = [term for term in shapes.terms if len(term.variables) <= 2][:max_terms]
+    curves = _strongest_curves(shown)
+    single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
+    top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
+    n_columns = min(_COLUMNS, len(shown))
+    n_rows = -(-len(shown) // n_columns)
+    with styled() as figure_class:
+        figure = new_figure(figure_class, max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9)
+        figure.get_layout_engine().set(h_pad=0.05, hspace=0.0)
+        grid = figure.add_gridspec(n_rows, n_columns)
+        for at, term in enumerate(shown):
+            cell = grid[divmod(at, n_columns)]
+            if _is_pair(term):
+                _draw_pair(figure, figure.add_subplot(cell), term)
+                continue
+            parts = cell.subgridspec(2, 1, height_ratios=(_CURVES, _ROWS), hspace=0.0)
+            upper = figure.add_subplot(parts[0])
+            lower = figure.add_subplot(parts[1], sharex=upper)
+            _draw_single(upper, lower, term, curves)
+            upper.set_ylim(-top, top)
+            if at % n_columns:
+                upper.tick_params(labelleft=False)
+            else:
+                upper.set_ylabel("log odds", labelpad=2)
+        _head(figure, shapes, len(shapes) - len(shown), curves, title)
+    return figure
+
+
+def _is_pair(term: Shape) -> bool:
+    return len(term.variables) == 2
+
+
+def _strongest_curves(terms: Sequence[Shape]) -> list[int]:
+    """Return the indices of the curves to draw, those of the largest effects if there are many."""
+    effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in terms)
+    chosen = np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES]
+    return sorted(chosen.tolist())
+
+
+def _head(
+    figure: Figure, shapes: Shapes, n_left: int, curves: Sequence[int], title: str | None
+) -> None:
+    """Write title, note and legend above the panels."""
+    names = shown_names(shapes.labels)
+    note = "each panel adds to the log odds, in nats"
+    if shapes.rows:
+        note = f"mean change of the log odds over {shapes.rows:,} rows, in nats"
+    if len(names) > 1 and any(map(_is_pair, shapes.terms)):
+        note += "; of pairs the range over the classes"
+    if n_left:
+        note += f"; {n_left} other term{'s' * (n_left > 1)} not drawn"
+    heading = f"{shapes.target.name}: {shapes.labels[0]}" if len(names) == 1 else (
+        f"{shapes.target.name}: each class against their mean"
+    )  # fmt: skip
+    bold = figure.suptitle(
+        heading if title is None else title, x=0.01, ha="left", fontsize=12, fontweight="bold"
+    )
+    quiet = figure.text(0.01, -0.01, note, ha="left", va="top", fontsize=9, color=MUTED)
+    without_mathematics([bold, quiet])
+    if len(names) > 1:
+        lines = optional_module("matplotlib.lines", extra="plot", what="Drawing a figure")
+        handles = [
+            lines.Line2D([], [], color=COLOURS[at], label=names[curve], linewidth=1.6)
+            for at, curve in enumerate(curves)
+        ]
+        legend = figure.legend(
+            handles=handles, loc="outside upper right", ncols=len(handles), frameon=False
+        )
+        without_mathematics(legend.get_texts())
+
+
+# ------------------------------------------------------------------------------ single features
+
+
+def _draw_single(upper: Axes, lower: Axes, term: Shape, curves: Sequence[int]) -> None:
+    (variable,) = term.variables
+    upper.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
+    if isinstance(variable, Binned):
+        _draw_steps(upper, lower, variable, term, curves)
+    else:
+        _draw_bars(upper, lower, variable, term, curves)
+    (name,) = texts([variable.name], 26)
+    title = upper.set_title(name, loc="left", fontsize=9.5, fontweight="bold", pad=4)
+    without_mathematics([title])
+    upper.grid(axis="y")
+    upper.tick_params(length=0, labelsize=7.5, labelbottom=False)
+    upper.spines[["top", "right", "bottom"]].set_visible(False)
+    lower.set_yticks([])
+    lower.set_ylim(bottom=0)
+    lower.tick_params(length=2, labelsize=7.5)
+    lower.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _draw_steps(
+    upper: Axes, lower: Axes, variable: Binned, term: Shape, curves: Sequence[int]
+) -> None:
+    edges = variable.edges
+    for at, curve in enumerate(curves):
+        values = term.log_odds[:, curve]
+        look = {"color": COLOURS[at], "linewidth": 1.6, "baseline": None, "zorder": 3}
+        upper.stairs(values, edges, **look)
+    heights = term.share / np.diff(edges)
+    lower.stairs(heights, edges, fill=True, color=FRAME)
+    ticks = _spaced(np.array(variable.cuts), edges[-1] - edges[0])
+    lower.set_xticks(ticks, _cut_labels(ticks.tolist()))
+    lower.set_xlim(edges[0], edges[-1])
+
+
+def _cut_labels(cuts: Sequence[float]) -> list[str]:
+    return [text.replace("-", "−") for text in cut_texts(cuts, _LONGEST_CUT)]
+
+
+def _spaced(cuts: Floats, width: float) -> Floats:
+    """Return the cuts whose labels have room beside each other on an axis of this width."""
+    kept: list[float] = []
+    for cut, label in zip(cuts.tolist(), _cut_labels(cuts.tolist()), strict=True):
+        room = width * (0.05 + 0.022 * len(label))
+        if not kept or cut - kept[-1] >= room:
+            kept.append(cut)
+    return np.array(kept)
+
+
+def _draw_bars(
+    upper: Axes, lower: Axes, variable: Discrete, term: Shape, curves: Sequence[int]
+) -> None:
+    shown = np.sort(np.argsort(-term.share, kind="stable")[:_MAX_STATES])
+    width = 0.8 / len(curves)
+    for at, curve in enumerate(curves):
+        values = term.log_odds[shown, curve]
+        colour = COLOURS[at]
+        if len(curves) == 1:
+            colour = np.where(values >= 0, COLOURS[0], COLOURS[1]).tolist()
+        places = np.arange(len(shown)) + (at - (len(curves) - 1) / 2) * width
+        upper.bar(places, values, width, color=colour, zorder=3)
+    lower.bar(np.arange(len(shown)), term.share[shown], 0.8, color=FRAME)
+    names = texts([variable.states[code] for code in shown], _LONGEST)
+    if rest := variable.cardinality - len(shown):
+        lower.set_xlabel(f"{rest} rarer not drawn", fontsize=7.5, labelpad=1)
+    turned = sum(map(len, names)) > _LONG
+    look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if turned else {}
+    lower.set_xticks(np.arange(len(shown)), names, **look)
+    without_mathematics(lower.get_xticklabels())
+    lower.set_xlim(-0.6, len(shown) - 0.4)
+
+
+# ------------------------------------------------------------------------------------------ pairs
+
+
+def _draw_pair(figure: Figure, axes: Axes, term: Shape) -> None:
+    """Draw the interaction of two features: a cell for each pair of their states."""
+    n_curves = term.log_odds.shape[-1]
+    first, second = term.variables
+    values = term.log_odds[..., 0] if n_curves == 1 else np.ptp(term.log_odds, axis=-1)
+    largest = max(float(np.abs(values).max()), 1e-3)
+    low = -largest if n_curves == 1 else 0.0
+    colours = optional_module("matplotlib.colors", extra="plot", what="Drawing a figure")
+    scale = [COLOURS[1], "white", COLOURS[0]] if n_curves == 1 else ["white", COLOURS[0]]
+    palette = colours.LinearSegmentedColormap.from_list("effects", scale)
+    # The second feature is across, so that numbers of the first ascend upwards.
+    mesh = axes.pcolormesh(values, cmap=palette, vmin=low, vmax=largest)
+    bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02, aspect=25)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=7)
+    _label_states(axes.xaxis, second)
+    _label_states(axes.yaxis, first)
+    names = texts([first.name, second.name], 14)
+    title = axes.set_title(" × ".join(names), loc="left", fontsize=9.5, fontweight="bold", pad=4)
+    across = axes.set_xlabel(names[1], fontsize=8, labelpad=1)
+    up = axes.set_ylabel(names[0], fontsize=8, labelpad=1)
+    axes.tick_params(length=0, labelsize=7, pad=2)
+    axes.spines[:].set_color(INK)
+    without_mathematics([title, across, up, *axes.get_xticklabels(), *axes.get_yticklabels()])
+
+
+def _label_states(axis: Axes, variable: Discrete) -> None:
+    """Label an axis of cells: ends of intervals between them, categories in their middle."""
+    if isinstance(variable, Binned):
+        places: Any = np.arange(1.0, variable.cardinality)
+        names = _cut_labels(variable.cuts)
+    else:
+        places = np.arange(variable.cardinality) + 0.5
+        names = texts(variable.states, _LONGEST // 2)
+    every = -(-len(places) // 8)
+    axis.set_ticks(places[::every], names[::every])

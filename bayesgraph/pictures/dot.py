@@ -1,0 +1,692 @@
+"""Networks and factor graphs in Graphviz' DOT language, with states, tables or posteriors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import (
+    ARC,
+    BLUE,
+    BOX,
+    CARD,
+    INK,
+    LINE,
+    MUTED,
+    ORANGE,
+    PALE,
+    SHADE,
+    SHADE_LINE,
+    SLATE,
+    TARGET,
+    TARGET_LINE,
+    rounded,
+)
+from bayesgraph.core.errors import GraphError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import Arc, Binned, Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.graphs import PDAG
+from bayesgraph.inference import Factor, NumberMixture, Posterior, interval_text
+from bayesgraph.models import (
+    CPD,
+    BayesianNetwork,
+    FactorGraph,
+    Model,
+    NetworkMixture,
+    PosteriorAverage,
+    Term,
+    TreeAverageCPD,
+    WeightedNetwork,
+    describe_factor,
+    number,
+    state_texts,
+    texts,
+)
+from bayesgraph.pictures import dot_labels
+
+# --------- Networks and factor graphs in Graphviz' DOT language, with states, tables or posteriors
+
+
+_FONT = "Helvetica,Arial,sans-serif"
+
+# Tolerance within which the probability of an arc counts as 1.
+_ROUNDING = 1e-9
+# Probability from which an arc of a mixture is drawn without a number.
+_CERTAIN = 0.995
+# Opacity of an arc of probability 0.
+_MIN_OPACITY = 0.15
+# Minimum number of children for which a parent of all other variables has one arrow to a box.
+_PLATE_FROM = 13
+# The same if nodes are wide, because they show posteriors or tables.
+_PLATE_FROM_WIDE = 8
+# Maximum number of arcs of a mixture that have their probability as a number.
+_MAX_NUMBERED = 30
+# Maximum number of exponents of one feature that are written out.
+_MAX_EXPONENTS = 4
+# Number of digits of exponents on arcs and in boxes.
+_DIGITS = 2
+# Maximum number of nodes without arcs in one row.
+_ROW = 6
+_RANKDIRS = ("TB", "BT", "LR", "RL")
+
+
+def model_to_dot(
+    model: _Drawn,
+    *,
+    evidence: EvidenceLike = None,
+    target: Name | None = None,
+    states: bool = True,
+    beliefs: bool = False,
+    tables: bool = False,
+    scores: bool = True,
+    plate: bool | None = None,
+    arc_probabilities: Mapping[Arc, float] | None = None,
+    rankdir: str = "TB",
+    max_states: int = 10,
+    max_rows: int = 8,
+) -> str:
+    """Return a model as a graph in the DOT language.
+
+    Discrete variables are boxes, and continuous variables are ellipses (boxes if they show a
+    density or a table). Vectors of counts are plates: boxes with two outlines and the number of
+    their items. In a factor graph the factors are small squares with their exponent if it is not 1.
+    A mixture shows the arcs of all its networks, the less probable the paler; arcs in both
+    directions are one line. Of an average of a network and random trees the network is drawn. In a
+    weighted network the exponents are on the arcs from the class. The
+    same model and options give the same text.
+
+    Parameters
+    ----------
+    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
+    evidence : mapping from name to value, optional
+        As in `query`. Observed nodes are shaded and show their value; soft evidence has a
+        dashed outline.
+    target : name, optional
+        The node to highlight.
+    states : bool
+        List the states under the names.
+    beliefs : bool
+        Draw the posterior of every variable given the evidence: a bar for each state, a
+        histogram of a number with intervals, or mean ± standard deviation and density of a
+        continuous variable. Nothing is drawn for a variable without an exact posterior, such as a
+        continuous feature of a tree.
+    tables : bool
+        Write the conditional distributions (the tables of factors) into the nodes. To see those of
+        a mixture, draw one of its networks.
+    scores : bool
+        Label arcs with their scores, in nats, and scale their widths by them; in a mixture, label
+        arcs with their probabilities if these differ.
+    plate : bool, optional
+        Draw a variable that is a parent of all others, such as the class of a TAN, with a single
+        arrow to a box (a DOT cluster) around the others. The scores or exponents of its arcs are
+        then written under the names. By default for at least 13 other variables, or 8 if beliefs or
+        tables are drawn.
+    arc_probabilities : mapping from (parent, child) to float, optional
+        Draw arcs with these probabilities, the less probable the paler, in the place of scores; as
+        for the averaged network of :func:`bayesgraph.arc_confidence`.
+    rankdir : {"TB", "BT", "LR", "RL"}
+        Direction of the arcs: "TB" is from top to bottom, and so on.
+    max_states, max_rows : int
+        Maximum numbers of states and of table rows to show; the number of the others is written
+        below, unless it is one, which is shown. Bars are drawn for the most probable states.
+
+    Raises
+    ------
+    UnknownVariableError, EvidenceError
+        For a target or evidence that does not fit the model.
+    ImpossibleEvidenceError
+        If beliefs are requested given evidence of probability zero.
+    GraphError
+        For an unknown `rankdir`, or a plate where no variable is a parent of all others.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.8, 0.2]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
+    ... ])
+    >>> print(model_to_dot(net, states=False).splitlines()[-2])
+      n0 -> n1 [tooltip="rain → wet"];
+    """
+    if rankdir not in _RANKDIRS:
+        raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
+    drawn, notes = _readable(model)
+    given = drawn.encode(evidence)
+    names = texts(drawn.names, dot_labels.LONGEST_NAME)
+    drawing = _Drawing(
+        titles=dict(zip(drawn.variables, names, strict=True)),
+        ids={variable: f"n{i}" for i, variable in enumerate(drawn.variables)},
+        evidence=given,
+        target=None if target is None else drawn.variable(target),
+        posteriors=_posteriors(model, drawn.variables, evidence, given) if beliefs else {},
+        states=states,
+        beliefs=beliefs,
+        tables=tables,
+        scores=scores,
+        arc_probabilities=arc_probabilities,
+        max_states=max(1, max_states),
+        max_rows=max(1, max_rows),
+    )
+    if isinstance(drawn, FactorGraph):
+        kind, body = "graph FactorGraph", drawing.factor_graph(drawn)
+    else:
+        kind, body = "digraph BayesianNetwork", drawing.network(drawn, notes, plate)
+    lines = [*defaults(rankdir), *body]
+    return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
+
+
+def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
+    """Return what is drawn of a model, and a note or none on what is not.
+
+    Of an average of a network and random trees it is the network: trees of all features have an arc
+    from each of them, which shows nothing.
+    """
+    if not isinstance(model, PosteriorAverage):
+        return model, []
+    members = list(zip(model.networks, model.weights.tolist(), strict=True))
+    trees = [sum(_n_trees(network)) for network, _ in members]
+    drawn = [pair for pair, n in zip(members, trees, strict=True) if not n]
+    if len(drawn) != 1 or set(drawn[0][0].names) != set(model.names):
+        return model, []
+    network, weight = drawn[0]
+    assert isinstance(network, BayesianNetwork | WeightedNetwork)
+    note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
+    note += f"{weight:.2f} and {1.0 - weight:.2f}"
+    return network, [", ".join([note, *_exponents(model)])]
+
+
+def _exponents(model: PosteriorAverage) -> list[str]:
+    """Return the exponents of evidence about each variable in words."""
+    named = model.exponents.items()
+    return [f"exponents of {name} {', '.join(f'{e:.2g}' for e in own)}" for name, own in named]
+
+
+def _n_trees(network: Model) -> list[int]:
+    """Return the number of trees of each average of trees in a network."""
+    cpds = network.cpds if isinstance(network, BayesianNetwork) else ()
+    return [len(c.trees.roots) for c in cpds if isinstance(c, TreeAverageCPD)]
+
+
+def _posteriors(
+    model: Model, variables: Iterable[Variable], evidence: EvidenceLike, given: Evidence
+) -> dict[Variable, Any]:
+    """Return the exact posterior of each unobserved variable of the picture that has one.
+
+    `given` is the encoded `evidence`.
+    """
+    found: dict[Variable, Any] = {}
+    for variable in variables:
+        if variable not in given:
+            # A continuous feature of a tree has no exact posterior: its node shows none.
+            with suppress(UnsupportedModelError):
+                found[variable] = model.query(variable.name, evidence)
+    return found
+
+
+def defaults(rankdir: str) -> list[str]:
+    """Return the statements that set the default attributes of graph, nodes and edges."""
+    font = {"fontname": _FONT}
+    graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
+             "nodesep": "0.25", "ranksep": "0.4", "fontsize": dot_labels.NOTE_SIZE,
+             "fontcolor": MUTED}  # fmt: skip
+    node = {"shape": "box", "style": "rounded,filled", "fillcolor": CARD, "color": LINE,
+            "penwidth": "1", "fontsize": dot_labels.NAME_SIZE, "fontcolor": INK,
+            "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
+    edge = {"color": ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": dot_labels.NOTE_SIZE,
+            "fontcolor": MUTED}  # fmt: skip
+    return [
+        statement("graph", graph | font),
+        statement("node", node | font),
+        statement("edge", edge | font),
+    ]
+
+
+_Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | WeightedNetwork
+_Drawn: TypeAlias = _Net | FactorGraph
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The options of a drawing, with methods that return DOT statements or parts of them."""
+
+    titles: Mapping[Variable, str]
+    ids: Mapping[Variable, str]
+    evidence: Evidence
+    target: Variable | None
+    posteriors: Mapping[Variable, Posterior | NumberMixture]
+    states: bool
+    beliefs: bool
+    tables: bool
+    scores: bool
+    arc_probabilities: Mapping[Arc, float] | None
+    max_states: int
+    max_rows: int
+
+    # --------------------------------------------------------------------------- whole graphs
+
+    def network(self, net: _Net, notes: Sequence[str], plate: bool | None) -> list[str]:
+        """Return the statements of a Bayesian network, a mixture, or a weighted network.
+
+        `notes` are written below the graph.
+        """
+        hub = _hub(net)
+        if plate and hub is None:
+            raise GraphError(
+                "A plate is drawn for a variable that is a parent of all others, which this "
+                "network does not have. Leave plate=True out."
+            )
+        enough = _PLATE_FROM_WIDE if self.beliefs or self.tables else _PLATE_FROM
+        if plate is False or (plate is None and len(net.variables) <= enough):
+            hub = None
+        # Variables are matched by name: those of an average's members may have fewer states.
+        pairs = [(p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents]
+        arcs = [
+            (net.variable(parent), net.variable(child))
+            for parent, child in dict.fromkeys(pairs)
+            if hub is None or parent != hub.name
+        ]
+        lines, on_arcs = self.arc_lines(net, arcs)
+        caption = [_caption("; ".join(found))] if (found := [*on_arcs, *notes]) else []
+        members = [v for v in net.variables if v != hub]
+        touched = {end for arc in arcs for end in arc}
+        lonely = [v for v in members if v not in touched]
+        under = self.under_names(net, hub)
+        inner = [self.node(v, _cpd(net, v), under.get(v, "")) for v in members]
+        inner += [*lines, *self.rows(lonely)]
+        if hub is None:
+            return [*inner, *caption]
+        children = {child for _, child in arcs}
+        tops = [v for v in members if v in touched and v not in children]
+        tops += lonely[: _row_length(len(lonely))]
+        tops = tops or members[:1]  # in a mixture each may be a parent of each
+        return [
+            self.node(hub, _cpd(net, hub)),
+            *self.box(inner, self.box_note(net, hub, len(members), bool(under))),
+            *self.arrow_to_box(hub, tops),
+            *caption,
+        ]
+
+    def arc_lines(
+        self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
+    ) -> tuple[list[str], list[str]]:
+        """Return the statements of the arcs, and a note or none that explains their numbers."""
+        known = self.probabilities(net)
+        if known is not None:
+            return self.pale_arcs({arc: known.get((arc[0].name, arc[1].name), 1.0) for arc in arcs})
+        # Value, label and tooltip text of the number on each arc.
+        numbers: dict[tuple[Variable, Variable], tuple[float, str, str]] = {}
+        if not isinstance(net, WeightedNetwork):
+            scores = net.arc_scores if self.scores else {}
+            for arc in arcs:
+                if (score := scores.get((arc[0].name, arc[1].name))) is not None:
+                    numbers[arc] = score, dot_labels.score(score), f"{rounded(score, 6)} nats"
+            note = "scores in nats"
+        else:
+            weighted = [] if _is_plain(net) else [arc for arc in arcs if arc[0] == net.target]
+            for arc in weighted:
+                exponent = net.exponents[arc[1].name]
+                label, full = (_exponent(exponent, d) or "1" for d in (_DIGITS, 4))
+                numbers[arc] = float(np.abs(exponent).max()), label, f"exponent {full}"
+            note = _whose(net, [child.name for _, child in weighted])
+        finite = [value for value, _, _ in numbers.values() if math.isfinite(value)]
+        highest = max(finite, default=0.0)
+        lines = []
+        for arc in arcs:
+            tooltip, look = f"{arc[0].name} → {arc[1].name}", {}
+            if arc in numbers:
+                value, label, full = numbers[arc]
+                share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
+                look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
+                if not share and isinstance(net, WeightedNetwork):
+                    look |= {"color": PALE, "style": "dashed"}
+                tooltip += f": {full}"
+            elif finite and not isinstance(net, WeightedNetwork):
+                look = {"color": PALE, "penwidth": "0.7"}
+            lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
+        return lines, [f"numbers on arcs: {note}"] if numbers else []
+
+    def probabilities(self, net: _Net) -> Mapping[Arc, float] | None:
+        """Return the probabilities of arcs that are drawn, None if there are none."""
+        if self.arc_probabilities is None and isinstance(net, (NetworkMixture, PosteriorAverage)):
+            return net.arc_probabilities
+        return self.arc_probabilities
+
+    def pale_arcs(
+        self, arcs: Mapping[tuple[Variable, Variable], float]
+    ) -> tuple[list[str], list[str]]:
+        """Return the statements of a mixture's arcs, paler if less probable, and a note or none.
+
+        `arcs` maps (parent, child) to the probability of the arc.
+        """
+        joined: dict[frozenset[Variable], float] = {}
+        for arc, probability in arcs.items():
+            joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probability
+        differ = len({f"{p:.2f}" for p in joined.values()}) > 1
+        differ = differ and self.scores and len(joined) <= _MAX_NUMBERED
+        lines = []
+        for parent, child in arcs:
+            if frozenset((parent, child)) not in joined:
+                continue  # already drawn with the opposite arc
+            probability = joined.pop(frozenset((parent, child)))
+            both = (child, parent) in arcs
+            opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
+            look = {"dir": "both"} if both else {}
+            look["color"] = f"{ARC}{round(255 * opacity):02x}"
+            if differ and probability < _CERTAIN:
+                look["label"] = f" {probability:.2f} "
+            sign = "↔" if both else "→"
+            look["tooltip"] = f"{parent.name} {sign} {child.name}: {rounded(probability, 6)}"
+            lines.append(self.arc(parent, child, look))
+        return lines, ["numbers on arcs: their probability"] if differ else []
+
+    def arc(self, tail: Variable, head: Variable, attributes: Mapping[str, str]) -> str:
+        """Return the statement of the arc from `tail` to `head`."""
+        return statement(f"{self.ids[tail]} -> {self.ids[head]}", attributes)
+
+    def under_names(self, net: _Net, hub: Variable | None) -> dict[Variable, str]:
+        """Return exponents or scores as texts, if one arrow to a box replaces the arcs of `hub`."""
+        if hub is None:
+            return {}
+        if isinstance(net, WeightedNetwork):
+            return _powers(net, hub)
+        scores = net.arc_scores if self.scores and isinstance(net, BayesianNetwork) else {}
+        found = {v: scores.get((hub.name, v.name)) for v in net.variables if v != hub}
+        return {
+            v: f"{dot_labels.score(score)} nats" for v, score in found.items() if score is not None
+        }
+
+    def box_note(self, net: _Net, hub: Variable, n: int, numbered: bool) -> str:
+        """Return the text at the bottom of the DOT cluster around the children of `hub`.
+
+        `n` is their number; `numbered` says that exponents or scores are under their names.
+        """
+        note = f"{self.titles[hub]} is a parent of all {n} in this box"
+        if not numbered:
+            return note
+        whose = "scores"
+        if isinstance(net, WeightedNetwork):
+            whose = _whose(net, list(net.exponents))
+        return f"{note}; under their names the {whose}"
+
+    def box(self, inner: Iterable[str], note: str) -> list[str]:
+        """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
+        look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
+                "color": PALE, "fillcolor": BOX, "margin": "14"}  # fmt: skip
+        return [
+            "subgraph cluster_plate {",
+            *(f"  {line}" for line in [statement("graph", look), *inner]),
+            "}",
+        ]
+
+    def arrow_to_box(self, hub: Variable, tops: Sequence[Variable]) -> list[str]:
+        """Return an arrow from `hub` to the DOT cluster, and invisible arrows that centre the hub.
+
+        The arrows end at `tops`, the nodes in the top row of the cluster.
+        """
+        lines = []
+        for i, top in enumerate(tops):
+            attributes = {"style": "invis"}
+            if i == len(tops) // 2:
+                # The high weight makes the arrow vertical.
+                attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
+                              "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
+            lines.append(self.arc(hub, top, attributes))
+        return lines
+
+    def rows(self, nodes: Sequence[Variable]) -> list[str]:
+        """Return invisible edges that arrange `nodes`, which have no arcs, in several rows."""
+        length = _row_length(len(nodes))
+        if len(nodes) <= length:
+            return []
+        lines = [
+            self.arc(upper, lower, {"style": "invis"})
+            for upper, lower in zip(nodes, nodes[length:], strict=False)
+        ]
+        for start in range(0, len(nodes) - 1, length):
+            row = nodes[start : start + length]
+            for left, right in itertools.pairwise(row):
+                arc = self.arc(left, right, {"style": "invis"})
+                lines.append(f"{{rank=same; {arc}}}")  # from left to right
+        return lines
+
+    def factor_graph(self, model: FactorGraph) -> list[str]:
+        """Return the statements of a factor graph: variables, factors and edges."""
+        lines = [self.node(variable, None) for variable in model.variables]
+        for i, term in enumerate(model.terms):
+            lines.append(statement(f"f{i}", self.factor(term)))
+        for i, term in enumerate(model.terms):
+            # Parents are above the factor and the child below it, as in a Bayesian network.
+            lines += [f"{self.ids[variable]} -- f{i};" for variable in term.scope[:-1]]
+            lines += [f"f{i} -- {self.ids[variable]};" for variable in term.scope[-1:]]
+        if not self.tables and any((term.exponent != 1).any() for term in model.terms):
+            lines.append(_caption("numbers in squares: exponents"))
+        return lines
+
+    # -------------------------------------------------------------------------- single nodes
+
+    def factor(self, term: Term) -> dict[str, str]:
+        """Return the DOT attributes of a factor's node: a small square, or a box with its table."""
+        exponent = _exponent(term.exponent)
+        names = ", ".join(self.titles[variable] for variable in term.scope)
+        tooltip = f"factor of {names or 'nothing'}" + (f", exponent {exponent}" if exponent else "")
+        common = {"style": "filled", "tooltip": tooltip}
+        if self.tables:
+            heading = f"{names or 'constant'}" + (f", to the power {exponent}" if exponent else "")
+            parts = [dot_labels.font(heading, colour=MUTED), self.table(term.source)]
+            return common | {"label": dot_labels.stack(parts), "fillcolor": BOX, "color": ARC}
+        common |= {"shape": "square", "fillcolor": SLATE, "color": SLATE}
+        if not exponent:
+            return common | {"label": "", "width": "0.13", "height": "0.13"}
+        text = dot_labels.font(exponent, size=dot_labels.NOTE_SIZE, colour=CARD, bold=True)
+        shape = "square" if len(exponent) <= 4 else "box"
+        return common | {"label": dot_labels.stack([text]), "shape": shape, "width": "0.2",
+                         "height": "0.2", "margin": "0.04"}  # fmt: skip
+
+    def node(self, variable: Variable, cpd: CPD | None, note: str = "") -> str:
+        """Return the statement of a variable's node, with `note`, if not empty, under the name."""
+        parts = self.parts(variable, cpd)
+        if note:
+            parts.insert(1, dot_labels.font(note, size=dot_labels.NOTE_SIZE, colour=MUTED))
+        attributes: dict[str, str] = {"label": dot_labels.stack(parts)}
+        if isinstance(variable, CountVector):
+            # Square corners and a second outline mark a vector of many counts.
+            attributes |= {"style": "filled", "peripheries": "2"}
+        if isinstance(variable, Continuous) and not any("<TABLE" in part for part in parts):
+            attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.05,0.03"}
+        if variable in self.evidence:
+            attributes |= {"fillcolor": SHADE, "color": SHADE_LINE}
+        elif variable in self.evidence.likelihoods:
+            attributes |= {"style": "rounded,filled,dashed", "color": SHADE_LINE}
+        if variable == self.target:
+            attributes |= {"color": TARGET_LINE, "penwidth": "2.2"}
+            attributes.setdefault("fillcolor", TARGET)
+        attributes["tooltip"] = dot_labels.tooltip(variable)
+        return statement(self.ids[variable], attributes)
+
+    def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
+        """Return the labels in a variable's node: name, states or posterior, table of its CPD."""
+        observed = self.observed(variable)
+        shown = cpd if self.tables else None
+        parts = [dot_labels.title(self.titles[variable])]
+        if isinstance(variable, CountVector):
+            parts.append(dot_labels.item_number(variable))
+        if belief := self.belief(variable):
+            parts.append(belief)
+        elif observed:
+            parts.append(dot_labels.font(observed, bold=True))
+        elif self.states and shown is None:
+            parts += dot_labels.value_list(variable, self.max_states)
+        if shown is not None:
+            parts.append(self.table(shown))
+        return parts
+
+    def table(self, source: CPD | Factor) -> str:
+        """Return the table of a CPD or a factor as an HTML-like label."""
+        describe = source.describe if isinstance(source, CPD) else partial(describe_factor, source)
+        # One row takes no more room than the note that it is left out.
+        whole = describe(self.max_rows + 2, self.max_states)
+        if len(whole.rows) <= self.max_rows + 1:
+            return dot_labels.table(whole)
+        return dot_labels.table(describe(self.max_rows, self.max_states))
+
+    def observed(self, variable: Variable) -> str | None:
+        """Return the text ``= state`` or ``= number`` for an observed variable, else None."""
+        if variable not in self.evidence:
+            return None
+        value = self.evidence.columns[variable][0]
+        if isinstance(variable, CountVector):
+            return f"= {dot_labels.counts_seen(variable, value, self.max_states)}"
+        if isinstance(variable, Discrete):
+            return f"= {state_texts(variable, dot_labels.LONGEST_STATE)[int(value)]}"
+        return f"= {number(float(value))}"
+
+    def belief(self, variable: Variable) -> str:
+        """Return a variable's posterior as bars or a density; empty if there is none to draw."""
+        colour = ORANGE if variable == self.target else BLUE
+        posterior = self.posteriors.get(variable)
+        if isinstance(posterior, NumberMixture):
+            # A Student's t distribution may have no mean or variance.
+            return dot_labels.density(posterior, colour) if np.isfinite(posterior.std) else ""
+        if not self.beliefs or not isinstance(variable, Discrete):
+            return ""
+        if posterior is None and variable not in self.evidence:
+            return ""  # no posterior, as in a factor graph over counts that are not observed
+        if posterior is not None:
+            shares = posterior.probabilities
+        else:
+            shares, colour = np.zeros(variable.cardinality), SLATE
+            shares[int(self.evidence.columns[variable][0])] = 1.0
+        if isinstance(variable, Binned):
+            median = "" if posterior is None else interval_text(*posterior.range(0.0))
+            heading = f"median in {median}" if median else str(self.observed(variable))
+            return dot_labels.histogram(variable, shares, colour, heading)
+        return dot_labels.bars(variable, shares, colour, self.max_states)
+
+
+def _cpd(net: _Net, variable: Variable) -> CPD | None:
+    """Return the CPD of a variable; None in a mixture, whose networks have different CPDs of it."""
+    if isinstance(net, WeightedNetwork):
+        net = net.network
+    return net[variable.name] if isinstance(net, BayesianNetwork) else None
+
+
+def _hub(net: _Net) -> Variable | None:
+    """Return the variable that is a parent of all other variables (such as the class), or None."""
+    others = len(net.variables) - 1
+    arcs = net.graph.edges
+    if isinstance(net, (NetworkMixture, PosteriorAverage)):  # arcs of every member
+        arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
+    below = Counter(parent for parent, _ in arcs)
+    found = [v for v in net.variables if others and below[v.name] == others]
+    return found[0] if found else None
+
+
+def _powers(net: WeightedNetwork, hub: Variable) -> dict[Variable, str]:
+    """Return the exponent of each feature as text, if `hub` is the class; none if all are 1."""
+    if hub != net.target or _is_plain(net):
+        return {}
+    return {
+        variable: f"exponent {_exponent(net.exponents[variable.name], _DIGITS) or '1'}"
+        for variable in net.variables
+        if variable != hub
+    }
+
+
+def _is_plain(net: WeightedNetwork) -> bool:
+    """Return whether all exponents are 1, so that no number needs to be drawn."""
+    return all(bool((exponent == 1).all()) for exponent in net.exponents.values())
+
+
+def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
+    """Return the caption of exponents, with the classes if exponents differ between classes."""
+    if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in names):
+        return "exponents"
+    states = texts(net.target.states, 16)
+    if len(states) > _MAX_EXPONENTS:
+        return "exponents, from the minimum to the maximum of the classes"
+    return f"exponents of {', '.join(states)}"
+
+
+def _row_length(n: int) -> int:
+    """Return the number of nodes in each row in which n nodes without arcs are arranged."""
+    return n if n <= _ROW else math.ceil(n / math.isqrt(n))
+
+
+def _exponent(values: Floats, digits: int = 4) -> str:
+    """Return exponents as text: one number, a list, or a range; empty if all are 1."""
+    if (values == 1).all():
+        return ""
+    shown = _exponent_texts(values, digits)
+    if len(shown) <= _MAX_EXPONENTS:
+        return ", ".join(shown)
+    return " to ".join(shown[place] for place in (int(values.argmin()), int(values.argmax())))
+
+
+def _exponent_texts(values: Floats, digits: int) -> list[str]:
+    """Return exponents as texts; only one text if all of them read the same."""
+    flat = values.reshape(-1)
+    digits = digits if (flat == flat[0]).all() else min(digits, 3)
+    shown = [number(float(value), digits) for value in flat]
+    return shown if len(set(shown)) > 1 else shown[:1]
+
+
+def _caption(note: str) -> str:
+    return statement("graph", {"label": note, "labelloc": "b"})
+
+
+def statement(subject: str, attributes: Mapping[str, str]) -> str:
+    """Return a DOT statement that sets attributes of a node or an arc.
+
+    Parameters
+    ----------
+    subject : str
+        The node or the arc, or ``graph``, ``node`` or ``edge`` for the defaults of all.
+    attributes : mapping from str to str
+        Values are text, which is quoted here, or HTML-like labels.
+    """
+    listed = ", ".join(f"{key}={_value(key, value)}" for key, value in attributes.items())
+    return f"{subject} [{listed}];"
+
+
+def _value(key: str, text: str) -> str:
+    if key == "tooltip":
+        # Graphviz replaces placeholders in tooltips twice.
+        text = text.replace("\\", "\\\\")
+    return text if isinstance(text, dot_labels.Html) else dot_labels.quoted_string(text)
+
+
+# ------------------------- Graphs without distributions, such as CPDAGs, in Graphviz' DOT language
+
+
+def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:
+    """Return a partially directed graph in the DOT language; edges without direction are plain.
+
+    Parameters
+    ----------
+    graph : PDAG
+    rankdir : {"TB", "BT", "LR", "RL"}
+        Direction of the arcs: "TB" is from top to bottom, and so on.
+    """
+    ids = {name: f"n{i}" for i, name in enumerate(graph.nodes)}
+    titles = texts(graph.nodes, dot_labels.LONGEST_NAME)
+    lines = defaults(rankdir)
+    for name, title in zip(graph.nodes, titles, strict=True):
+        lines.append(statement(ids[name], {"label": dot_labels.stack([dot_labels.title(title)])}))
+    for a, b in graph.arcs:
+        lines.append(statement(f"{ids[a]} -> {ids[b]}", {"tooltip": f"{a} → {b}"}))
+    for a, b in graph.edges:
+        look = {"dir": "none", "tooltip": f"{a} — {b}"}
+        lines.append(statement(f"{ids[a]} -> {ids[b]}", look))
+    return "\n".join(["digraph PDAG {", *(f"  {line}" for line in lines), "}", ""])

@@ -1,0 +1,285 @@
+"""Figures of posteriors of numbers and of vectors of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.classifiers import PrequentialResult
+from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED
+from bayesgraph.core.errors import DataError, DataTypeError, quoted, suggestion
+from bayesgraph.inference import ItemsMixture, NumberMixture
+from bayesgraph.models import number, texts
+from bayesgraph.pictures.style import (
+    DASHES,
+    PANEL,
+    Axes,
+    Figure,
+    heading,
+    new_figure,
+    styled,
+    without_mathematics,
+)
+
+# --------------------------------------- Figures of posteriors of numbers and of vectors of counts
+
+
+_WIDTH, _HEIGHT = 5.4, 3.0
+# Probability below and above what is drawn, and points of a curve.
+_TAIL, _POINTS = 0.002, 400
+# Maximum number of components that are drawn singly, and of bars of counts.
+_MAX_COMPONENTS, _MAX_BARS = 12, 200
+_ROW = 0.28
+
+
+def density_figure(
+    posterior: NumberMixture, *, probability: float = 0.95, title: str | None = None
+) -> Figure:
+    """Return a figure of the density of a number, or of the probabilities of a count.
+
+    The central credible interval is darker. A mixture of few distributions shows these too, by
+    their shares of the density.
+
+    Parameters
+    ----------
+    posterior : NumberMixture
+        Of one variable.
+    probability : float
+        That of the interval.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        For a posterior of several variables.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if len(posterior.variables) != 1:
+        names = quoted(v.name for v in posterior.variables)
+        raise DataError(f"A density is drawn of one variable; got those of {names}.")
+    low, high = posterior.quantile(_TAIL), posterior.quantile(1.0 - _TAIL)
+    ends = posterior.interval(probability)
+    with styled() as figure_class:
+        figure = new_figure(figure_class, _WIDTH, _HEIGHT)
+        axes = figure.subplots()
+        if posterior.components.whole and high - low < _MAX_BARS:
+            counts = np.arange(low, high + 1.0)
+            inside = (counts >= ends[0]) & (counts <= ends[1])
+            colours = np.where(inside, COLOURS[0], FRAME).tolist()
+            axes.bar(counts, posterior.density(counts), 0.8, color=colours)
+        else:
+            _draw_curve(axes, posterior, (low, high), ends)
+        name = texts([posterior.variables[0].name], 40)[0]
+        note = f"mean {number(posterior.mean)}, sd {number(posterior.std)}; {100 * probability:g} %"
+        note += f" in [{number(ends[0])}, {number(ends[1])}]"
+        heading(axes, name if title is None else title, note)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y")
+        axes.set_ylabel("probability" if posterior.components.whole else "density")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+def _draw_curve(
+    axes: Axes, posterior: NumberMixture, limits: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    x = np.unique(np.concatenate([np.linspace(*limits, _POINTS), ends]))
+    x = np.floor(x) if posterior.components.whole else x
+    logs = posterior.components.log_density(x[:, None])
+    parts = np.exp(logs) * posterior.weights
+    # The density may be infinite at an end.
+    total = np.where(np.isfinite(parts.sum(axis=1)), parts.sum(axis=1), np.nan)
+    if 1 < parts.shape[1] <= _MAX_COMPONENTS:
+        axes.plot(x, np.where(np.isfinite(parts), parts, np.nan), color=FRAME, linewidth=0.8)
+    axes.plot(x, total, color=INK, linewidth=1.2)
+    inside = (x >= ends[0]) & (x <= ends[1])
+    axes.fill_between(x, total, where=inside, color=COLOURS[0], alpha=0.35, linewidth=0)
+
+
+def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = None) -> Figure:
+    """Return a figure of the most probable items of a vector of counts.
+
+    Parameters
+    ----------
+    posterior : ItemsMixture
+    n : int
+        Maximum number of items.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    shown = posterior.top(n)
+    with styled() as figure_class:
+        figure = new_figure(figure_class, _WIDTH, _ROW * len(shown) + 1.2)
+        axes = figure.subplots()
+        places = np.arange(len(shown))[::-1]
+        axes.barh(places, list(shown.values()), 0.7, color=COLOURS[0])
+        axes.set_yticks(places, texts(shown, 30))
+        name = texts([posterior.variable.name], 40)[0]
+        what = "probability that an item is present" if posterior.presence else (
+            "probability that the next item is this one"
+        )  # fmt: skip
+        heading(axes, name if title is None else title, what)
+        axes.grid(axis="x")
+        axes.tick_params(length=0)
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+        without_mathematics(axes.get_yticklabels())
+    return figure
+
+
+# ----------------------------------- A figure of the prequential performance of models on a stream
+
+
+_MEASURES = {
+    "accuracy": "accuracy",
+    "log_loss": "log loss in nats",
+    "kappa_majority": "kappa against the majority class",
+    "kappa_no_change": "kappa against the last class",
+}
+# Maximum length of the name of a model; the names of pipelines are long.
+_LONGEST_NAME = 60
+
+
+Named: TypeAlias = "Sequence[tuple[str, PrequentialResult]]"
+
+
+def prequential_figure(
+    results: PrequentialResult | Mapping[str, PrequentialResult] | Iterable[PrequentialResult],
+    *,
+    measure: str = "accuracy",
+    changes: ArrayLike = (),
+    title: str = "Test, then train",
+) -> Figure:
+    """Return a figure of the prequential performance of models on a stream, a curve for each.
+
+    Drift alarms are dotted lines in the colour of their model.
+
+    Parameters
+    ----------
+    results : PrequentialResult, several, or mapping from name to PrequentialResult
+        Results of :func:`bayesgraph.prequential` for one model or several models.
+    measure : {"accuracy", "log_loss", "kappa_majority", "kappa_no_change"}
+    changes : array_like of numbers, optional
+        Indices of rows at which the stream is known to change; they are drawn as grey lines.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If there are no results, `measure` is unknown, or `changes` are not indices of rows.
+    DataTypeError
+        If an object is not a PrequentialResult.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    named = _named(results)
+    places = np.asarray(changes)
+    if places.ndim != 1 or (len(places) and places.dtype.kind not in "iuf"):
+        raise DataError(f"changes= takes a list of rows; got {changes!r}.")
+    if measure not in _MEASURES:
+        raise DataError(
+            f"measure= is one of {quoted(_MEASURES)}; got {measure!r}."
+            f"{suggestion(measure, _MEASURES)}"
+        )
+    with styled() as figure_class:
+        lines = -(-len(named) // _columns(named))
+        figure = new_figure(figure_class, 1.7 * PANEL + 0.6, PANEL + 0.2 * lines)
+        axes = figure.add_subplot()
+        for row in places.tolist():
+            axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
+        _draw_curves(axes, named, measure)
+        _dress(axes, named, measure)
+        heading(axes, title, _note([result for _, result in named], len(places)))
+    return figure
+
+
+def _named(results: Any) -> Named:
+    """Return (name, result) pairs from the argument `results` of `prequential_figure`."""
+    if isinstance(results, Mapping):
+        named = [(str(name), result) for name, result in results.items()]
+    else:
+        several = isinstance(results, Iterable) and not isinstance(results, str)
+        found = list(results) if several else [results]
+        named = [(str(getattr(result, "name", "")), result) for result in found]
+    if not named:
+        raise DataError("prequential_figure needs at least one result; got none.")
+    for _, result in named:
+        if not isinstance(result, PrequentialResult):
+            raise DataTypeError(
+                "prequential_figure takes results of bayesgraph.prequential, alone, in a list or "
+                f"by name; got {type(result).__name__}."
+            )
+    return named
+
+
+def _draw_curves(axes: Axes, named: Named, measure: str) -> None:
+    for i, (name, (_, result)) in enumerate(zip(_shown(named), named, strict=True)):
+        colour = COLOURS[i % len(COLOURS)]
+        dash = DASHES[i // len(COLOURS) % len(DASHES)]
+        values = getattr(result, measure)
+        end = "gives no probabilities" if np.isnan(values).all() else f"{values[-1]:.3f}"
+        label = f"{name}  {end}"
+        axes.plot(result.rows, values, color=colour, linestyle=dash, linewidth=1.5, label=label)
+        for row in result.alarms.tolist():
+            axes.axvline(row, color=colour, linestyle=(0, (1, 2)), linewidth=1.1, zorder=1)
+
+
+def _shown(named: Named) -> list[str]:
+    """Return the names of the results as short texts; repeated names get a number."""
+    names, seen = [], dict.fromkeys((name for name, _ in named), 0)
+    for name, _ in named:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return texts(names, _LONGEST_NAME)
+
+
+def _columns(named: Named) -> int:
+    """Return the number of entries in a row of the legend."""
+    longest = max(len(name) for name in _shown(named))
+    return min(3, max(1, _LONGEST_NAME // max(longest, 1)))
+
+
+def _dress(axes: Axes, named: Named, measure: str) -> None:
+    """Set limits and labels of the axes, and draw the legend below, where long names fit."""
+    axes.set_xlabel("rows", labelpad=6)
+    axes.set_ylabel(_MEASURES[measure], labelpad=6)
+    axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
+    axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
+    axes.tick_params(length=0, pad=5)
+    axes.grid(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    legend = axes.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
+        ncols=_columns(named),
+        frameon=False, fontsize=8.5, labelcolor=MUTED,
+    )  # fmt: skip
+    without_mathematics(legend.get_texts())
+
+
+def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:
+    over = ", ".join(dict.fromkeys(result.averaging for result in results))
+    parts = [f"over {over}"]
+    if any(len(result.alarms) for result in results):
+        parts.append("dotted: alarms of drift")
+    if n_changes:
+        parts.append("grey: changes")
+    return "; ".join(parts)

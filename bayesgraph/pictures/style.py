@@ -1,0 +1,140 @@
+"""The style that all figures share: fonts, colours, headings, names of classes; saving figures.
+
+Figures are built on matplotlib's objects, not on pyplot: no display, no global state.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bayesgraph.core.display import GRID, INK, MUTED
+from bayesgraph.core.errors import (
+    DataTypeError,
+    FileFormatError,
+    optional_module,
+    quoted,
+    suggestion,
+)
+from bayesgraph.core.files import PathLike, path_text, write_bytes
+from bayesgraph.core.variables import plain
+from bayesgraph.models import texts
+
+# matplotlib is optional and carries no annotations that mypy reads here.
+Figure: TypeAlias = Any
+Axes: TypeAlias = Any
+
+DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+LONGEST_LABEL = 20
+# Side of a panel in inches.
+PANEL = 4.2
+
+_FORMATS: dict[str, dict[str, Any]] = {
+    # Without dates, the same figure gives the same bytes.
+    ".svg": {"metadata": {"Date": None}},
+    ".png": {},
+    ".pdf": {"metadata": {"CreationDate": None}},
+}
+
+
+@contextmanager
+def styled() -> Iterator[Any]:
+    """Yield matplotlib's Figure class, with bayesgraph's settings in place of the user's."""
+    style = optional_module("matplotlib.style", extra="plot", what="Drawing a figure")
+    figure = optional_module("matplotlib.figure", extra="plot", what="Drawing a figure")
+    settings = {
+        "font.size": 9,
+        "text.color": INK,
+        "axes.edgecolor": GRID,
+        "axes.labelcolor": MUTED,
+        "axes.linewidth": 0.8,
+        "axes.axisbelow": True,
+        "grid.color": GRID,
+        "grid.linewidth": 0.5,
+        "xtick.color": GRID,
+        "ytick.color": GRID,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        # A dollar sign in a name does not begin a formula.
+        "text.parse_math": False,
+        "svg.hashsalt": "bayesgraph",
+        "pdf.fonttype": 42,
+    }
+    with style.context(["default", settings]):
+        yield figure.Figure
+
+
+def check_classifier(clf: Any) -> None:
+    """Raise a DataTypeError unless a value is a classifier of this library, fitted or not."""
+    if not hasattr(type(clf), "predict_proba") or not hasattr(type(clf), "query"):
+        raise DataTypeError(f"The figure is of a classifier of bayesgraph; got {clf!r:.80}.")
+
+
+def new_figure(figure_class: Any, width: float, height: float) -> Figure:
+    figure = figure_class(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    return figure
+
+
+def heading(axes: Axes, title: str, note: str) -> None:
+    """Write a bold title and `note`, a line of muted text, above the axes, flush left."""
+    bold = axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
+    quiet = axes.annotate(
+        note,
+        (0, 1),
+        xytext=(0, 8),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=9,
+        color=MUTED,
+    )
+    without_mathematics([bold, quiet])
+
+
+def without_mathematics(texts: Iterable[Any]) -> None:
+    """Turn off mathematical notation in text objects, so that dollar signs appear as such."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def shown_names(classes: Iterable[Any]) -> list[str]:
+    """Return names or states as texts, shortened but distinct."""
+    return texts(map(plain, classes), LONGEST_LABEL)
+
+
+def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
+    """Write a figure to a file atomically: the file is replaced as a whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : str or path
+        The suffix names the format: .svg, .png or .pdf.
+    dpi : int
+        Dots per inch of a PNG.
+
+    Raises
+    ------
+    DataTypeError
+        For anything else than a figure.
+    FileFormatError
+        For another suffix.
+    """
+    suffix = Path(path_text(path)).suffix.lower()
+    if suffix not in _FORMATS:
+        raise FileFormatError(
+            f"{path_text(path)}: a figure is saved to files that end in {quoted(_FORMATS)}; got "
+            f"{suffix!r}.{suggestion(suffix, _FORMATS)}"
+        )
+    if not hasattr(figure, "savefig"):
+        raise DataTypeError(f"save_figure writes a figure of matplotlib; got {figure!r:.80}.")
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(
+            buffer, format=suffix[1:], dpi=dpi, bbox_inches="tight", pad_inches=0.12,
+            **_FORMATS[suffix],
+        )  # fmt: skip
+    write_bytes(path, buffer.getvalue())

@@ -1,0 +1,186 @@
+"""Trees as pictures: each split with its feature, each leaf with its distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from bayesgraph.core.display import BLUE, BOX, CARD, LINE, MUTED
+from bayesgraph.core.errors import GraphError
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.models import Branch, GaussianCPD, TreeCPD, interval_text, number, texts
+from bayesgraph.pictures import dot_labels
+from bayesgraph.pictures.dot import defaults, statement
+
+_MAX_LISTED = 3
+# Maximum number of leaves in one row.
+_WIDE_FROM = 12
+# Share of a leaf's rows that its bars show, if its classes are many.
+_SHOWN = 0.95
+
+# State codes of each discrete parent that are possible after the splits above.
+_Left = Mapping[Variable, frozenset[int]]
+
+
+def tree_to_dot(
+    cpd: TreeCPD,
+    *,
+    numbers: GaussianCPD | None = None,
+    max_depth: int | None = 6,
+    max_states: int = 6,
+    rankdir: str | None = None,
+) -> str:
+    """Return a tree in the DOT language: splits, conditions on the arcs, bars at the leaves.
+
+    Parameters
+    ----------
+    cpd : TreeCPD
+        If it has the number of rows that reached each node in fitting, these numbers are shown.
+    numbers : GaussianCPD, optional
+        For a regression tree, whose child is the variable of the leaves: CPD of the target given
+        the leaf. The leaves show mean ± standard deviation of the target instead of bars.
+    max_depth : int, optional
+        Maximum number of splits on a path; a deeper subtree is replaced by its number of leaves.
+        None shows all.
+    max_states : int
+        Maximum number of bars at a leaf, which are those of the most probable states. Fewer are
+        drawn if they have 95 per cent of the rows.
+    rankdir : {"TB", "LR"}, optional
+        Whether the tree grows downwards or to the right; by default to the right if more than 12
+        leaves are drawn.
+
+    Raises
+    ------
+    GraphError
+        If `rankdir` is neither "TB" nor "LR", `max_depth` is negative, or the only parent of
+        `numbers` is not the tree's child.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
+    >>> cpd = bg.TreeCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
+    >>> print(tree_to_dot(cpd).splitlines()[-3])
+      n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
+    """
+    if rankdir not in ("TB", "LR", None):
+        raise GraphError(f"rankdir is 'TB' or 'LR'; got {rankdir!r}.")
+    if max_depth is not None and max_depth < 0:
+        raise GraphError(f"max_depth is a number of splits, 0 or more; got {max_depth!r}.")
+    if numbers is not None and numbers.parents != (cpd.variable,):
+        raise GraphError(
+            f"numbers= is the CPD of a number whose only parent is {cpd.variable.name!r}; got "
+            f"{numbers.title}."
+        )
+    tree = cpd.tree
+    deepest = math.inf if max_depth is None else max_depth
+    whole: _Left = {p: frozenset(range(p.cardinality)) for p in cpd.discrete_parents}
+    nodes: list[str] = []
+    arcs: list[str] = []
+    stack: list[tuple[int, int, _Left]] = [(0, 0, whole)]
+    while stack:
+        node, depth, left_over = stack.pop()
+        if tree.feature[node] < 0:
+            nodes.append(_leaf(cpd, node, numbers, max(1, max_states)))
+            continue
+        if depth >= deepest:
+            nodes.append(_cut(cpd, node))
+            continue
+        nodes.append(_split(cpd, node))
+        for branch in tree.branches(node):
+            text, full, rest = _condition(cpd, node, branch, left_over)
+            look = {"label": f" {text} ", "tooltip": full}
+            arcs.append(statement(f"n{node} -> n{branch.node}", look))
+            stack.append((branch.node, depth + 1, rest))
+    child = f"P({cpd.variable.name}" if numbers is None else f"p({numbers.variable.name}"
+    given = ", ".join(str(parent.name) for parent in cpd.parents)
+    heading = f"{child} | {given})" if given else f"{child})"
+    look = {"label": heading, "labelloc": "t", "fontsize": "12", "ordering": "out"}
+    title = statement("graph", look)
+    # The order of the indices makes Graphviz draw left children on the left.
+    nodes.sort(key=lambda line: int(line[1 : line.index(" ")]))
+    wide = len(nodes) - len({arc[: arc.index(" ")] for arc in arcs}) > _WIDE_FROM
+    lines = [*defaults(rankdir or ("LR" if wide else "TB")), title, *nodes, *arcs]
+    return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
+
+
+def _split(cpd: TreeCPD, node: int) -> str:
+    parent = cpd.parents[cpd.tree.feature[node]]
+    name = texts([parent.name], dot_labels.LONGEST_NAME)[0]
+    parts = [dot_labels.title(name), *_rows(cpd, node)]
+    return statement(
+        f"n{node}", {"label": dot_labels.stack(parts), "tooltip": dot_labels.tooltip(parent)}
+    )
+
+
+def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
+    shares = cpd.tree.values[node]
+    if numbers is None:
+        if len(shares) > max_states:
+            most = np.cumsum(np.sort(shares)[::-1][:max_states])
+            max_states = min(max_states, int(np.searchsorted(most, _SHOWN)) + 1)
+        parts = [dot_labels.bars(cpd.variable, shares, BLUE, max_states)]
+    else:
+        code = int(np.argmax(shares))
+        mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
+        parts = [dot_labels.font(dot_labels.with_spread(mean, sd), bold=True)]
+    best = texts(cpd.variable.states, dot_labels.LONGEST_STATE)[int(np.argmax(shares))]
+    look = {"label": dot_labels.stack([*parts, *_rows(cpd, node)]), "fillcolor": BOX,
+            "color": LINE, "tooltip": f"{cpd.variable.name}: {best}"}  # fmt: skip
+    return statement(f"n{node}", look)
+
+
+def _cut(cpd: TreeCPD, node: int) -> str:
+    """Return the DOT statement of a box drawn for a subtree, with its number of leaves."""
+    n_leaves, waiting = 0, [node]
+    while waiting:
+        at = waiting.pop()
+        if cpd.tree.feature[at] < 0:
+            n_leaves += 1
+        else:
+            waiting += [int(cpd.tree.left[at]), int(cpd.tree.right[at])]
+    note = dot_labels.font(f"… {n_leaves} leaves", colour=MUTED)
+    look = {"label": dot_labels.stack([note, *_rows(cpd, node)]), "style": "rounded,filled,dashed",
+            "fillcolor": CARD, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
+    return statement(f"n{node}", look)
+
+
+def _rows(cpd: TreeCPD, node: int) -> list[str]:
+    """Return a list with the text of the number of rows at a node; an empty list if unknown."""
+    if not len(cpd.tree.counts):
+        return []
+    count = float(cpd.tree.counts[node])
+    text = f"{count:,.0f}" if count == round(count) else number(count)
+    word = "row" if count == 1 else "rows"
+    return [dot_labels.font(f"{text} {word}", size=dot_labels.NOTE_SIZE, colour=MUTED)]
+
+
+def _condition(cpd: TreeCPD, node: int, branch: Branch, left_over: _Left) -> tuple[str, str, _Left]:
+    """Return (short condition, full condition, possible states) of a branch of a split.
+
+    `left_over` has the states of each discrete feature that are still possible at the node.
+    """
+    parent = cpd.parents[cpd.tree.feature[node]]
+    if not isinstance(parent, Discrete):
+        short = interval_text("", branch.low, branch.high)
+        full = interval_text(str(parent.name), branch.low, branch.high, repr)
+        return short, full, left_over
+    here = left_over[parent]
+    chosen = here & frozenset(np.flatnonzero(branch.states).tolist())
+    names = texts(parent.states, dot_labels.LONGEST_STATE)
+    inside, outside = ([names[c] for c in sorted(part)] for part in (chosen, here - chosen))
+    text = _listed(inside)
+    if len(inside) > _MAX_LISTED >= len(outside) > 0:
+        text = f"not {' or '.join(outside)}"
+    full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
+    return text, full, {**left_over, parent: chosen}
+
+
+def _listed(names: list[str]) -> str:
+    if not names:
+        return "(nothing)"
+    shown = ", ".join(names[:_MAX_LISTED])
+    rest = len(names) - _MAX_LISTED
+    return f"{shown} … {rest} more" if rest > 0 else shown

@@ -1,5 +1,0 @@
-"""Pictures: rendered graphs, figures of evaluations and explanations."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,490 @@
+"""What is asked for: the target, the questions that may be asked, their prices, and the measure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Binned, Discrete, Name, Variable
+from bayesgraph.inference import All, Case, Joint, normalised_if_possible, refused
+from bayesgraph.models import Member, Model, PosteriorAverage
+from bayesgraph.questions.measures import DecisionRule, cost_matrix
+
+# ---- What a question is worth: the information that its answer brings, and the gain of a decision
+# Let t be a state of the target, e the evidence, and x an answer, whose probability is P(x | e).
+# Both measures compare the posterior after the answer with the one before, and take the mean over
+# the answers:
+#
+#     information = sum_x P(x | e) sum_t P(t | e, x) log(P(t | e, x) / P(t | e))
+#     gain        = sum_x P(x | e) [L_x(d) - min_d' L_x(d')],  L_x(d) = sum_t P(t | e, x) loss(t, d)
+#
+# where d is the decision of minimum expected loss before the answer. In a joint distribution the
+# information is the mutual information of target and answer given the evidence (Lindley 1956), and
+# the gain is the expected value of sample information (Raiffa and Schlaifer 1961, section 4.5).
+#
+# In weighted networks and averages of posteriors the mean of the posteriors after the answer is not
+# the posterior before, so that a difference of entropies, or of expected losses, could be negative
+# for an answer that changes much. The two measures are never negative, and zero if no answer
+# changes the posterior, or the decision.
+
+
+@dataclass(frozen=True, eq=False)
+class Stakes:
+    """The losses of the decisions about a target.
+
+    Attributes
+    ----------
+    losses : ndarray, shape (n_states, n_decisions)
+        ``losses[t, d]`` is the loss of decision d if t is the state: a decision for each state, and
+        perhaps one more, to abstain. Without other losses each mistake costs 1, so that gains are
+        gains of accuracy.
+    """
+
+    losses: Floats
+
+    @classmethod
+    def of(cls, target: Discrete, losses: Any = None, abstain: Any = None) -> Stakes:
+        """Return the stakes for costs as `decide` takes them; `losses` are its `costs`.
+
+        Raises
+        ------
+        DataError
+            For losses of a wrong shape, or losses that are not finite numbers.
+        UnknownStateError
+            For a loss of an unknown state.
+        """
+        n = target.cardinality
+        matrix = 1.0 - np.eye(n) if losses is None else cost_matrix(losses, target, "losses")
+        if abstain is None:
+            return cls(matrix)
+        price = DecisionRule.of(target.states, abstain=abstain).abstain
+        return cls(np.column_stack([matrix, np.full(n, price)]))
+
+    def worth(self, before: Floats, joint: Floats) -> tuple[Floats, Floats]:
+        """Return the share of each answer in the information (nats) and in the gain of a question.
+
+        Parameters
+        ----------
+        before : ndarray, shape (..., 1, n_states)
+            P(t | e).
+        joint : ndarray, shape (..., n_answers, n_states)
+            P(x | e) P(t | e, x).
+
+        Returns
+        -------
+        information, gain : ndarray, shape (..., n_answers)
+        """
+        # Sums over few states are quicker as products of matrices.
+        ones = np.ones(joint.shape[-1])
+        apart = (joint @ ones)[..., None] * before
+        possible = (joint > 0) & (apart > 0)
+        ratio = np.divide(joint, apart, out=np.ones_like(joint), where=possible)
+        information = (joint * np.log(ratio)) @ ones
+        usual = np.argmin(before @ self.losses, axis=-1)
+        kept = (joint * self.losses.T[usual]) @ ones
+        return information, kept - (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
+
+    def bounds(self, before: Floats) -> tuple[float, float]:
+        """Return what answers with all of the probability contribute to both measures at most.
+
+        Parameters
+        ----------
+        before : ndarray, shape (n_states,)
+        """
+        return -float(np.log(before[before > 0].min())), float(np.ptp(self.losses))
+
+
+# ---- What is asked for: the target, the questions that may be asked, their prices, and the measure
+
+
+MEASURES = ("information", "accuracy", "utility")
+# Worths below this are rounding errors.
+NOTHING = 1e-12
+
+
+class Options(TypedDict, total=False):
+    """Options of the terms, as the parameters of `next_question`."""
+
+    costs: Mapping[Name, float] | None
+    among: Iterable[Name] | None
+    by: str | None
+    losses: Any
+    abstain: float | None
+    least: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The terms on which questions are ranked.
+
+    Attributes
+    ----------
+    target : int
+        Index of the target.
+    candidates : tuple of int
+        Indices of the variables that may be asked for.
+    prices : mapping from int to float
+        Price of each candidate.
+    by : {"information", "accuracy", "utility"}
+    stakes : Stakes
+    least : float
+        Worth per price above which a question is worth asking.
+    is_priced : bool
+        Whether prices were given.
+    is_chosen : bool
+        Whether the candidates were named, so that none is left out silently.
+    """
+
+    target: int
+    candidates: tuple[int, ...]
+    prices: Mapping[int, float]
+    by: str
+    stakes: Stakes
+    least: float
+    is_priced: bool
+    is_chosen: bool
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        target: Name,
+        *,
+        costs: Mapping[Name, float] | None = None,
+        among: Iterable[Name] | None = None,
+        by: str | None = None,
+        losses: Any = None,
+        abstain: float | None = None,
+        least: float | None = None,
+    ) -> Terms:
+        """Return the terms for the arguments of `next_question`."""
+        if not model.answers(Joint):
+            raise refused(model, Joint)
+        variable = model.variable(target)
+        if not isinstance(variable, Discrete):
+            raise EvidenceError(
+                f"Questions are ranked for a discrete target; {variable.name!r} is not. Cut it "
+                "into intervals, by a discretiser, to ask about it."
+            )
+        number = model.number[variable.name]
+        prices = None if costs is None else _prices(model, costs)
+        chosen = _chosen(model, number, among, prices)
+        by, stakes = _measure(variable, by, losses, abstain)
+        usual = 1.0 if by == "utility" and prices is not None else 0.0
+        limit = usual if least is None else checked_number("least=", least)
+        known = dict.fromkeys(chosen, 1.0) if prices is None else prices
+        is_chosen = among is not None or prices is not None
+        return cls(number, chosen, known, by, stakes, limit, prices is not None, is_chosen)
+
+    def without(self, numbers: Collection[int]) -> Terms:
+        """Return the terms without some of the candidates."""
+        return replace(self, candidates=tuple(v for v in self.candidates if v not in numbers))
+
+    def within(self, budget: float) -> Terms:
+        """Return the terms with the candidates that cost at most a budget."""
+        cheap = tuple(v for v in self.candidates if self.prices[v] <= budget + NOTHING)
+        return replace(self, candidates=cheap)
+
+    def prices_of(self, numbers: Sequence[int]) -> Floats:
+        """Return the prices of candidates as an array."""
+        if not self.is_priced:
+            return np.ones(len(numbers))
+        return np.array([self.prices[v] for v in numbers])
+
+    def values(self, information: Floats, gain: Floats) -> Floats:
+        """Return the measure that ranks the questions."""
+        return information if self.by == "information" else gain
+
+    def scores(self, values: Floats, prices: Floats) -> Floats:
+        """Return values per price; what has a value and no price has an infinite score."""
+        if not self.is_priced:
+            return values
+        free = np.where(values > NOTHING, np.inf, 0.0)
+        return np.divide(values, prices, out=free, where=prices > 0)
+
+    def ordered(self, scores: Floats) -> NDArray[np.intp]:
+        """Return the places of scores from the highest on, ties in the order of the candidates."""
+        return np.argsort(-scores.round(12), kind="stable")
+
+    def is_worth_it(self, score: float) -> bool:
+        """Tell whether a question with this score is worth asking."""
+        return score > self.least + NOTHING
+
+
+def checked_number(what: str, value: Any) -> float:
+    """Return a number that is finite and not negative, or raise a DataError."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not is_number or not 0 <= value < np.inf:
+        raise DataError(f"{what} is a finite number, 0 or more; got {value!r}.")
+    return float(value)
+
+
+def _prices(model: Model, costs: Any) -> dict[int, float]:
+    if not isinstance(costs, Mapping):
+        raise DataError(
+            "costs= maps variables that may be asked for to their prices, such as {'xray': 20}; "
+            f"got {costs!r:.80}."
+        )
+    return {
+        model.number[model.variable(name).name]: checked_number(f"The price of {name!r}", price)
+        for name, price in costs.items()
+    }
+
+
+def _chosen(
+    model: Model, target: int, among: Any, prices: Mapping[int, float] | None
+) -> tuple[int, ...]:
+    """Return the candidates: those that are named, or that have a price, or all variables.
+
+    Whether a value is missing is no question, unless it is named.
+    """
+    if among is None:
+        indicators = {i for _, i in model.indicators}
+        named = set(range(len(model.variables))) - indicators if prices is None else prices
+        found = sorted(v for v in named if v != target)
+        if prices and not found:
+            name = model.variables[target].name
+            raise EvidenceError(
+                f"costs= has a price of {name!r} alone, the target, which cannot be asked for; "
+                "give prices of other variables."
+            )
+        return tuple(found)
+    if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
+        raise EvidenceError(f"among= is a list of names of variables; got {among!r:.80}.")
+    found = sorted({model.number[model.variable(name).name] for name in among})
+    if target in found:
+        raise EvidenceError(
+            f"{model.variables[target].name!r} is the target, and cannot be asked for; leave it "
+            "out of among=."
+        )
+    without = [model.variables[v].name for v in found if prices is not None and v not in prices]
+    if without:
+        raise DataError(f"costs= has no price of {quoted(without)}, named in among=.")
+    return tuple(found)
+
+
+def _measure(target: Discrete, by: Any, losses: Any, abstain: Any) -> tuple[str, Stakes]:
+    is_decided = losses is not None or abstain is not None
+    measure = ("utility" if is_decided else "information") if by is None else by
+    if measure not in MEASURES:
+        raise DataError(f"by= is one of {quoted(MEASURES)}; got {by!r}.")
+    if measure == "utility" and not is_decided:
+        raise DataError("by='utility' takes losses=, the costs of decisions, or abstain=.")
+    if measure == "accuracy" and is_decided:
+        raise DataError(
+            "by='accuracy' counts every mistake as 1; leave out losses= and abstain=, or rank by "
+            "'utility'."
+        )
+    return measure, Stakes.of(target, losses, abstain)
+
+
+# ---- The possible answers of questions: their probabilities, and the posterior after each of them
+# The answers of a candidate x and the states t of the target form a table P(x | e) P(t | e, x).
+# Where the model is a joint distribution this is P(t, x | e). In a product of tables, one
+# propagation for each state of the target gives it for all candidates. Any other model is asked for
+# the posterior of the target in one batch of rows for each candidate, a row for each answer.
+#
+# A weighted network and an average of posteriors are no joint distributions: P(x | e) and P(t | e,
+# x) are both their own answers.
+
+
+# Values of a candidate, as they are encoded, each with its probability P(x | e).
+Answers: TypeAlias = Sequence[tuple[Any, float]]
+# Forms of models that are joint distributions.
+_JOINT = ("product", "mixture")
+
+
+def is_joint(model: Model) -> bool:
+    """Tell whether a model is a joint distribution of its variables."""
+    return model.form in _JOINT
+
+
+class Tables(NamedTuple):
+    """Tables of several discrete candidates, one below the other.
+
+    Attributes
+    ----------
+    posterior : ndarray, shape (n_states,)
+        P(t | e).
+    joint : ndarray, shape (n_answers, n_states)
+        P(x | e) P(t | e, x).
+    numbers : ndarray of int
+        Indices of the candidates.
+    starts : ndarray of int
+        Row of `joint` in which the answers of each candidate begin.
+    """
+
+    posterior: Floats
+    joint: Floats
+    numbers: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    def answers(self, number: int) -> Answers:
+        """Return the states of a candidate with their probabilities."""
+        place = int(np.searchsorted(self.numbers, number))
+        end = self.starts[place + 1] if place + 1 < len(self.starts) else len(self.joint)
+        return list(enumerate(self.joint[self.starts[place] : end].sum(axis=1).tolist()))
+
+
+def by_propagation(model: Model, target: int, case: Case) -> Tables | None:
+    """Return the tables of all variables that are not observed, in a product of tables.
+
+    The result is None if the evidence has probability zero.
+    """
+    others = case.without(target)
+    first = Case({**others.hard, target: 0}, others.soft)
+    layout = model.memo.get(("answers", target, first.pattern), lambda: _layout(model, first))
+    numbers, starts, size, n_states = layout
+    work = model.work(All(), first.pattern)
+    cases = [Case({**others.hard, target: s}, others.soft) for s in range(n_states[target])]
+    found = [work.run(given) for given in cases]
+    logs = np.array([-np.inf if m is None else m.log_evidence for m in found])
+    if target in case.soft:
+        logs += case.soft[target]
+    peak = logs.max()
+    if peak == -np.inf:
+        return None
+    posterior = np.exp(logs - peak)
+    posterior /= posterior.sum()
+    given_state = np.array([np.zeros(size) if m is None else m.flat for m in found])
+    joint = np.ascontiguousarray(given_state.T) * posterior
+    return Tables(posterior, joint, numbers, starts)
+
+
+def _layout(
+    model: Model, case: Case
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int, list[int]]:
+    """Return the free variables of a case, where their states begin, and numbers of states."""
+    assert model.compiled is not None  # callers have checked it
+    cards = model.compiled.tables.cards
+    numbers = np.array([v for v in range(len(cards)) if v not in case.hard], dtype=np.int64)
+    ends = np.cumsum(cards[numbers])
+    size = int(ends[-1]) if len(ends) else 0
+    return numbers, ends - cards[numbers], size, cards.tolist()
+
+
+def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
+    """Return the posterior of each row, shape (n_rows, n_states); zeros if a row is impossible."""
+    return normalised_if_possible(model.log_posterior_rows(target, rows))
+
+
+def joint_rows(
+    model: Model, target: Discrete, candidate: Variable, rows: Evidence
+) -> tuple[NDArray[Any], Floats]:
+    """Return the answers of a candidate x, and P(x | row) P(t | row, x).
+
+    The answers are the states of the candidate or, if members of an average have different
+    intervals of a number, one number in each interval between all cut points. Values that rows have
+    of the candidate are ignored.
+
+    Returns
+    -------
+    values : ndarray, shape (n_answers,)
+        As they are encoded.
+    joint : ndarray, shape (n_rows, n_answers, n_states)
+        Zeros for impossible rows.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If an average has no posterior of the candidate.
+    """
+    rows = rows.without([candidate]) if candidate in rows else rows
+    if isinstance(candidate, Discrete):
+        values: NDArray[Any] = np.arange(candidate.cardinality)
+        if is_joint(model):
+            logs = model.log_posterior_rows(target, with_values(rows, candidate, values))
+            shape = rows.n_rows, candidate.cardinality, target.cardinality
+            return values, normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
+        shares = posterior_rows(model, candidate, rows)
+    else:
+        values = _cell_numbers(model, candidate)
+        shares = _shares_of_cells(model, candidate, rows, values)
+    soft = {v: logs for v, logs in rows.likelihoods.items() if v != candidate}
+    plain = Evidence(rows.n_rows, rows.columns, soft)
+    after = posterior_rows(model, target, with_values(plain, candidate, values))
+    joint = shares[..., None] * after.reshape(*shares.shape, -1)
+    # An answer that no member of an average thinks possible is no answer.
+    total = joint.sum(axis=(1, 2), keepdims=True)
+    found: Floats = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+    return values, found
+
+
+def with_values(rows: Evidence, variable: Variable, values: Floats) -> Evidence:
+    """Return each row once for each value of a variable, shape (n_rows * n_values,)."""
+    copies = rows.rows(np.repeat(np.arange(rows.n_rows), len(values)))
+    columns = {**copies.columns, variable: np.tile(values, rows.n_rows)}
+    return Evidence(copies.n_rows, columns, copies.likelihoods)
+
+
+# --------------------------------------------- numbers of which an average has several intervals
+
+
+def has_cells(model: Model, candidate: Variable) -> bool:
+    """Tell whether the answers of a candidate are intervals that differ among the members."""
+    if not isinstance(model, PosteriorAverage) or isinstance(candidate, Discrete):
+        return False
+    return len(_binned(model, candidate)) == sum(m.has(candidate.name) for m in model.members)
+
+
+def _cell_numbers(model: Model, candidate: Variable) -> Floats:
+    """Return a number in each cell between the cut points of all members of an average.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If no member has all cut points, so that the numbers within longer intervals have no
+        distribution.
+    """
+    binned = _binned(model, candidate)
+    cuts = sorted({cut for own in binned.values() for cut in own.cuts})
+    if not any(list(own.cuts) == cuts for own in binned.values()):
+        raise UnsupportedModelError(
+            f"The members of this average have different intervals of {candidate.name!r}, and none "
+            "has the cut points of all; ask one of its `networks`."
+        )
+    beyond = cuts[-1] + max(1.0, abs(cuts[-1])) if cuts else 0.0
+    return np.array([*cuts, beyond])
+
+
+def _binned(model: Model, candidate: Variable) -> Mapping[Member, Binned]:
+    """Return the variables with intervals that members of an average have for a number."""
+    assert isinstance(model, PosteriorAverage)  # callers have checked it
+    members = [m for m in model.members if m.has(candidate.name)]
+    own = {member: member.network.variable(candidate.name) for member in members}
+    return {member: v for member, v in own.items() if isinstance(v, Binned)}
+
+
+def _shares_of_cells(model: Model, candidate: Variable, rows: Evidence, numbers: Floats) -> Floats:
+    """Return the probability of each cell, of which `numbers` has one each: (n_rows, n_cells).
+
+    Within a longer interval of a member, numbers are distributed as in the member that has all cut
+    points.
+    """
+    binned = _binned(model, candidate)
+    shares = {member: _member_shares(member, own, rows) for member, own in binned.items()}
+    fine = max(shares.values(), key=lambda found: found.shape[1])
+    total = np.zeros_like(fine)
+    for member, own in binned.items():
+        place = own.codes(numbers)
+        whole = np.zeros((len(fine), own.cardinality))
+        np.add.at(whole.T, place, fine.T)
+        width = np.bincount(place, minlength=own.cardinality)[place]
+        inside = np.full_like(fine, 1.0) / width
+        np.divide(fine, whole[:, place], out=inside, where=whole[:, place] > 0)
+        total += member.weight * shares[member][:, place] * inside
+    found: Floats = total / total.sum(axis=1, keepdims=True)
+    return found
+
+
+def _member_shares(member: Member, own: Discrete, rows: Evidence) -> Floats:
+    """Return the member's posterior of a variable, its prior in rows that it thinks impossible."""
+    logs, _ = member.network.rows_with_prior(own, member.rows(rows))
+    return normalised_if_possible(logs)

@@ -1,0 +1,1059 @@
+"""Causal graphs: arcs among observed variables, and pairs with an unobserved common cause."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import networkx as nx
+
+from bayesgraph.core.errors import GraphError, NotIdentifiableError, quoted, unknown_variable
+from bayesgraph.core.variables import Name
+from bayesgraph.graphs import (
+    build_dag,
+    d_separated,
+    directed_graph,
+    is_graph_or_model,
+    topological_order,
+)
+from bayesgraph.questions.estimands import Conditional, Estimand, Expression, product, ratio, summed
+from bayesgraph.questions.estimators import question
+
+if TYPE_CHECKING:
+    from bayesgraph.models import Model
+
+# ----------------------------- Separators, implied independencies and equivalence of causal graphs
+
+
+_Neighbours: TypeAlias = Mapping[Any, set[Any]]
+
+
+class Independence(NamedTuple):
+    """A statement: x and y are independent given other variables.
+
+    Attributes
+    ----------
+    x, y, given : tuple of names
+    """
+
+    x: tuple[Name, ...]
+    y: tuple[Name, ...]
+    given: tuple[Name, ...] = ()
+
+    def __str__(self) -> str:
+        x, y, given = (", ".join(map(str, names)) for names in self)
+        return f"{x} ⊥ {y}" + (f" | {given}" if given else "")
+
+
+# ------------------------------------------------------------------------------- separators
+
+
+def minimal_separator(
+    graph: CausalGraph,
+    x: set[Name],
+    y: set[Name],
+    required: set[Name],
+    allowed: set[Name],
+) -> tuple[Name, ...] | None:
+    """Return one minimal separator; see `CausalGraph.minimal_separator`."""
+    found = nx.find_minimal_d_separator(
+        graph.dag, x, y, included=required, restricted=allowed | required
+    )
+    return None if found is None else graph.in_order(found)
+
+
+def minimal_separators(
+    graph: CausalGraph,
+    dag: nx.DiGraph,
+    x: set[Name],
+    y: set[Name],
+    required: set[Name],
+    allowed: set[Name],
+    maximum: int,
+) -> list[tuple[Name, ...]]:
+    """Return all minimal separators of x and y in a directed acyclic graph, small ones first.
+
+    Parameters
+    ----------
+    graph : CausalGraph
+        Its order of nodes breaks ties.
+    dag : networkx.DiGraph
+        The graph in which x and y are separated: `graph.dag`, or a part of it.
+    x, y, required, allowed : set of names
+        Both sides, and the nodes that a separator has and may have.
+    maximum : int
+        Number of separators after which the search stops.
+    """
+    place = {name: i for i, name in enumerate(graph.nodes)}
+    neighbours = _moral_graph(dag, x | y | required)
+    _remove(neighbours, required)
+    for node in [n for n in neighbours if n not in x and n not in y and n not in allowed]:
+        _bypass(neighbours, node)
+    found = [
+        tuple(sorted([*between, *required], key=place.__getitem__))
+        for between in _cuts(neighbours, x, y, place, maximum)
+    ]
+    return sorted(found, key=lambda names: (len(names), [place[name] for name in names]))
+
+
+def _moral_graph(dag: nx.DiGraph, nodes: Collection[Any]) -> dict[Any, set[Any]]:
+    """Return the neighbours in the moral graph of nodes and their ancestors.
+
+    Parents of a common child are neighbours. Sets are separated in this graph if and only if they
+    are d-separated (Lauritzen et al. 1990).
+    """
+    above = set(nodes).union(*(nx.ancestors(dag, node) for node in nodes))
+    neighbours: dict[Any, set[Any]] = {node: set() for node in dag if node in above}
+    for node in neighbours:
+        for a, b in combinations([node, *dag.predecessors(node)], 2):
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    return neighbours
+
+
+def _remove(neighbours: dict[Any, set[Any]], nodes: Iterable[Any]) -> None:
+    for node in nodes:
+        for other in neighbours.pop(node):
+            neighbours[other].discard(node)
+
+
+def _bypass(neighbours: dict[Any, set[Any]], node: Any) -> None:
+    """Remove a node that no separator may have: its neighbours become neighbours."""
+    around = list(neighbours[node])
+    _remove(neighbours, [node])
+    for a, b in combinations(around, 2):
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+
+
+def _cuts(
+    neighbours: _Neighbours, x: set[Any], y: set[Any], place: Mapping[Any, int], maximum: int
+) -> list[frozenset[Any]]:
+    """Return the minimal sets of nodes that separate x and y in an undirected graph.
+
+    The first is the one nearest to x. From each separator, others further from x arise by adding
+    one of its nodes to the side of x; all are reached so (Shen and Liang 1997).
+    """
+    first = _nearest(neighbours, x, y)
+    if first is None:
+        return []
+    found = {first: None}
+    waiting = deque(found)
+    while waiting and len(found) < maximum:
+        separator = waiting.popleft()
+        side = _component(neighbours, x, separator)
+        for node in sorted(separator, key=place.__getitem__):
+            further = _nearest(neighbours, side | {node}, y)
+            if further is not None and further not in found and len(found) < maximum:
+                found[further] = None
+                waiting.append(further)
+    return list(found)
+
+
+def _nearest(neighbours: _Neighbours, side: set[Any], y: set[Any]) -> frozenset[Any] | None:
+    """Return the minimal separator of y and a connected side that is nearest to this side.
+
+    None if they are neighbours.
+    """
+    border = _border(neighbours, side)
+    if not border.isdisjoint(y):
+        return None
+    return frozenset(_border(neighbours, _component(neighbours, y, side | border)))
+
+
+def _border(neighbours: _Neighbours, nodes: set[Any]) -> set[Any]:
+    return set().union(*(neighbours[node] for node in nodes)) - nodes
+
+
+def _component(neighbours: _Neighbours, start: set[Any], without: Collection[Any]) -> set[Any]:
+    """Return the nodes that paths from `start` reach without passing through `without`."""
+    found, stack = set(start), list(start)
+    while stack:
+        for node in neighbours[stack.pop()]:
+            if node not in found and node not in without:
+                found.add(node)
+                stack.append(node)
+    return found
+
+
+# -------------------------------------------------------------------------- independencies
+
+
+def local_independencies(graph: CausalGraph) -> list[Independence]:
+    """Return what follows from the local Markov property; see `CausalGraph`."""
+    _check_unconfounded(graph, "pairwise_independencies() lists what it implies.")
+    found = []
+    for node in graph.nodes:
+        parents = set(graph.dag.predecessors(node))
+        rest = set(graph.nodes) - parents - nx.descendants(graph.dag, node) - {node}
+        if rest:
+            found.append(Independence((node,), graph.in_order(rest), graph.in_order(parents)))
+    return found
+
+
+def pairwise_independencies(graph: CausalGraph) -> list[Independence]:
+    """Return an independence for each pair of nodes that can be separated; see `CausalGraph`."""
+    found = []
+    for a, b in combinations(graph.nodes, 2):
+        given = minimal_separator(graph, {a}, {b}, set(), set(graph.nodes) - {a, b})
+        if given is not None:
+            found.append(Independence((a,), (b,), given))
+    return found
+
+
+# ----------------------------------------------------------------------------- equivalence
+
+
+def are_equivalent(one: CausalGraph, other: CausalGraph) -> bool:
+    """Tell whether two graphs imply the same independencies; see `CausalGraph.is_equivalent`."""
+    for graph in (one, other):
+        _check_unconfounded(graph, "Compare what pairwise_independencies() gives.")
+    if set(one.nodes) != set(other.nodes):
+        raise GraphError(
+            "Graphs over the same variables can be equivalent; these have different ones."
+        )
+    return _skeleton(one) == _skeleton(other) and _colliders(one) == _colliders(other)
+
+
+def _skeleton(graph: CausalGraph) -> set[frozenset[Name]]:
+    return {frozenset(arc) for arc in graph.arcs}
+
+
+def _colliders(graph: CausalGraph) -> set[tuple[frozenset[Name], Name]]:
+    """Return the pairs of parents without an arc between them, with their common child."""
+    linked = _skeleton(graph)
+    return {
+        (frozenset(pair), node)
+        for node in graph.nodes
+        for pair in combinations(graph.dag.predecessors(node), 2)
+        if frozenset(pair) not in linked
+    }
+
+
+def _check_unconfounded(graph: CausalGraph, instead: str) -> None:
+    if graph.confounded:
+        a, b = graph.confounded[0]
+        raise GraphError(
+            f"This takes a graph without unobserved common causes; {a!r} and {b!r} have one. "
+            f"{instead}"
+        )
+
+
+# ----------------------------- Sets to adjust for: back-door, front-door and instrumental criteria
+
+
+# Branches of the search for front-door sets, for each set that is wanted.
+_BRANCHES_PER_SET = 50
+
+
+class Instrument(NamedTuple):
+    """An instrumental variable, and the variables that it takes to be conditioned on.
+
+    Attributes
+    ----------
+    variable : name
+    given : tuple of names
+    """
+
+    variable: Name
+    given: tuple[Name, ...] = ()
+
+
+# ------------------------------------------------------------------------------- back-door
+
+
+def on_causal_paths(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> set[Name]:
+    """Return the nodes besides x on paths of arcs from x to y that return to no node of x."""
+    after = _reached_nodes(dag.succ, x, x) - x
+    before = _reached_nodes(dag.pred, y, x)
+    return after & before
+
+
+def _reached_nodes(
+    neighbours: Mapping[Any, Iterable[Any]], start: set[Name], stop: set[Name]
+) -> set[Name]:
+    """Return the nodes that arcs lead to from a start, without going on from nodes of `stop`."""
+    found, stack = set(start), list(start)
+    while stack:
+        for node in neighbours[stack.pop()]:
+            if node not in found and node not in stop:
+                found.add(node)
+                stack.append(node)
+    return found
+
+
+def below(dag: nx.DiGraph, nodes: Iterable[Name]) -> set[Name]:
+    """Return nodes and their descendants."""
+    chosen = set(nodes)
+    return chosen.union(*(nx.descendants(dag, node) for node in chosen))
+
+
+def proper_back_door_graph(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> nx.DiGraph:
+    """Return the graph without the first arcs of causal paths from x to y."""
+    causal = on_causal_paths(dag, x, y)
+    return without_arcs(dag, [(a, b) for a in x for b in dag.successors(a) if b in causal])
+
+
+def without_arcs(dag: nx.DiGraph, arcs: Iterable[tuple[Name, Name]]) -> nx.DiGraph:
+    """Return a copy of a graph without some arcs."""
+    found = nx.DiGraph(dag)
+    found.remove_edges_from(arcs)
+    return found
+
+
+def adjustment_sets(
+    graph: CausalGraph, x: set[Name], y: set[Name], forbidden: set[Name], maximum: int
+) -> list[tuple[Name, ...]]:
+    """Return all minimal adjustment sets; see `CausalGraph.adjustment_sets`."""
+    spoiled = below(graph.dag, on_causal_paths(graph.dag, x, y))
+    allowed = set(graph.nodes) - x - y - spoiled - forbidden
+    cut = proper_back_door_graph(graph.dag, x, y)
+    return minimal_separators(graph, cut, x, y, set(), allowed, maximum)
+
+
+def is_adjustment_set(graph: CausalGraph, x: set[Name], y: set[Name], z: set[Name]) -> bool:
+    """Tell whether a set satisfies the adjustment criterion; see `CausalGraph`."""
+    if not z.isdisjoint(below(graph.dag, on_causal_paths(graph.dag, x, y))):
+        return False
+    return bool(nx.is_d_separator(proper_back_door_graph(graph.dag, x, y), x, y, z))
+
+
+# ------------------------------------------------------------------------------- front-door
+
+
+@dataclass(frozen=True)
+class _FrontDoor:
+    """The front-door criterion for one treatment and one outcome."""
+
+    graph: CausalGraph
+    x: set[Name]
+    y: set[Name]
+
+    def candidates(self, forbidden: Collection[Name]) -> set[Name]:
+        """Return the nodes to which no back-door path from the treatment is open."""
+        dag = self.graph.dag
+        cut = without_arcs(dag, list(dag.out_edges(self.x)))
+        return {
+            node
+            for node in self.graph.nodes
+            if node not in self.x | self.y
+            and node not in forbidden
+            and nx.is_d_separator(cut, self.x, {node}, set())
+        }
+
+    def intercepts(self, z: set[Name]) -> bool:
+        """Tell whether a set is on all causal paths."""
+        return _reached_nodes(self.graph.dag.succ, self.x, z).isdisjoint(self.y)
+
+    def largest(self, among: set[Name]) -> set[Name]:
+        """Return the largest subset whose back-door paths to the outcome the treatment blocks.
+
+        The union of two such sets is another. A node with an open path is in none of them, and
+        without it the arcs that leave it are there again, for others.
+        """
+        kept = set(among)
+        while True:
+            cut = without_arcs(self.graph.dag, list(self.graph.dag.out_edges(kept)))
+            opened = {n for n in kept if not nx.is_d_separator(cut, {n}, self.y, self.x)}
+            if not opened:
+                return kept
+            kept -= opened
+
+    def holds(self, z: set[Name]) -> bool:
+        """Tell whether a set of candidates satisfies the criterion."""
+        return self.intercepts(z) and self.largest(z) == z
+
+    def is_minimal(self, z: set[Name]) -> bool:
+        """Tell whether no proper subset satisfies the criterion."""
+        return not any(self.intercepts(self.largest(z - {node})) for node in z)
+
+
+def front_door_sets(
+    graph: CausalGraph, x: set[Name], y: set[Name], forbidden: set[Name], maximum: int
+) -> list[tuple[Name, ...]]:
+    """Return all minimal front-door sets; see `CausalGraph.front_door_sets`.
+
+    Branches decide node by node whether it is in the set, and end where no set is left.
+    """
+    criterion = _FrontDoor(graph, x, y)
+    place = {name: i for i, name in enumerate(graph.nodes)}
+    found: list[set[Name]] = []
+    branches: list[tuple[set[Name], set[Name]]] = [(set(), criterion.candidates(forbidden))]
+    left = _BRANCHES_PER_SET * maximum
+    while branches and left and len(found) < maximum:
+        left -= 1
+        required, among = branches.pop()
+        among = criterion.largest(among)
+        if not required <= among or not criterion.intercepts(among):
+            continue
+        if criterion.holds(required):
+            if criterion.is_minimal(required):
+                found.append(required)
+            continue
+        node = min(among - required, key=place.__getitem__)
+        branches += [(required | {node}, among), (required, among - {node})]
+    ordered = [graph.in_order(names) for names in found]
+    return sorted(ordered, key=lambda names: (len(names), [place[name] for name in names]))
+
+
+# ------------------------------------------------------------------------------ instruments
+
+
+def instruments(graph: CausalGraph, x: set[Name], y: set[Name], maximum: int) -> list[Instrument]:
+    """Return instrumental variables with their minimal sets; see `CausalGraph.instruments`."""
+    dag = graph.dag
+    spoiled = below(dag, on_causal_paths(dag, x, y) | y) | x
+    cut = proper_back_door_graph(dag, x, y)
+    found = []
+    for node in graph.nodes:
+        if node in spoiled:
+            continue
+        allowed = set(graph.nodes) - spoiled - {node}
+        sets = minimal_separators(graph, cut, {node}, y, set(), allowed, maximum)
+        acting = [z for z in sets if not nx.is_d_separator(dag, {node}, x, set(z))]
+        found += [Instrument(node, given) for given in acting]
+    return sorted(found, key=lambda one: len(one.given))
+
+
+# ----------------------- Identification of interventional distributions: the algorithms ID and IDC
+# Shpitser and Pearl (2006), "Identification of joint interventional distributions in recursive
+# semi-Markovian causal models" (ID, figure 3) and "Identification of conditional interventional
+# distributions" (IDC, figure 2). Numbers in comments are the lines of ID.
+
+
+_Distribution: TypeAlias = "_Observed | _Derived"
+
+
+@dataclass(frozen=True)
+class _Observed:
+    """The observed distribution of some variables.
+
+    Attributes
+    ----------
+    graph : CausalGraph
+        The graph of all variables.
+    names : tuple of names
+    """
+
+    graph: CausalGraph
+    names: tuple[Name, ...]
+
+    def marginal(self, names: tuple[Name, ...]) -> _Observed:
+        """Return the distribution of fewer variables."""
+        return _Observed(self.graph, names)
+
+    def joint(self, names: tuple[Name, ...]) -> Expression:
+        """Return the probability of some variables."""
+        return Conditional(names)
+
+    def conditional(self, name: Name, before: tuple[Name, ...]) -> Expression:
+        """Return the probability of a variable given others."""
+        return Conditional((name,), relevant(self.graph, name, before))
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """A distribution of some variables that is itself an expression."""
+
+    expression: Expression
+    names: tuple[Name, ...]
+
+    def marginal(self, names: tuple[Name, ...]) -> _Derived:
+        """Return the distribution of fewer variables."""
+        return _Derived(self.joint(names), names)
+
+    def joint(self, names: tuple[Name, ...]) -> Expression:
+        """Return the probability of some variables."""
+        return summed([name for name in self.names if name not in names], self.expression)
+
+    def conditional(self, name: Name, before: tuple[Name, ...]) -> Expression:
+        """Return the probability of a variable given others."""
+        return ratio(self.joint((*before, name)), self.joint(before))
+
+
+def relevant(graph: CausalGraph, name: Name, before: tuple[Name, ...]) -> tuple[Name, ...]:
+    """Return those of some variables on which a variable depends given the others."""
+    kept = list(before)
+    for other in before:
+        rest = {n for n in kept if n != other}
+        if nx.is_d_separator(graph.dag, {name}, {other}, rest):
+            kept.remove(other)
+    return tuple(kept)
+
+
+def observed_arcs(graph: CausalGraph) -> list[tuple[Name, Name]]:
+    """Return arcs that fit every distribution of the variables; see `CausalGraph.to_dag`."""
+    order = _order(graph)
+    return [
+        (parent, name)
+        for i, name in enumerate(order)
+        for parent in relevant(graph, name, tuple(order[:i]))
+    ]
+
+
+def identify(graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]) -> Estimand:
+    """Return the estimand of P(y | do(x), z); see `CausalGraph.identify`."""
+    observed = _Observed(graph, graph.nodes)
+    names = graph.in_order(y), graph.in_order(x), graph.in_order(z)
+    try:
+        if not z:
+            return Estimand(*names, _id(y, x, observed, graph))
+        acting, seen = _exchanged(graph, y, x, z)
+        joint = _id(y | seen, acting, observed, graph)
+        expression = ratio(joint, summed(graph.in_order(y), joint)) if seen else joint
+    except _HedgeError as hedge:
+        raise _refusal(names, hedge) from None
+    return Estimand(*names, expression)
+
+
+def _exchanged(
+    graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]
+) -> tuple[set[Name], set[Name]]:
+    """Return the variables to set and to observe, as many set as the rules of do allow (IDC)."""
+    acting, seen = set(x), set(z)
+    dag = graph.dag
+    while True:
+        for node in graph.in_order(seen):
+            # Rule 2: separated without the arcs into what is set and those out of the node.
+            arcs = [*dag.in_edges(acting), *dag.out_edges(node)]
+            cut = without_arcs(dag, arcs)
+            if nx.is_d_separator(cut, y, {node}, acting | seen - {node}):
+                acting.add(node)
+                seen.remove(node)
+                break
+        else:
+            return acting, seen
+
+
+def _id(y: set[Name], x: set[Name], p: _Distribution, graph: CausalGraph) -> Expression:
+    """Return P(y | do(x)) in a distribution p of the variables of a graph."""
+    nodes = set(graph.nodes)
+    if not x:  # 1
+        return p.joint(graph.in_order(y))
+    above = _ancestors(graph, y)
+    if above != nodes:  # 2
+        kept = graph.in_order(above)
+        return _id(y, x & above, p.marginal(kept), graph.subgraph(kept))
+    without = _ancestors(graph, y, cut=x)
+    if more := nodes - x - without:  # 3
+        return _id(y, x | more, p, graph)
+    parts = _districts(graph.subgraph(nodes - x))
+    if len(parts) > 1:  # 4
+        terms = [_id(part, nodes - part, p, graph) for part in parts]
+        return summed(graph.in_order(nodes - y - x), product(terms))
+    (part,) = parts
+    districts = _districts(graph)
+    if len(districts) == 1:  # 5
+        raise _HedgeError(graph.nodes, graph.in_order(part))
+    order = _order(graph)
+    whole = next(district for district in districts if part <= district)
+    chain = product(
+        p.conditional(name, tuple(order[: order.index(name)])) for name in order if name in whole
+    )
+    if whole == part:  # 6
+        return summed(graph.in_order(part - y), chain)
+    return _id(  # 7
+        y, x & whole, _Derived(chain, graph.in_order(whole)), graph.subgraph(whole)
+    )
+
+
+def _ancestors(graph: CausalGraph, nodes: set[Name], cut: set[Name] = frozenset()) -> set[Name]:  # type: ignore[assignment]
+    """Return nodes and their ancestors in the graph without the arcs into the nodes of `cut`."""
+    found, stack = set(nodes), list(nodes)
+    parents: dict[Name, list[Name]] = {}
+    for a, b in graph.arcs:
+        if b not in cut:
+            parents.setdefault(b, []).append(a)
+    while stack:
+        for parent in parents.get(stack.pop(), ()):
+            if parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return found
+
+
+def _districts(graph: CausalGraph) -> list[set[Name]]:
+    """Return the sets of nodes that confounded pairs connect (c-components), in order."""
+    linked: nx.Graph = nx.Graph()
+    linked.add_nodes_from(graph.nodes)
+    linked.add_edges_from(graph.confounded)
+    return [set(part) for part in nx.connected_components(linked)]
+
+
+def _order(graph: CausalGraph) -> list[Name]:
+    known = set(graph.nodes)
+    return [node for node in topological_order(graph.dag) if node in known]
+
+
+class _HedgeError(Exception):
+    """The two sets of variables of a hedge."""
+
+
+def _refusal(names: tuple[tuple[Name, ...], ...], hedge: _HedgeError) -> NotIdentifiableError:
+    (outcome, do, given), (larger, smaller) = names, hedge.args
+    condition = ", ".join(map(str, given))
+    question = f"P({', '.join(map(str, outcome))} | do({', '.join(map(str, do))})"
+    question += f", {condition})" if condition else ")"
+    return NotIdentifiableError(
+        f"{question} is not identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form a "
+        "hedge, sets that unobserved common causes connect, so that models agree in all that is "
+        "observed and differ in the answer. Observe one of these causes, or make an experiment.",
+        (larger, smaller),
+    )
+
+
+# --------- Causal graphs: arcs among observed variables, and pairs with an unobserved common cause
+
+
+Names: TypeAlias = "Name | Collection[Name]"
+Pair: TypeAlias = tuple[Name, Name]
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The unobserved common cause of two variables, a node of a directed acyclic graph."""
+
+    effects: Pair
+
+
+@dataclass(frozen=True, init=False)
+class CausalGraph:
+    """A directed acyclic graph of causes, some of whose common causes are not observed.
+
+    It is an acyclic directed mixed graph: arcs, and pairs of variables with an unobserved common
+    cause (bidirected edges). Methods return names in the order of `nodes`.
+
+    Parameters
+    ----------
+    arcs : iterable of (cause, effect), BayesianNetwork, WeightedNetwork or networkx.DiGraph
+        A graph has all its nodes; `of` leaves some of them out as latent.
+    confounded : iterable of (name, name)
+        Pairs of variables with an unobserved common cause.
+    nodes : iterable of names, optional
+        All variables in order, for graphs with variables that have no arcs; by default those of the
+        arcs and pairs, in the order in which they are named.
+
+    Raises
+    ------
+    GraphError
+        If the arcs form a cycle, or an arc or a pair is given twice.
+    UnknownVariableError
+        For an arc or a pair of names that are not in `nodes`.
+
+    Examples
+    --------
+    Smoking, tar in the lungs and cancer (Pearl 2009, section 3.3.3): a gene may cause both smoking
+    and cancer.
+
+    >>> graph = CausalGraph([("smoke", "tar"), ("tar", "cancer")], [("smoke", "cancer")])
+    >>> graph.adjustment_sets("smoke", "cancer")
+    []
+    >>> graph.front_door_sets("smoke", "cancer")
+    [('tar',)]
+    >>> graph.identify("cancer", do="smoke")
+    P(cancer | do(smoke)) = Σ_tar P(tar | smoke) Σ_smoke' P(smoke') P(cancer | smoke', tar)
+    """
+
+    arcs: tuple[Pair, ...]
+    confounded: tuple[Pair, ...]
+    nodes: tuple[Name, ...]
+
+    def __init__(
+        self,
+        arcs: Iterable[Pair] | Model | nx.DiGraph[Any],
+        confounded: Iterable[Pair] = (),
+        nodes: Iterable[Name] = (),
+    ) -> None:
+        if is_graph_or_model(arcs):
+            whole = CausalGraph.of(arcs)
+            arcs, nodes = whole.arcs, tuple(nodes) or whole.nodes
+        directed, pairs = _pairs("arcs", arcs), _pairs("confounded", confounded)
+        linked = dict.fromkeys(name for pair in (*directed, *pairs) for name in pair)
+        ordered = tuple(nodes) or tuple(linked)
+        build_dag(ordered, directed)  # for its errors
+        object.__setattr__(self, "arcs", directed)
+        object.__setattr__(self, "confounded", _sorted_pairs(pairs, ordered))
+        object.__setattr__(self, "nodes", ordered)
+
+    @classmethod
+    def of(cls, graph: Any, latent: Collection[Name] = ()) -> CausalGraph:
+        """Return the causal graph of a directed graph over the variables that are not latent.
+
+        It is the latent projection of Verma and Pearl (1990): a directed path through latent
+        variables becomes an arc, and a latent variable from which such paths lead to two others
+        makes a confounded pair. Observed variables keep their separations and their effects.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph, CausalGraph, BayesianNetwork or WeightedNetwork
+        latent : collection of names
+            Variables that are not observed.
+
+        Raises
+        ------
+        UnknownVariableError
+            For an unknown name; the message suggests the nearest one.
+        GraphError
+            For an argument without a directed graph, or if all variables are latent.
+        """
+        dag = graph.dag if isinstance(graph, CausalGraph) else directed_graph(graph)
+        hidden = {latent} if latent in dag else set(latent)
+        for name in hidden:
+            if name not in dag:
+                raise unknown_variable(name, dag, where="The graph")
+        nodes = [node for node in dag if node not in hidden and not isinstance(node, Hidden)]
+        if not nodes:
+            raise GraphError("All variables are latent; leave at least one of them observed.")
+        observed = set(nodes)
+        below = {node: _reached(dag, node, observed) for node in dag}
+        arcs = [(a, b) for a in nodes for b in nodes if b in below[a]]
+        joint = {
+            frozenset(pair)
+            for node in dag
+            if node not in observed
+            for pair in combinations(below[node], 2)
+        }
+        pairs = [pair for pair in combinations(nodes, 2) if frozenset(pair) in joint]
+        return cls(tuple(arcs), tuple(pairs), tuple(nodes))
+
+    @cached_property
+    def dag(self) -> nx.DiGraph:
+        """The directed acyclic graph in which each unobserved common cause is a `Hidden` node."""
+        found = build_dag(self.nodes, self.arcs)
+        for pair in self.confounded:
+            found.add_edges_from((Hidden(pair), name) for name in pair)
+        return nx.freeze(found)
+
+    def subgraph(self, nodes: Collection[Name]) -> CausalGraph:
+        """Return the graph of some of the nodes, with the arcs and pairs among them."""
+        kept = set(nodes)
+        return CausalGraph(
+            tuple(arc for arc in self.arcs if kept.issuperset(arc)),
+            tuple(pair for pair in self.confounded if kept.issuperset(pair)),
+            tuple(node for node in self.nodes if node in kept),
+        )
+
+    def in_order(self, nodes: Iterable[Name]) -> tuple[Name, ...]:
+        """Return some of the nodes in the order of the graph."""
+        chosen = set(nodes)
+        return tuple(node for node in self.nodes if node in chosen)
+
+    def named(self, given: Names) -> tuple[Name, ...]:
+        """Return the nodes that an argument names, a name or a collection of names, in order.
+
+        Raises
+        ------
+        UnknownVariableError
+            For an unknown name; the message suggests the nearest one.
+        """
+        if given in self.nodes:
+            return (given,)
+        several = isinstance(given, Collection) and not isinstance(given, (str, bytes))
+        for name in given if several else [given]:  # type: ignore[union-attr]
+            if name not in self.nodes:
+                raise unknown_variable(name, self.nodes, where="The graph")
+        return self.in_order(given)  # type: ignore[arg-type]
+
+    def disjoint(self, *given: Names) -> list[set[Name]]:
+        """Return the nodes that several arguments name, which must not overlap; see `named`.
+
+        The first two must not be empty.
+        """
+        found = [set(self.named(names)) for names in given]
+        if not all(found[:2]):
+            raise GraphError("Name at least one variable on each side; one of the sets is empty.")
+        for a, b in combinations(found, 2):
+            if shared := a & b:
+                raise GraphError(
+                    f"The sets of variables must not overlap; {quoted(self.in_order(shared))} is "
+                    "in more than one of them."
+                )
+        return found
+
+    # ------------------------------------------------------------------------------ separation
+
+    def d_separated(self, x: Names, y: Names, given: Names = ()) -> bool:
+        """Tell whether two sets of variables are d-separated by a third; see `d_separated`.
+
+        With confounded pairs it is m-separation (Richardson 2003).
+
+        Raises
+        ------
+        UnknownVariableError
+            For an unknown name; the message suggests the nearest one.
+        GraphError
+            If the sets overlap.
+        """
+        return d_separated(self.dag, *self.disjoint(x, y, given))
+
+    def minimal_separator(
+        self, x: Names, y: Names, *, required: Names = (), forbidden: Names = ()
+    ) -> tuple[Name, ...] | None:
+        """Return a set that d-separates x and y and loses this if a variable is left out.
+
+        Found in time linear in the size of the graph (van der Zander and Liśkiewicz 2020).
+
+        Parameters
+        ----------
+        x, y : name or collection of names
+        required, forbidden : name or collection of names
+            Variables that the set must have and must not have.
+
+        Returns
+        -------
+        tuple of names, or None if there is no such set
+        """
+        return minimal_separator(self, *self._separated(x, y, required, forbidden))
+
+    def separators(
+        self,
+        x: Names,
+        y: Names,
+        *,
+        required: Names = (),
+        forbidden: Names = (),
+        maximum: int = 1000,
+    ) -> list[tuple[Name, ...]]:
+        """Return all minimal sets that d-separate x and y, small ones first.
+
+        They are the minimal separators of the moral graph of the ancestors (van der Zander,
+        Liśkiewicz and Textor 2014, section 4).
+
+        Parameters
+        ----------
+        x, y, required, forbidden
+            As in `minimal_separator`.
+        maximum : int
+            Number of sets after which the search stops; those near x are found first.
+        """
+        sides = self._separated(x, y, required, forbidden)
+        return minimal_separators(self, self.dag, *sides, maximum)
+
+    def _separated(
+        self, x: Names, y: Names, required: Names, forbidden: Names
+    ) -> tuple[set[Name], set[Name], set[Name], set[Name]]:
+        """Return both sides, the nodes a separator must have, and those it may have."""
+        left, right, needed = self.disjoint(x, y, required)
+        refused = set(self.named(forbidden))
+        if both := self.in_order(needed & refused):
+            raise GraphError(f"{quoted(both)} is both in required= and in forbidden=.")
+        return left, right, needed, set(self.nodes) - left - right - refused
+
+    def local_independencies(self) -> list[Independence]:
+        """Return a basis of the implied independencies: one statement for each node that has one.
+
+        A node is independent of its non-descendants given its parents (the local Markov property);
+        all other implied independencies follow from these (Pearl 1988, section 3.3).
+
+        Raises
+        ------
+        GraphError
+            For a graph with confounded pairs; `pairwise_independencies` works for those too.
+        """
+        return local_independencies(self)
+
+    def pairwise_independencies(self) -> list[Independence]:
+        """Return an independence for each pair of variables that some set separates.
+
+        The set is a minimal separator, without descendants of both variables. In a graph without
+        confounded pairs these are the pairs without an arc, and all other implied independencies
+        follow for distributions in which pairwise independencies add up, such as Gaussians.
+        """
+        return pairwise_independencies(self)
+
+    def is_equivalent(self, other: CausalGraph) -> bool:
+        """Tell whether two graphs imply the same independencies.
+
+        They do if they have the same pairs with an arc, and the same arcs that meet head to head
+        from variables without an arc between them (Verma and Pearl 1990).
+
+        Raises
+        ------
+        GraphError
+            For graphs with confounded pairs, or over different variables.
+        """
+        return are_equivalent(self, other)
+
+    # -------------------------------------------------------------------- what to adjust for
+
+    def adjustment_sets(
+        self, treatment: Names, outcome: Names, *, forbidden: Names = (), maximum: int = 1000
+    ) -> list[tuple[Name, ...]]:
+        """Return all minimal sets to adjust for, small ones first; none if adjusting cannot do.
+
+        ``[()]`` says that nothing has to be adjusted for, ``[]`` that no set will do.
+
+        With such a set z, ``P(y | do(x)) = sum_z P(z) P(y | x, z)``. A set separates treatment and
+        outcome in the graph without the first arcs of causal paths, and has no variable on or below
+        a causal path (van der Zander, Liśkiewicz and Textor 2014, after Shpitser, VanderWeele and
+        Robins 2010). For one treatment the minimal sets are those of the back-door criterion of
+        Pearl (1993).
+
+        Parameters
+        ----------
+        treatment, outcome : name or collection of names
+        forbidden : name or collection of names
+            Variables that cannot be adjusted for, for example because they are expensive.
+        maximum : int
+            Number of sets after which the search stops.
+        """
+        x, y = self.disjoint(treatment, outcome)
+        refused = set(self.named(forbidden))
+        return adjustment_sets(self, x, y, refused, maximum)
+
+    def is_adjustment_set(self, treatment: Names, outcome: Names, adjusted: Names) -> bool:
+        """Tell whether adjusting for a set gives the effect; the set need not be minimal.
+
+        See `adjustment_sets`.
+        """
+        return is_adjustment_set(self, *self.disjoint(treatment, outcome, adjusted))
+
+    def front_door_sets(
+        self, treatment: Names, outcome: Names, *, forbidden: Names = (), maximum: int = 1000
+    ) -> list[tuple[Name, ...]]:
+        """Return all minimal sets that satisfy the front-door criterion, small ones first.
+
+        With such a set z, ``P(y | do(x)) = sum_z P(z | x) sum_x' P(x') P(y | x', z)``. The set is
+        on all causal paths, no back-door path from the treatment to it is open, and the treatment
+        blocks all back-door paths from it to the outcome (Pearl 1995; sets are found by the bounds
+        of Jeong, Tian and Bareinboim 2022).
+
+        Parameters
+        ----------
+        treatment, outcome, forbidden, maximum
+            As in `adjustment_sets`.
+        """
+        x, y = self.disjoint(treatment, outcome)
+        refused = set(self.named(forbidden))
+        return front_door_sets(self, x, y, refused, maximum)
+
+    def instruments(
+        self, treatment: Name, outcome: Name, *, maximum: int = 1000
+    ) -> list[Instrument]:
+        """Return instrumental variables for the effect of one variable on another.
+
+        An instrument depends on the treatment given a set, and would be separated from the outcome
+        by this set without the first arcs of causal paths from the treatment (conditional
+        instruments of Brito and Pearl 2002, for linear models). The sets are minimal separators
+        without variables on or below a causal path.
+
+        Parameters
+        ----------
+        treatment, outcome : name
+        maximum : int
+            Number of sets of one instrument after which the search for others stops.
+
+        Returns
+        -------
+        list of Instrument
+            Pairs ``(variable, given)``, those with small sets first.
+        """
+        x, y = self.disjoint([treatment], [outcome])
+        return instruments(self, x, y, maximum)
+
+    def identify(self, outcome: Names, *, do: Names, given: Names = ()) -> Estimand:
+        """Return an interventional distribution as an expression in observed probabilities.
+
+        By the algorithms ID and IDC of Shpitser and Pearl (2006), which are complete: what they
+        refuse, no expression identifies.
+
+        Parameters
+        ----------
+        outcome : name or collection of names
+        do : name or collection of names
+            Variables that are set.
+        given : name or collection of names
+            Variables that are observed after the intervention.
+
+        Returns
+        -------
+        Estimand
+            It prints as a formula; `Estimand.evaluate` computes it from a model of the observed
+            variables.
+
+        Raises
+        ------
+        NotIdentifiableError
+            If two models of the graph agree in all that is observed and differ in the answer; the
+            message names the hedge that shows it.
+        """
+        return identify(self, *self.disjoint(outcome, do, given))
+
+    def to_dag(self) -> list[Pair]:
+        """Return arcs of a directed acyclic graph that fits every distribution of the variables.
+
+        The parents of a variable are those variables before it, in a topological order, on which it
+        depends given the others. A network with these arcs can be fitted to columns of observed
+        variables, and evaluates estimands; the arcs say nothing about causes.
+        """
+        return observed_arcs(self)
+
+
+@question()
+def causal_graph(model: Model, latent: Collection[Name] = ()) -> CausalGraph:
+    """Return the causal graph over the variables that are not latent.
+
+    It gives adjustment sets, instruments, estimands and implied independencies; see
+    :class:`bayesgraph.CausalGraph`.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    latent : collection of names
+        Variables that are not observed.
+
+    Raises
+    ------
+    UnknownVariableError
+        For an unknown name; the message suggests the nearest one.
+    GraphError
+        If the model has no directed acyclic graph.
+    """
+    return CausalGraph.of(model, latent)
+
+
+def _reached(dag: nx.DiGraph, start: Any, observed: set[Name]) -> list[Name]:
+    """Return the observed nodes that directed paths through unobserved nodes lead to."""
+    found: dict[Name, None] = {}
+    seen, stack = {start}, [start]
+    while stack:
+        for child in dag.successors(stack.pop()):
+            if child in observed:
+                found[child] = None
+            elif child not in seen:
+                seen.add(child)
+                stack.append(child)
+    return list(found)
+
+
+def _pairs(kind: str, given: Any) -> tuple[Pair, ...]:
+    """Return the pairs of an argument as tuples."""
+    found = []
+    for pair in given:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise GraphError(
+                f"{kind}= takes pairs of names, or a network for arcs=; got {pair!r:.80}."
+            )
+        found.append((pair[0], pair[1]))
+    return tuple(found)
+
+
+def _sorted_pairs(pairs: Iterable[Pair], nodes: tuple[Name, ...]) -> tuple[Pair, ...]:
+    """Return pairs whose names have the order of the nodes, after checking them."""
+    place = {name: i for i, name in enumerate(nodes)}
+    found: dict[Pair, None] = {}
+    for a, b in pairs:
+        for name in (a, b):
+            if name not in place:
+                raise unknown_variable(name, nodes, where=f"Pair {a!r}, {b!r}: the graph")
+        pair = (a, b) if place[a] < place[b] else (b, a)
+        if a == b or pair in found:
+            raise GraphError(
+                f"confounded= takes pairs of two variables, each once; got {(a, b)!r}."
+            )
+        found[pair] = None
+    return tuple(found)

@@ -1,0 +1,456 @@
+"""The contributions of many rows at once: a matrix of terms of the log odds.
+
+The terms are those of `contributions`, computed feature by feature for all rows together: from the
+feature's distribution where its parents are observed, and else by two batch queries. What
+`contributions` also knows of a term, such as what it would be alone, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats, ItemTerms, is_sparse
+from bayesgraph.core.display import Displayed, DisplayTable, more
+from bayesgraph.core.errors import (
+    DataError,
+    EvidenceError,
+    ImpossibleEvidenceWarning,
+    optional_module,
+    quoted,
+    warn,
+)
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import Intervention, TableLike
+from bayesgraph.core.variables import CountVector, Discrete, Name, State, Variable
+from bayesgraph.inference import Factor, Potential
+from bayesgraph.models import (
+    CPD,
+    BayesianNetwork,
+    Ensemble,
+    FactorGraph,
+    Model,
+    NetworkMixture,
+    PosteriorAverage,
+    Term,
+    WeightedNetwork,
+    evidence_rows,
+)
+from bayesgraph.questions.contribution_terms import (
+    Contrast,
+    Product,
+    item_name,
+    product,
+    target_and_above,
+    term_name,
+)
+from bayesgraph.questions.estimators import question
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MAX_LINES = 20
+
+_Rows: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowContributions(Displayed):
+    """The log odds of a class in many rows, as sums of one term for each finding, in nats.
+
+    It prints as the mean size of the terms of each feature.
+
+    Attributes
+    ----------
+    contrast : Contrast
+        The compared classes.
+    prior : float
+        Log odds with nothing observed.
+    names : tuple of names
+        The columns of `terms`: features (items of a vector of counts) in the order in which
+        `contributions` has them.
+    terms : ndarray, shape (n_rows, n_names)
+        The term of each finding; 0 where a feature is missing. Rows that are impossible under both
+        compared classes have NaN.
+    total : ndarray, shape (n_rows,)
+        The log odds: the sum of the prior and the terms.
+    """
+
+    contrast: Contrast
+    prior: float
+    names: tuple[Name, ...]
+    terms: Floats
+    total: Floats
+
+    @property
+    def probability(self) -> Floats:
+        """Probability of the positive class if only compared classes exist, shape (n_rows,)."""
+        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * self.total)))
+
+    @property
+    def mean_sizes(self) -> Floats:
+        """Mean of the terms' absolute values over the rows, shape (n_names,); NaN for no rows."""
+        if not len(self.terms):
+            return np.full(len(self.names), np.nan)
+        possible = self.terms[~np.isnan(self.total)]
+        return np.asarray(np.abs(possible).sum(axis=0) / max(len(possible), 1))
+
+    def to_frame(self, index: ArrayLike | None = None) -> pd.DataFrame:
+        """Return the terms as a pandas DataFrame, one row for each row and a column by name.
+
+        Parameters
+        ----------
+        index : array_like, shape (n_rows,), optional
+            What identifies the rows, such as a column of numbers of patients; by default their
+            numbers from 0 on.
+        """
+        pandas = optional_module("pandas", extra="pandas", what="RowContributions.to_frame")
+        if index is not None and np.shape(index)[:1] != (len(self),):
+            raise DataError(
+                f"index= identifies each of {len(self):,} rows; got values of shape "
+                f"{np.shape(index)}."
+            )
+        columns = pandas.Index(list(self.names), tupleize_cols=False)
+        frame: pd.DataFrame = pandas.DataFrame(self.terms, columns=columns, index=index)
+        return frame
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def _display(self) -> DisplayTable:
+        sizes = self.mean_sizes
+        order = np.argsort(-sizes, kind="stable").tolist()
+        shown = order[:_MAX_LINES]
+        finite = sizes[np.isfinite(sizes)]
+        longest = float(finite.max(initial=0.0)) or 1.0
+        return DisplayTable(
+            f"Contributions of {len(self):,} rows to the log odds of {self.contrast}",
+            [(str(self.names[i]), f"{sizes[i]:.4f}") for i in shown],
+            header=("feature", "mean size"),
+            bars=[min(1.0, float(np.nan_to_num(sizes[i])) / longest) for i in shown],
+            note=more(len(order), len(shown), "features"),
+        )
+
+
+@question(rows="table")
+def contributions_rows(
+    model: Model,
+    table: TableLike | Evidence,
+    target: Name | None = None,
+    *,
+    positive: State | None = None,
+    negative: State | None = None,
+    do: Intervention = None,
+    unseen: str = "error",
+) -> RowContributions:
+    """Return the log odds of a discrete variable in each row as a sum of a term for each finding.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    table : pandas, polars or pyarrow table, mapping from name to column, or Evidence
+        Any value may be missing. The target's column and columns that are not variables of the
+        model are ignored. A factor graph takes a value for every variable but the target. Of a
+        classifier and its class the rows are as for `predict`.
+    target : name, optional
+        A discrete variable. By default the class of the estimator.
+    positive, negative : state, optional
+        Classes to compare, as for `contributions`.
+    do : mapping from name to value, optional
+        Variables that are set from outside in all rows; see `do`. Their columns are ignored.
+    unseen : {"error", "missing", "warn"}
+        What a value becomes that is not a state; see `query_rows`. Of a classifier and its class
+        its own parameter says it.
+
+    Returns
+    -------
+    RowContributions
+        `terms` is an array of rows by features. Each row has the terms that `contributions` has
+        for it. With vectors of counts there are as many columns as items occur: take some rows at a
+        time.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError, DataError
+        For unknown names or states, or invalid columns.
+    UnsupportedModelError
+        For a model that has no joint distribution whose parts add up.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> clf = bg.NaiveBayesClassifier().fit(X.iloc[:, :2], y)
+    >>> clf.ask.contributions_rows(X.iloc[:, :2])
+    Contributions of 569 rows to the log odds of target = 1 against 0
+      feature       mean size
+      mean radius      3.0664  ████████████████████████
+      mean texture     0.8383  ███████
+    """
+    asked = product(model.do(do) if do else model, target)
+    variable = asked.variable(target)
+    assert isinstance(variable, Discrete)  # checked by `product`
+    if isinstance(table, Evidence):
+        rows = table.without({variable})
+    else:
+        rows = evidence_rows(asked, table, variable, unseen)
+    if do:
+        rows = rows.without({asked.variable(name) for name in do})
+    return explain_rows(asked, Contrast.of(variable, positive, negative), rows)
+
+
+def explain_rows(model: Product, contrast: Contrast, rows: Evidence) -> RowContributions:
+    """Return the log odds of a class in each row of encoded evidence, as sums of terms."""
+    n = rows.n_rows
+    rows, _ = rows.split()
+    prior, steps = _steps(model, contrast.target, rows)
+    scores = np.tile(prior, (n, 1))
+    columns: dict[Name, Floats] = {}
+    for step in steps:
+        if isinstance(step, _Items):
+            step.add(contrast, scores, columns)
+        else:
+            column = columns.setdefault(step.name, np.zeros(n))
+            at = step.rows
+            scores[at], column[at] = _moved(contrast, scores[at], step.logs)
+    total = contrast(scores)
+    names = _in_order(model, contrast.target, columns)
+    terms = np.column_stack([columns[name] for name in names]) if names else np.zeros((n, 0))
+    impossible = np.isnan(total)
+    terms[impossible] = np.nan
+    if count := int(impossible.sum()):
+        warn(
+            f"{count} of {n} rows are impossible under both compared classes, so that they have no "
+            "log odds; their contributions are NaN.",
+            ImpossibleEvidenceWarning,
+        )
+    return RowContributions(contrast, float(contrast(prior)), tuple(names), terms, total)
+
+
+def together(parts: Sequence[Evidence]) -> Evidence:
+    """Return chunks of rows as one."""
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[Variable, Any] = {}
+    for variable, first in parts[0].columns.items():
+        found = [part.columns[variable] for part in parts]
+        stack = scipy.sparse.vstack(found, "csr") if is_sparse(first) else np.concatenate(found)
+        columns[variable] = stack
+    return Evidence(sum(part.n_rows for part in parts), columns)
+
+
+def _moved(contrast: Contrast, scores: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """Return the log scores after a finding, and by how much it moved the log odds."""
+    moved = contrast.shift(scores, logs)
+    # As in `explain`: nothing more is added to an impossible class, or to infinite log odds.
+    after = scores + np.where(np.isnan(logs), 0.0, logs)
+    return after, np.where(np.isnan(moved), 0.0, moved)
+
+
+def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[_Rows, list[Variable]]]:
+    """Return the rows that observe the same of some variables together, and which these are."""
+    known = [v for v in variables if v in rows]
+    seen = np.array([rows.observed_rows(v) for v in known]).reshape(len(known), rows.n_rows).T
+    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    return [
+        (np.flatnonzero(which.reshape(-1) == k), list(compress(known, pattern)))
+        for k, pattern in enumerate(patterns.tolist())
+    ]
+
+
+def _part(rows: Evidence, places: _Rows, variables: Collection[Variable]) -> Evidence:
+    """Return the columns of some variables in some rows."""
+    return Evidence(len(places), {v: rows.columns[v][places] for v in variables if v in rows})
+
+
+def _in_order(model: Product, target: Discrete, columns: dict[Name, Floats]) -> list[Name]:
+    """Return the names of terms in the order of the findings, whatever rows observe them."""
+    if isinstance(model, (BayesianNetwork, WeightedNetwork)):
+        network = model.network if isinstance(model, WeightedNetwork) else model
+        order = [v for cpd in network.nodes() for v in cpd.children]
+    else:
+        order = [v for v in model.variables if v != target]
+    ranks: dict[Name, int] = {}
+    for variable in order:
+        for item in variable.items if isinstance(variable, CountVector) else ():
+            ranks.setdefault(item, len(ranks))
+            ranks.setdefault((variable.name, item), len(ranks))
+        ranks.setdefault(variable.name, len(ranks))
+    if any(name not in ranks for name in columns):  # factors over several variables
+        return list(columns)
+    return sorted(columns, key=lambda name: ranks[name])
+
+
+# ------------------------------------------------------------------------------ kinds of models
+
+
+def _steps(model: Product, target: Discrete, rows: Evidence) -> tuple[Floats, Iterator[_AnyStep]]:
+    """Return the log prior of the classes, shape (n_classes,), and what each finding adds."""
+    if isinstance(model, FactorGraph):
+        return _factor_steps(model, target, rows)
+    if isinstance(model, WeightedNetwork):
+        return model.log_scores(Evidence(1, {}))[0], _weighted_steps(model, rows)
+    prior = model.log_posterior_rows(target, Evidence(1, {}))[0]
+    if isinstance(model, Ensemble):
+        return prior, _ensemble_steps(model, target, rows, prior)
+    return prior, _network_steps(model, target, rows)
+
+
+def _by_class(potential: Potential, target: Discrete, n_rows: int) -> Floats:
+    """Return the log values of a potential for each row and class, shape (n_rows, n_classes)."""
+    assert isinstance(potential, Factor)  # everything but the target is observed
+    return np.broadcast_to(potential.aligned([target]), (n_rows, target.cardinality))
+
+
+def _network_steps(
+    network: BayesianNetwork, target: Discrete, rows: Evidence
+) -> Iterator[_AnyStep]:
+    above = target_and_above(network, target)
+    cpds = [cpd for cpd in network.nodes() if cpd.variable in rows]
+    taken = set(network.names)
+    last: tuple[int, _Rows, Floats] = -1, np.empty(0, dtype=np.intp), np.empty(0)
+    for i, cpd in enumerate(cpds):
+        variable = cpd.variable
+        if cpd.parents == (target,) and isinstance(variable, CountVector):
+            yield _Items(cpd, variable, rows, taken)
+            continue
+        given = [p for p in cpd.parents if p != target]
+        seen = rows.observed_rows(variable)
+        local = seen & _all_observed(rows, given) & (variable not in above)
+        if (places := np.flatnonzero(local)).size:
+            potential = cpd.potential(_part(rows, places, [variable, *given]))
+            yield _Step(variable.name, places, _by_class(potential, target, len(places)))
+        if (places := np.flatnonzero(seen & ~local)).size:
+            earlier = [c.variable for c in cpds[:i]]
+            if last[0] == i and np.array_equal(last[1], places):
+                before = last[2]
+            else:
+                before = network.log_posterior_rows(target, _part(rows, places, earlier))
+            after = network.log_posterior_rows(target, _part(rows, places, [*earlier, variable]))
+            last = i + 1, places, after
+            yield _Step(variable.name, places, _difference(after, before))
+
+
+def _all_observed(rows: Evidence, variables: Sequence[Variable]) -> NDArray[np.bool_]:
+    """Return which rows observe all of the variables, shape (n_rows,)."""
+    seen = np.ones(rows.n_rows, dtype=bool)
+    for variable in variables:
+        seen &= variable in rows and rows.observed_rows(variable)
+    return seen
+
+
+def _ensemble_steps(
+    model: NetworkMixture | PosteriorAverage, target: Discrete, rows: Evidence, prior: Floats
+) -> Iterator[_Step]:
+    observed = [v for v in model.variables if v in rows]
+    scores = np.tile(prior, (rows.n_rows, 1))
+    for i, variable in enumerate(observed, 1):
+        places = np.flatnonzero(rows.observed_rows(variable))
+        after = model.log_posterior_rows(target, _part(rows, places, observed[:i]))
+        yield _Step(variable.name, places, _difference(after, scores[places]))
+        scores[places] = after
+
+
+def _difference(after: Floats, before: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(after - before)
+
+
+def _weighted_steps(model: WeightedNetwork, rows: Evidence) -> Iterator[_Step]:
+    for cpd in model.network.nodes():
+        if cpd.variable not in rows:
+            continue
+        for places, seen in _patterns(rows, [cpd.variable, *cpd.parents]):
+            if cpd.variable in seen:
+                logs = model.tempered(cpd, _part(rows, places, seen))
+                none = np.zeros((len(places), model.target.cardinality))
+                yield _Step(cpd.variable.name, places, none if logs is None else logs)
+
+
+def _factor_steps(
+    graph: FactorGraph, target: Discrete, rows: Evidence
+) -> tuple[Floats, Iterator[_AnyStep]]:
+    if missing := [
+        v.name
+        for v in graph.variables
+        if v != target and not (v in rows and rows.observed_rows(v).all())
+    ]:
+        raise EvidenceError(
+            "The factors of a factor graph add up where every variable is observed; "
+            f"{quoted(missing)} are not, in some rows. Give their values, or query the "
+            "BayesianNetwork."
+        )
+    prior = np.zeros(target.cardinality)
+    for term in graph.terms:
+        if term.scope == (target,):
+            prior = prior + _by_class(term.potential(Evidence(1, {})), target, 1)[0]
+
+    def steps() -> Iterator[_AnyStep]:
+        taken: set[Name] = set()
+        named = set(graph.names)
+        everywhere = np.arange(rows.n_rows)
+        for number, term in enumerate(graph.terms):
+            vector = term.scope[-1]
+            if term.scope[:-1] == (target,) and isinstance(vector, CountVector):
+                yield _Items(term, vector, rows, named)
+            elif term.scope != (target,):
+                name = term_name(term, target)
+                name = (name, number) if name in taken else name
+                taken.add(name)
+                logs = _by_class(term.potential(rows), target, rows.n_rows)
+                yield _Step(name, everywhere, logs)
+
+    return prior, steps()
+
+
+class _Step(NamedTuple):
+    """What a finding adds in the rows that have it.
+
+    Attributes
+    ----------
+    name : name
+    rows : ndarray
+        The rows.
+    logs : ndarray, shape (len(rows), n_classes)
+        Log likelihoods of the finding.
+    """
+
+    name: Name
+    rows: _Rows
+    logs: Floats
+
+
+@dataclass(frozen=True)
+class _Items:
+    """The terms of a vector of counts, whose items differ from row to row."""
+
+    source: CPD | Term
+    vector: CountVector
+    rows: Evidence
+    taken: set[Name]
+
+    def add(self, contrast: Contrast, scores: Floats, columns: dict[Name, Floats]) -> None:
+        """Write the terms of all rows to columns by name, and add them to the log scores."""
+        counts = self.rows.columns[self.vector]
+        names = {item: item_name(self.vector, item, self.taken) for item in self.vector.items}
+        names[self.vector.name] = self.vector.name
+        self.taken.update(names.values())
+        for row, before in enumerate(scores):
+            terms = self.source.item_terms(Evidence(1, {self.vector: counts[[row]]}))
+            assert isinstance(terms, ItemTerms)
+            steps = np.cumsum([before, *terms.logs], axis=0)
+            moved = contrast.shift(steps[:-1], terms.logs)
+            scores[row] = steps[-1]
+            values = np.where(np.isnan(moved), 0.0, moved).tolist()
+            for item, value in zip(terms.names, values, strict=True):
+                columns.setdefault(names[item], np.zeros(len(scores)))[row] = value
+
+
+_AnyStep: TypeAlias = _Step | _Items

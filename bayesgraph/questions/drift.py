@@ -1,0 +1,392 @@
+"""Drift between two tables under one model: which families moved.
+
+A family has moved if the distribution of the child given its parents differs between the tables,
+that is, if child and table are dependent given the parents. The test is the likelihood ratio of
+`bayesgraph.independence_test`, whose statistic divided by twice the number of rows is an estimate
+of the conditional mutual information of child and table. P-values are adjusted for the number of
+families (Holm 1979), so that the probability of naming any family that did not move is at most
+alpha. A parent without a column, such as the class of rows not yet known, is summed out: the test
+is that of the child given the other parents.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    DataError,
+    DataTypeError,
+    UnsupportedModelError,
+    quoted,
+)
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import TableLike
+from bayesgraph.core.variables import CountVector, Discrete, Name, Variable
+from bayesgraph.inference import Factor
+from bayesgraph.models import CPD, Ensemble, FactorGraph, Model, table_for
+from bayesgraph.statistics import independence_test
+from bayesgraph.tables import Table, columns_of
+
+_MAXIMUM_LINES = 20
+
+
+@dataclass(frozen=True)
+class FamilyDrift:
+    """Whether the distribution of a variable given its parents differs between two tables.
+
+    Attributes
+    ----------
+    name : name of the child
+    parents : tuple of names
+        Those given which the child is compared.
+    latent : tuple of names
+        Parents without a column in both tables, which are summed out. If the child moved, its
+        distribution given them may have, or their own.
+    information : float
+        Estimate of the mutual information of child and table given the parents, in nats per row;
+        NaN if there is no test.
+    statistic : float
+        Twice the log likelihood ratio.
+    degrees_of_freedom : int
+    p_value, adjusted : float
+        Before and after adjusting for the number of families.
+    moved : bool
+        Whether the adjusted p-value is at most alpha.
+    log_likelihood_before, log_likelihood_after : float
+        Mean log likelihood of the child given `parents` under the model, in nats per row; NaN if
+        the model does not tell.
+    n_rows : int
+        Number of rows that were compared.
+    remark : str
+        Why there is no test.
+    """
+
+    name: Name
+    parents: tuple[Name, ...]
+    latent: tuple[Name, ...]
+    information: float
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+    adjusted: float
+    moved: bool
+    log_likelihood_before: float
+    log_likelihood_after: float
+    n_rows: int
+    remark: str = ""
+
+    @property
+    def title(self) -> str:
+        """The child and its parents, such as ``wet | rain, sprinkler``."""
+        given = ", ".join(map(str, self.parents))
+        return f"{self.name} | {given}" if given else str(self.name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableDrift(Displayed):
+    """Which families of a model moved between two tables.
+
+    Attributes
+    ----------
+    families : tuple of FamilyDrift
+        Those that moved first, then by information.
+    alpha : float
+    n_before, n_after : int
+        Number of rows of the two tables.
+    """
+
+    families: tuple[FamilyDrift, ...]
+    alpha: float
+    n_before: int
+    n_after: int
+
+    @property
+    def moved(self) -> tuple[Name, ...]:
+        """Names of the children whose distribution given their parents moved."""
+        return tuple(family.name for family in self.families if family.moved)
+
+    def _display(self) -> DisplayTable:
+        shown = self.families[:_MAXIMUM_LINES]
+        rows = [
+            (
+                f"{'● ' if f.moved else '  '}{f.title}",
+                "–" if math.isnan(f.information) else rounded(f.information),
+                "–" if math.isnan(f.adjusted) else rounded(f.adjusted, 3),
+                _change(f.log_likelihood_before, f.log_likelihood_after),
+            )
+            for f in shown
+        ]
+        scale = max((f.information for f in shown if f.information > 0), default=1.0)
+        return DisplayTable(
+            f"Drift of {len(self.moved)} of {len(self.families)} families between "
+            f"{self.n_before:,} and {self.n_after:,} rows",
+            rows,
+            header=("family", "nats a row", "adjusted p", "mean log likelihood"),
+            bars=[f.information / scale if f.information > 0 else 0.0 for f in shown],
+            note="\n".join(
+                filter(
+                    None,
+                    [
+                        f"● moved, at a family-wise error of {self.alpha:g} (Holm)",
+                        more(len(self.families), len(shown), "families"),
+                        *dict.fromkeys(f"{f.name}: {f.remark}" for f in shown if f.remark),
+                        _unknown(self.families),
+                    ],
+                )
+            ),
+        )
+
+
+def _change(before: float, after: float) -> str:
+    if math.isnan(before) or math.isnan(after):
+        return "–"
+    return f"{rounded(before)} → {rounded(after)}"
+
+
+def _unknown(families: Sequence[FamilyDrift]) -> str:
+    """Return what cannot be told because parents have no column; empty if all have one."""
+    names = dict.fromkeys(name for family in families for name in family.latent)
+    if not names:
+        return ""
+    them, their = ("them", "their") if len(names) > 1 else ("it", "its")
+    text = (
+        f"compared without {quoted(names)}, which not both tables have: a family that moved may "
+        f"have moved given {them}, or {their} own distribution did"
+    )
+    return "\n".join(textwrap.wrap(text, 78))
+
+
+def table_drift(
+    model: Any, before: TableLike, after: TableLike, *, alpha: float = 0.05
+) -> TableDrift:
+    """Return which families of a model moved between two tables.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+        Its graph gives the families, its distributions the log likelihoods. Members of a mixture
+        or an average share families.
+    before, after : pandas, polars or pyarrow table, or mapping from name to column
+        Rows in which a variable of a family is missing do not count for this family; unknown
+        categories are missing. Numbers are compared as linear Gaussians given their parents.
+        Variables that are not columns of both, such as the class of rows not yet known, are summed
+        out: their children are compared given the other parents.
+    alpha : float, default 0.05
+        Probability of naming any family if none moved.
+
+    Returns
+    -------
+    TableDrift
+        `bayesgraph.plot` draws it.
+
+    Raises
+    ------
+    DataError
+        If `alpha` is not between 0 and 1, a table has no rows, or has no column of the model.
+    UnsupportedModelError
+        For a factor graph of factors without children.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(rain, [0.5, 0.5]),
+    ...     bg.TableCPD(wet, [[0.9, 0.1], [0.1, 0.9]], parents=[rain]),
+    ... ])
+    >>> before = {"rain": ["no", "yes"] * 50, "wet": ["no", "yes"] * 50}
+    >>> after = {"rain": ["no", "yes"] * 50, "wet": ["yes", "no"] * 50}
+    >>> bg.table_drift(net, before, after).moved
+    ('wet',)
+    """
+    if not 0 < alpha < 1:
+        raise DataError(f"alpha is a probability between 0 and 1; got {alpha!r}.")
+    asked = getattr(model, "network_", model)
+    if not isinstance(asked, Model):
+        raise DataTypeError(
+            f"table_drift takes a model or a fitted estimator first; got {model!r:.200}."
+        )
+    tables = [table_for(asked, columns_of(t), None, unseen="missing") for t in (before, after)]
+    if not all(table.n_rows for table in tables):
+        raise DataError("Drift is between two tables that have rows; one of them has none.")
+    found = [_family(asked, family, tables) for family in _families(asked, tables)]
+    adjusted = _holm(np.array([family.p_value for family in found]))
+    families = [
+        _with(family, float(p), moved=bool(p <= alpha))
+        for family, p in zip(found, adjusted, strict=True)
+    ]
+    families.sort(key=lambda f: (not f.moved, math.isnan(f.information), -f.information))
+    return TableDrift(tuple(families), alpha, tables[0].n_rows, tables[1].n_rows)
+
+
+class _Member(NamedTuple):
+    """A distribution of a child given parents, and the model it is of."""
+
+    model: Model
+    cpd: CPD
+
+
+class _Shared(NamedTuple):
+    """A family that is compared, and the members that have it, each with its own latent parents."""
+
+    child: Variable
+    parents: tuple[Variable, ...]
+    latent: tuple[Name, ...]
+    members: list[_Member]
+
+
+def _families(model: Model, tables: list[Table]) -> list[_Shared]:
+    """Return the families whose parents have columns; members of a mixture may share one."""
+    present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
+    found: dict[Any, _Shared] = {}
+    for member in _members(model):
+        child, parents = member.cpd.variable, member.cpd.parents
+        known, latent = list(parents), tuple(p.name for p in parents if p.name not in present)
+        key: Any = child.name  # a child without a column is told of once
+        if child.name in present:
+            known = [p for p in parents if p.name in present]
+            key = child.name, frozenset(p.name for p in known)
+        else:
+            latent = ()
+        shared = found.setdefault(key, _Shared(child, tuple(known), latent, []))
+        found[key] = shared._replace(latent=tuple(dict.fromkeys([*shared.latent, *latent])))
+        shared.members.append(member)
+    return list(found.values())
+
+
+def _members(model: Model) -> Iterable[_Member]:
+    if isinstance(model, Ensemble):
+        return [member for network in model.networks for member in _members(network)]
+    if not isinstance(model, FactorGraph):
+        network: Any = getattr(model, "network", model)
+        return [_Member(network, cpd) for cpd in network.cpds]
+    found = [cpd for t in model.terms if isinstance(t.source, CPD) for cpd in t.source.singles()]
+    if not found:
+        raise UnsupportedModelError(
+            "The factors of this factor graph have no children, so that there are no families to "
+            "compare; table_drift takes a network of parents and children."
+        )
+    return [_Member(model, cpd) for cpd in found]
+
+
+def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
+    names = tuple(parent.name for parent in family.parents)
+    remark, test, n_rows = "", None, 0
+    try:
+        columns, categorical = _columns(model, [family.child, *family.parents], tables)
+        given = tuple(range(1, len(columns) - 1))
+        test = independence_test(columns, 0, -1, given, categorical=categorical)
+        n_rows = test.n_rows
+    except BayesGraphError as error:
+        remark = str(error).split(". ")[0]
+    before, after = (
+        float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
+        for table in tables
+    )
+    nan = math.nan
+    name, latent = family.child.name, family.latent
+    if test is None:
+        return FamilyDrift(
+            name, names, latent, nan, nan, 0, nan, nan, False, before, after, 0, remark
+        )
+    information = max(0.0, test.statistic) / (2 * n_rows)
+    return FamilyDrift(
+        name, names, latent, information, test.statistic, test.degrees_of_freedom, test.p_value,
+        nan, False, before, after, n_rows,
+    )  # fmt: skip
+
+
+def _columns(
+    model: Model, variables: list[Variable], tables: list[Table]
+) -> tuple[dict[Name, Any], list[Name]]:
+    """Return the columns of a family in both tables by place, and the places of discrete ones.
+
+    The place -1 is that of the number of the table.
+    """
+    found: dict[Name, Any] = {}
+    for place, variable in enumerate(variables):
+        own = model.variable(variable.name)
+        if isinstance(own, CountVector):
+            raise UnsupportedModelError("vectors of counts are not compared")
+        if any(own not in table.variables for table in tables):
+            raise DataError(f"a table has no column {variable.name!r}")
+        columns = [_values(variable, own, table.column(own)) for table in tables]
+        found[place] = np.concatenate(
+            [np.where(_is_known(variable, c), c.astype(np.float64), np.nan) for c in columns]
+        )
+    found[-1] = np.repeat([0.0, 1.0], [table.n_rows for table in tables])
+    discrete: list[Name] = [i for i, v in enumerate(variables) if isinstance(v, Discrete)]
+    return found, [*discrete, -1]
+
+
+def _values(variable: Variable, own: Variable, column: NDArray[Any]) -> NDArray[Any]:
+    """Return an encoded column in the codes of a member's variable.
+
+    A number whose intervals differ among the members of an average is cut as `variable` is.
+    """
+    if isinstance(variable, Discrete) and not isinstance(own, Discrete):
+        codes: NDArray[Any] = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
+        return codes
+    return column
+
+
+def _is_known(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
+
+
+def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
+    """Return the mean log likelihood of a child given those of its parents that have columns.
+
+    It is NaN without complete rows, or if the model cannot sum the other parents out.
+    """
+    cpd = member.cpd
+    columns: dict[Variable, Any] = {}
+    for variable in (*cpd.parents, cpd.variable):
+        own = model.variable(variable.name)
+        if own in table.variables and not isinstance(own, CountVector):
+            columns[variable] = _values(variable, own, table.column(own))
+    if cpd.variable not in columns:
+        return math.nan
+    complete = np.ones(table.n_rows, dtype=bool)
+    for variable, column in columns.items():
+        complete &= _is_known(variable, column)
+    n = int(complete.sum())
+    if not n:
+        return math.nan
+    kept = {v: column[complete] for v, column in columns.items()}
+    if len(kept) == len(cpd.scope):
+        potential = cpd.potential(Evidence(n, kept))
+        assert isinstance(potential, Factor)  # everything is observed
+        return float(np.mean(potential.log_values))
+    del columns[cpd.variable]
+    given = {v: column for v, column in kept.items() if v in columns}
+    try:
+        logs = member.model.log_evidence_rows(Evidence(n, kept))
+        if given:
+            logs = logs - member.model.log_evidence_rows(Evidence(n, given))
+    except BayesGraphError:
+        return math.nan
+    return float(np.mean(logs))
+
+
+def _holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p-values adjusted by Holm's method; NaN, no test, stays."""
+    adjusted = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
+    return adjusted
+
+
+def _with(family: FamilyDrift, adjusted: float, *, moved: bool) -> FamilyDrift:
+    return replace(family, adjusted=adjusted, moved=moved)

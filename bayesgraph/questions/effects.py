@@ -1,0 +1,424 @@
+"""Effects of a treatment on an outcome: from a model, or from a table by adjustment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import Displayed, DisplayTable, rounded
+from bayesgraph.core.errors import DataError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.core.typing import EvidenceLike, TableLike
+from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, State, Variable
+from bayesgraph.graphs import is_graph_or_model
+from bayesgraph.models import Model
+from bayesgraph.questions.causal_graphs import CausalGraph
+from bayesgraph.questions.estimators import question
+from bayesgraph.statistics import complete_rows
+from bayesgraph.tables import Table, columns_of
+
+# Ratio of the smallest to the largest singular value at which columns count as dependent.
+_DEPENDENT = 1e-12
+
+
+@dataclass(frozen=True, repr=False)
+class Effect(Displayed):
+    """The effect of setting one variable on another: a difference of means or probabilities.
+
+    Attributes
+    ----------
+    treatment, outcome : name
+    treated, control : state or number
+        The two values of the treatment.
+    state : state or None
+        The state of a discrete outcome whose probabilities are compared.
+    at_treated, at_control : float
+        Mean of the outcome (probability of its state) if the treatment is set to each value.
+    standard_error : float or None
+        Of the difference; None for the effect in a model, whose parameters are taken as known.
+    n_rows : int or None
+        Number of rows used.
+    adjusted : tuple of names
+        The variables that were adjusted for.
+    """
+
+    treatment: Name
+    outcome: Name
+    treated: Any
+    control: Any
+    state: State | None
+    at_treated: float
+    at_control: float
+    standard_error: float | None = None
+    n_rows: int | None = None
+    adjusted: tuple[Name, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The effect: `at_treated` less `at_control`."""
+        return self.at_treated - self.at_control
+
+    def interval(self, probability: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the normal approximation.
+
+        Raises
+        ------
+        EvidenceError
+            For a probability that is not between 0 and 1, or an effect in a model.
+        """
+        if self.standard_error is None:
+            raise EvidenceError(
+                "The effect in a model has no standard error: its parameters are taken as known. "
+                "Estimate it from a table by adjusted_effect."
+            )
+        if not 0 < probability < 1:
+            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+        half = float(scipy.special.ndtri(0.5 + 0.5 * probability)) * self.standard_error
+        return self.value - half, self.value + half
+
+    def _display(self) -> DisplayTable:
+        outcome = str(self.outcome) if self.state is None else f"{self.outcome} = {self.state!r}"
+        kind = "mean" if self.state is None else "probability"
+        rows = [
+            (f"{kind} if {self.treated!r}", rounded(self.at_treated, 6)),
+            (f"{kind} if {self.control!r}", rounded(self.at_control, 6)),
+            ("effect", rounded(self.value, 6, signed=True)),
+        ]
+        note = ""
+        if self.standard_error is not None:
+            low, high = self.interval()
+            rows.append(("standard error", rounded(self.standard_error, 3)))
+            rows.append(("95 % interval", f"[{rounded(low, 6)}, {rounded(high, 6)}]"))
+            names = ", ".join(map(str, self.adjusted)) or "nothing"
+            note = f"{self.n_rows:,} rows, adjusted for {names}"
+        return DisplayTable(f"Effect of {self.treatment} on {outcome}", rows, note=note)
+
+
+# ----------------------------------------------------------------------------- from a model
+
+
+@question()
+def effect(
+    model: Model,
+    treatment: Name,
+    outcome: Name,
+    given: EvidenceLike = None,
+    *,
+    treated: Any = None,
+    control: Any = None,
+    state: State | None = None,
+) -> Effect:
+    """Return the effect of setting a variable on another: the difference of two interventions.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    treatment : name
+        A discrete or continuous variable.
+    outcome : name
+        A continuous variable, whose means are compared, or a discrete one, of which the
+        probabilities of a state are.
+    given : mapping from name to value, optional
+        Evidence after the intervention, for the effect among such cases.
+    treated, control : state or number, optional
+        The two values of the treatment: by default the second and the first of two states (if one
+        is given, the other), or 1 and 0, which is the effect of one unit if all is linear.
+    state : state, optional
+        State of a discrete outcome; by default the second of two.
+
+    Raises
+    ------
+    EvidenceError
+        If the values or the state are needed and not given, or do not fit the variable.
+    UnsupportedModelError
+        For models without interventions; see `do`.
+    """
+    cause, target = model.variable(treatment), model.variable(outcome)
+    values = _compared(cause, treated, control)
+    chosen = _state_of(target, state)
+    answers = [model.query(target.name, given, do={cause.name: value}) for value in values]
+    first, second = (float(x.mean if chosen is None else x[chosen]) for x in answers)
+    return Effect(cause.name, target.name, *values, chosen, first, second)
+
+
+def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:
+    """Return the two values of a treatment that are compared."""
+    if isinstance(variable, Discrete):
+        codes = [None if s is None else variable.index(s) for s in (treated, control)]
+        if variable.cardinality == 2 and None in codes:
+            first, second = codes
+            first = (1 if second is None else 1 - second) if first is None else first
+            codes = [first, 1 - first]
+        if None in codes:
+            raise EvidenceError(
+                f"{variable.name!r} has the states {quoted(variable.states)}; say which two are "
+                "compared: treated= and control=."
+            )
+        return tuple(variable.states[code] for code in codes if code is not None)  # type: ignore[return-value]
+    if isinstance(variable, CountVector):
+        raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no treatment.")
+    numbers = [1.0 if treated is None else treated, 0.0 if control is None else control]
+    return variable.number(numbers[0]), variable.number(numbers[1])
+
+
+def _state_of(variable: Variable, state: State | None) -> State | None:
+    """Return the state of an outcome whose probability is compared; None if it has a mean."""
+    if isinstance(variable, Discrete):
+        if state is None and variable.cardinality != 2:
+            raise EvidenceError(
+                f"{variable.name!r} is discrete; say whose probability is compared: state= one of "
+                f"{quoted(variable.states)}."
+            )
+        return variable.states[1 if state is None else variable.index(state)]
+    if state is not None:
+        raise EvidenceError(
+            f"{variable.name!r} has no states, its means are compared; leave out state=."
+        )
+    if isinstance(variable, CountVector):
+        raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no outcome.")
+    return None
+
+
+# ----------------------------------------------------------------------------- from a table
+
+
+def adjusted_effect(
+    table: TableLike,
+    treatment: Name,
+    outcome: Name,
+    adjust: Sequence[Name] | CausalGraph | Model | nx.DiGraph[Any] = (),
+    given: Mapping[Name, State] | None = None,
+    *,
+    treated: Any = None,
+    control: Any = None,
+    state: State | None = None,
+    categorical: Iterable[Name] | str | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Effect:
+    """Return the effect of a treatment that a table shows, adjusted for other columns.
+
+    The mean of the outcome (the share of a state) given treatment and adjusted columns is averaged
+    over the rows with the treatment set to one and to the other value: standardisation, the
+    g-formula of Robins (1986). The mean is a linear regression on the continuous columns for each
+    combination of states of the discrete ones; without continuous columns it is that of the rows.
+    The effect is causal if the columns satisfy a criterion such as the back-door criterion; see
+    `CausalGraph.adjustment_sets`.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, or mapping from name to column
+        Rows with a missing value in one of the columns used are left out.
+    treatment, outcome : name
+        Columns, both discrete or continuous. For a discrete outcome all other columns used are
+        discrete.
+    adjust : sequence of names, CausalGraph, BayesianNetwork or networkx.DiGraph
+        The columns to adjust for; a graph gives its smallest adjustment set among the columns.
+    given : mapping from name to state, optional
+        The effect among rows with these states, of discrete columns, which are adjusted for too.
+    treated, control : state or number, optional
+        As in `effect`.
+    state : state, optional
+        As in `effect`.
+    categorical : list of column names or "all", optional
+        Numeric columns to treat as discrete.
+    sample_weight : array_like, shape (n_rows,), optional
+
+    Returns
+    -------
+    Effect
+        The standard error is that of the influence function, which holds for unequal variances
+        too (Tsiatis 2006, section 3.3; for a single regression it is that of White 1980).
+
+    Raises
+    ------
+    DataError
+        If a combination of states that must be predicted has too few rows.
+    EvidenceError
+        If the graph has no adjustment set among the columns, or arguments do not fit the columns.
+    UnsupportedModelError
+        For a discrete outcome with continuous columns.
+
+    Examples
+    --------
+    >>> rows = {"drug": list("nnnnyyyyyy"), "old": list("nnnyyyyyny"), "well": list("yynnyynyyn")}
+    >>> round(adjusted_effect(rows, "drug", "well", ["old"]).value, 4)
+    0.4933
+    """
+    chosen = list(given or {})
+    columns = _adjusted_columns(adjust, treatment, outcome, table)
+    names = [outcome, treatment, *columns, *(name for name in chosen if name not in columns)]
+    if len(set(names)) < len(names):
+        raise EvidenceError(
+            "Treatment, outcome and adjusted columns are different columns; got "
+            f"{quoted(names)}. To adjust by a graph, give a CausalGraph or a network."
+        )
+    rows, weights = complete_rows(table, names, categorical, sample_weight)
+    target, cause = rows.variables[:2]
+    values = _compared(cause, treated, control)
+    seen = _state_of(target, state)
+    y = rows.column(target)
+    if isinstance(target, Discrete):
+        if numeric := [v.name for v in rows.variables if isinstance(v, Continuous)]:
+            raise UnsupportedModelError(
+                f"The effect on a discrete outcome is adjusted for discrete columns; "
+                f"{quoted(numeric)} are continuous. Discretise them, or name them in categorical=."
+            )
+        y = (y == target.index(seen)).astype(np.float64)
+    averaged = _among(rows, given or {}) * weights
+    means = _Regressions(rows, rows.variables[1:], y, weights)
+    at = [means.setting(cause, value, averaged) for value in values]
+    (first, own_first), (second, own_second) = at
+    influence = own_first - own_second
+    error = float(np.sqrt(np.sum(influence**2)))
+    adjusted = tuple(names[2:])
+    return Effect(treatment, outcome, *values, seen, first, second, error, rows.n_rows, adjusted)
+
+
+def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableLike) -> list[Name]:
+    if isinstance(adjust, str):
+        raise EvidenceError(f"adjust= is a list of columns, such as [{adjust!r}]; got {adjust!r}.")
+    if is_graph_or_model(adjust):
+        adjust = CausalGraph.of(adjust)
+    if not isinstance(adjust, CausalGraph):
+        return list(adjust)
+    known = columns_of(table)
+    lacking = [name for name in adjust.nodes if name not in known]
+    found = adjust.adjustment_sets(treatment, outcome, forbidden=lacking)
+    if not found:
+        raise EvidenceError(
+            f"Adjusting for no set of columns gives the effect of {treatment!r} on {outcome!r} in "
+            "this graph. CausalGraph.identify finds out whether another expression does; "
+            "front_door_sets and instruments list other criteria."
+        )
+    return list(found[0])
+
+
+def _among(rows: Table, given: Mapping[Name, State]) -> NDArray[np.bool_]:
+    """Return which rows have the given states."""
+    chosen = np.ones(rows.n_rows, dtype=bool)
+    by_name = {variable.name: variable for variable in rows.variables}
+    for name, state in given.items():
+        variable = by_name[name]
+        if not isinstance(variable, Discrete):
+            raise EvidenceError(
+                f"given= takes states of discrete columns; {name!r} is continuous. Discretise it, "
+                "or name it in categorical=."
+            )
+        chosen &= rows.column(variable) == variable.index(state)
+    if not chosen.any():
+        raise DataError(f"No row has {dict(given)!r}.")
+    return chosen
+
+
+class _Regressions:
+    """Linear regressions of an outcome, one for each combination of states of discrete columns.
+
+    Parameters
+    ----------
+    rows : Table
+    variables : sequence of Variable
+        The columns on which the outcome depends.
+    y, weights : ndarray, shape (n_rows,)
+    """
+
+    def __init__(
+        self, rows: Table, variables: Sequence[Variable], y: Floats, weights: Floats
+    ) -> None:
+        self._rows, self._y, self._weights = rows, y, weights
+        self._discrete = [v for v in variables if isinstance(v, Discrete)]
+        self._continuous = [v for v in variables if isinstance(v, Continuous)]
+        codes = [rows.column(v) for v in self._discrete]
+        # The first row serves tables without discrete columns.
+        keys = np.array([np.zeros(rows.n_rows), *codes], dtype=np.int64)
+        self._cells, self._cell = np.unique(keys, axis=1, return_inverse=True)
+        self._cell = self._cell.reshape(-1)
+        self._design = self._numbers({})
+        self._number = {tuple(cell): i for i, cell in enumerate(self._cells.T.tolist())}
+        self._fitted: dict[int, tuple[Floats, Floats, Floats]] = {}
+
+    def _numbers(self, changed: Mapping[Variable, float]) -> Floats:
+        """Return a column of ones and the continuous columns, some with another value."""
+        n = self._rows.n_rows
+        columns = [np.ones(n)]
+        for variable in self._continuous:
+            column = self._rows.column(variable)
+            columns.append(np.full(n, changed[variable]) if variable in changed else column)
+        return np.stack(columns, axis=1)
+
+    def setting(self, cause: Variable, value: Any, averaged: Floats) -> tuple[float, Floats]:
+        """Return the average mean of the outcome with the treatment set to a value.
+
+        Parameters
+        ----------
+        cause : Variable
+        value : state or number
+        averaged : ndarray, shape (n_rows,)
+            Weights of the rows over which means are averaged.
+
+        Returns
+        -------
+        float
+        ndarray, shape (n_rows,)
+            The influence of each row on it.
+        """
+        keys = self._cells[:, self._cell].copy()
+        numbers = self._design
+        if isinstance(cause, Discrete):
+            keys[1 + self._discrete.index(cause)] = cause.index(value)
+        else:
+            numbers = self._numbers({cause: value})
+        share = averaged / averaged.sum()
+        cells, places = np.unique(keys, axis=1, return_inverse=True)
+        places = places.reshape(-1)
+        means, influence = np.zeros(len(share)), np.zeros(len(share))
+        for place, key in enumerate(cells.T.tolist()):
+            wanted = (places == place) & (share > 0)
+            if not wanted.any():
+                continue
+            slopes, inverse, scores = self._regression(tuple(key))
+            means[wanted] = numbers[wanted] @ slopes
+            gradient = inverse @ (share[wanted] @ numbers[wanted])
+            influence[self._cell == self._number[tuple(key)]] += scores @ gradient
+        average = float(share @ means)
+        return average, influence + share * (means - average)
+
+    def _regression(self, key: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
+        """Return slopes, the inverse of the normal matrix, and the scores of a cell's rows.
+
+        Scores are weight times residual times regressors, one row for each row of the cell.
+        """
+        number = self._number.get(key)
+        n_numbers = self._design.shape[1]
+        mine = self._cell == (-1 if number is None else number)
+        if number is None or mine.sum() < n_numbers:
+            raise self._undetermined(key, f"there are {mine.sum()}, and it takes {n_numbers}")
+        if number not in self._fitted:
+            x, w, y = self._design[mine], self._weights[mine], self._y[mine]
+            root = np.sqrt(w)[:, None]
+            # The columns are scaled, so that units do not matter.
+            scale = np.abs(x).max(axis=0)
+            scale[scale == 0] = 1.0
+            left, size, right = np.linalg.svd(root * x / scale, full_matrices=False)
+            if size[-1] <= _DEPENDENT * size[0]:
+                raise self._undetermined(key, "their numbers are linearly dependent")
+            pseudo = (right.T / size) @ left.T
+            slopes = pseudo @ (root[:, 0] * y) / scale
+            inverse = (pseudo @ pseudo.T) / np.outer(scale, scale)
+            scores = (w * (y - x @ slopes))[:, None] * x
+            self._fitted[number] = slopes, inverse, scores
+        return self._fitted[number]
+
+    def _undetermined(self, key: tuple[int, ...], why: str) -> DataError:
+        pairs = zip(self._discrete, key[1:], strict=True)
+        where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in pairs)
+        return DataError(
+            f"The effect takes the mean of the outcome with {where or 'any states'}; "
+            f"{why}. Adjust for fewer columns, join states, or use given= to ask for the effect "
+            "among rows that have both treatments."
+        )

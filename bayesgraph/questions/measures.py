@@ -1,0 +1,383 @@
+"""Measures of predicted probabilities: calibration error and area under the ROC curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, UnknownStateError, quoted, suggestion
+from bayesgraph.core.variables import Discrete, plain
+
+# ------------- Measures of predicted probabilities: calibration error and area under the ROC curve
+
+
+Classes: TypeAlias = Sequence[Hashable] | NDArray[Any]
+
+_MAX_BINS = 20
+
+
+def calibration_error(
+    y_true: ArrayLike, proba: ArrayLike, classes: Classes, *, bins: int | None = None
+) -> float:
+    """Return the expected calibration error of the most probable class.
+
+    It is the mean over bins of ``|accuracy - mean probability|``, weighted by the number of rows
+    (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017). Bins have about equally many rows, which
+    reduces the variance; rows of equal probability share a bin. By chance alone the error is
+    positive, the more so with few rows or many bins: compare models on the same rows.
+
+    Parameters
+    ----------
+    y_true : array_like, shape (n_rows,)
+    proba : array_like, shape (n_rows, n_classes)
+    classes : sequence
+        Classes in the order of the columns of `proba`.
+    bins : int, optional
+        Maximum number of bins; by default twice the cube root of the number of rows, up to 20.
+
+    Raises
+    ------
+    DataError
+        For arrays that do not fit, a label that is not among the classes, numbers outside [0, 1],
+        or fewer than one bin.
+
+    Examples
+    --------
+    >>> proba = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.4, 0.6]]
+    >>> round(calibration_error(["a", "a", "b", "b"], proba, ["a", "b"]), 3)
+    0.275
+    """
+    codes = label_codes(y_true, classes, what="y_true")
+    values = _checked_shape(proba, len(codes), len(classes))
+    # Rounding errors may raise a probability slightly above one.
+    if not ((values >= 0) & (values < 1 + 1e-9)).all():
+        raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
+    if bins is None:
+        bins = min(_MAX_BINS, math.ceil(2 * math.cbrt(len(codes))))
+    elif isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise DataError(f"bins= is a number of bins, 1 or more; got {bins!r}.")
+    confidence = np.minimum(values.max(axis=1), 1.0)
+    return top_label_error(confidence, values.argmax(axis=1) == codes, int(bins))
+
+
+def roc_auc(y_true: ArrayLike, proba: ArrayLike, classes: Classes) -> float:
+    """Return the area under the ROC curve, of more than two classes the mean of one against rest.
+
+    It is the probability that a row of a class gets a higher probability of that class than a row
+    of another one; equal probabilities count half (Hanley and McNeil 1982). Of two classes both
+    have the same area; of more, each class is compared with all others, and the areas are weighted
+    by the numbers of rows (Provost and Domingos 2001).
+
+    Parameters
+    ----------
+    y_true : array_like, shape (n_rows,)
+    proba : array_like, shape (n_rows, n_classes)
+    classes : sequence
+        Classes in the order of the columns of `proba`. Those without rows do not count.
+
+    Returns
+    -------
+    float
+        NaN if all rows are of one class.
+
+    Raises
+    ------
+    DataError
+        For arrays that do not fit, or a label that is not among the classes.
+
+    Examples
+    --------
+    >>> proba = [[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]
+    >>> roc_auc(["a", "a", "b", "b"], proba, ["a", "b"])
+    0.75
+    """
+    codes = label_codes(y_true, classes, what="y_true")
+    values = _checked_shape(proba, len(codes), len(classes))
+    rows = np.bincount(codes, minlength=len(classes))
+    there = np.flatnonzero(rows)
+    if len(there) < 2:
+        return math.nan
+    if len(classes) == 2:
+        there = there[1:]
+    own = np.array([_ranks(values[:, code])[codes == code].sum() for code in there.tolist()])
+    n = rows[there]
+    areas = (own - n * (n + 1) / 2) / (n * (len(codes) - n))
+    return float(np.average(areas, weights=n))
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return the rank of each value from 1 on, equal values with the mean of their ranks.
+
+    SciPy has them in a module whose import takes long.
+    """
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return ranks
+
+
+def _checked_shape(proba: ArrayLike, n_rows: int, n_classes: int) -> Floats:
+    """Return probabilities as an array with a row for each label and a column for each class."""
+    values = np.asarray(proba, dtype=np.float64)
+    if values.shape != (n_rows, n_classes):
+        raise DataError(
+            f"proba takes one row for each of the {n_rows} labels and one column for each of "
+            f"the {n_classes} classes; got shape {values.shape}."
+        )
+    return values
+
+
+def top_label_error(confidence: Floats, right: NDArray[np.bool_], bins: int) -> float:
+    """Return the calibration error of most probable classes, by their probabilities.
+
+    Parameters
+    ----------
+    confidence : ndarray, shape (n_rows,)
+    right : ndarray of bool, shape (n_rows,)
+        Whether the most probable class is the true one.
+    bins : int
+        Maximum number of bins.
+    """
+    order = np.argsort(confidence, kind="stable")
+    gaps = np.add.reduceat(right[order] - confidence[order], _starts(confidence[order], bins))
+    return float(np.abs(gaps).sum() / len(confidence))
+
+
+def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
+    """Divide ascending values into at most `bins` bins; return each bin's first index.
+
+    Bins have about equally many rows; equal values share a bin.
+    """
+    wanted = np.arange(bins) * len(ascending) // bins
+    before = np.searchsorted(ascending, ascending[wanted], side="left")
+    after = np.searchsorted(ascending, ascending[wanted], side="right")
+    starts = np.unique(np.where(wanted - before <= after - wanted, before, after))
+    return starts[starts < len(ascending)]
+
+
+def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:
+    """Return the index in `labels` of each value.
+
+    Parameters
+    ----------
+    values : array_like, shape (n_rows,)
+    labels : sequence
+    what : str
+        Name of the argument that holds the values, for error messages.
+
+    Raises
+    ------
+    DataError
+        For no values, a label given twice, or a value that is not a label (the message suggests
+        the nearest one).
+    """
+    known = [plain(label) for label in labels]
+    places: dict[Any, int] = {label: code for code, label in enumerate(known)}
+    if len(places) < len(known):
+        raise DataError(f"Every label is given once; got {quoted(known)}.")
+    column = np.asarray(values)
+    if column.ndim != 1 or not len(column):
+        raise DataError(f"{what} takes one label a row and at least one row; got {column.shape}.")
+    # Objects of several types cannot be sorted; a dict keeps the order of first appearance.
+    if column.dtype.kind == "O":
+        kinds = list(dict.fromkeys(column.tolist()))
+        index = {kind: code for code, kind in enumerate(kinds)}
+        inverse = np.fromiter(map(index.__getitem__, column.tolist()), np.intp, len(column))
+    else:
+        unique, inverse = np.unique(column, return_inverse=True)
+        kinds = unique.tolist()
+    unknown = [kind for kind in kinds if kind not in places]
+    if unknown:
+        raise DataError(
+            f"{what} has {quoted(unknown)}, which is not among the labels."
+            f"{suggestion(unknown[0], known)} They are {quoted(known)}."
+        )
+    codes = np.array([places[kind] for kind in kinds], dtype=np.intp)
+    return codes[inverse]
+
+
+# ----------- Decisions from class probabilities: the class of minimum expected cost, or abstention
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """A rule that decides for a class, or abstains, given the probabilities of the classes.
+
+    It decides for the class d of minimum expected cost, sum_c P(c) cost(c, d) over the true classes
+    c (Berger 1985, section 1.3; Elkan 2001, equation 1); ties go to the first class. It abstains if
+    this cost exceeds the cost of abstaining (Chow 1970), or if the probability of the class is
+    below a minimum.
+
+    Attributes
+    ----------
+    target : Discrete
+        A variable whose states are the classes.
+    costs : ndarray, shape (n_classes, n_classes), or None
+        ``costs[c, d]`` is the cost of deciding for class d if class c is true; None if every
+        mistake costs 1.
+    abstain : float or None
+        Cost of abstaining; None if the rule does not abstain because of costs.
+    min_probability : float
+        Minimum probability of the decided class.
+    """
+
+    target: Discrete
+    costs: Floats | None = None
+    abstain: float | None = None
+    min_probability: float = 0.0
+
+    @classmethod
+    def of(
+        cls, classes: Any, costs: Any = None, abstain: Any = None, min_probability: Any = None
+    ) -> DecisionRule:
+        """Return the rule for the arguments of the classifiers' method `decide`.
+
+        Parameters
+        ----------
+        classes : sequence
+            Classes in the order of the columns of probabilities.
+        costs, abstain, min_probability
+            As in the method `decide` of classifiers.
+
+        Raises
+        ------
+        DataError
+            For costs of a wrong shape, costs that are not finite numbers, or a minimum probability
+            outside [0, 1].
+        UnknownStateError
+            For costs of a class that is not in `classes`.
+        """
+        target = Discrete("class", list(classes))
+        return cls(
+            target,
+            None if costs is None else cost_matrix(costs, target),
+            None if abstain is None else _number("abstain", abstain, "the cost of abstaining"),
+            0.0 if min_probability is None else _min_probability(min_probability),
+        )
+
+    def codes(self, proba: Floats) -> NDArray[np.intp]:
+        """Return the index of the class decided for each row, -1 for abstention."""
+        expected = 1.0 - proba if self.costs is None else proba @ self.costs
+        # Without costs, argmax of p: in 1 - p, differences below 1e-16 would become ties.
+        best = np.argmax(proba, axis=1) if self.costs is None else np.argmin(expected, axis=1)
+        rows = np.arange(len(best))
+        open_ = proba[rows, best] < self.min_probability
+        if self.abstain is not None:
+            open_ |= expected[rows, best] > self.abstain
+        return np.where(open_, -1, best)
+
+    def labels(self, classes: NDArray[Any], proba: Floats, abstained: Any = None) -> NDArray[Any]:
+        """Return the class decided for each row; an abstention gives the label `abstained`.
+
+        `classes` are the labels in the order of the columns of `proba`.
+        """
+        codes = self.codes(proba)
+        if self.abstain is None and self.min_probability == 0:
+            return np.asarray(classes[codes])
+        return _with_one_more(classes, abstained)[codes]
+
+    def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
+        """Return the cost of each row, given the codes of its true class and of the decided class.
+
+        A code of -1 in `decided` is an abstention; it costs `abstain`, or 0 if that is None.
+        """
+        costs = 1.0 - np.eye(self.target.cardinality) if self.costs is None else self.costs
+        return np.where(decided < 0, self.abstain or 0.0, costs[true, decided])
+
+
+def cost_matrix(costs: Any, target: Discrete, name: str = "costs") -> Floats:
+    """Return costs as an array: true classes in rows, decided classes in columns.
+
+    Parameters
+    ----------
+    costs : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to cost
+        A pair that is not in the mapping costs 0 for a right decision and 1 for a wrong one. Rows
+        and columns of a pandas frame are matched to classes by name.
+    target : Discrete
+    name : str
+        Name of the argument, for error messages.
+
+    Raises
+    ------
+    DataError
+        For a wrong shape, a key that is not a pair, or a cost that is not a finite number.
+    UnknownStateError
+        For a class that is not a state of the target.
+    """
+    n = target.cardinality
+    if hasattr(costs, "loc"):  # a pandas frame, taken by its names and not by their order
+        rows, columns = list(costs.index), list(costs.columns)
+        if any(len(names) != n or set(names) != set(target.states) for names in (rows, columns)):
+            raise DataError(
+                f"{name}= as a data frame has each of the classes once as names of its rows (the "
+                f"true class) and its columns (the decision), which are {quoted(target.states)}; "
+                f"got {quoted(rows)} and {quoted(columns)}."
+            )
+        costs = dict(zip(product(rows, columns), costs.to_numpy().ravel(), strict=True))
+    if isinstance(costs, Mapping):
+        matrix = 1.0 - np.eye(n)
+        for pair, cost in costs.items():
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise DataError(
+                    f"{name}= maps pairs (true class, decided class) to numbers, such as "
+                    f"{{({target.states[0]!r}, {target.states[-1]!r}): 5.0}}; got the key {pair!r}."
+                )
+            place = _code(name, pair[0], target), _code(name, pair[1], target)
+            matrix[place] = _number(name, cost, f"the cost of {pair!r}")
+        return matrix
+    try:
+        matrix = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name}= takes a matrix of numbers or a mapping; got {costs!r}."
+        ) from error
+    if matrix.shape != (n, n):
+        raise DataError(
+            f"{name}= needs a row for each true class and a column for each decision, in the order "
+            f"{quoted(target.states)}; got shape {matrix.shape}."
+        )
+    if not np.isfinite(matrix).all():
+        raise DataError(f"{name}= takes finite numbers; got {matrix.tolist()}.")
+    return matrix
+
+
+def _code(name: str, label: Any, target: Discrete) -> int:
+    """Return the index of a class that costs name."""
+    try:
+        return target.index(label)
+    except UnknownStateError as error:
+        near = suggestion(label, target.states)
+        raise UnknownStateError(
+            f"{name}= is for pairs of the classes {quoted(target.states)}; got {label!r}.{near}"
+        ) from error
+
+
+def _number(name: str, value: Any, what: str) -> float:
+    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not good or not np.isfinite(value):
+        raise DataError(f"{name}= takes a finite number for {what}; got {value!r}.")
+    return float(value)
+
+
+def _min_probability(value: Any) -> float:
+    number = _number("min_probability", value, "the minimum probability to decide with")
+    if not 0 <= number <= 1:
+        raise DataError(f"min_probability= is a probability, from 0 to 1; got {value!r}.")
+    return number
+
+
+def _with_one_more(classes: NDArray[Any], label: Any) -> NDArray[Any]:
+    """Append a label to an array of classes; the result has objects unless the dtypes agree."""
+    other = np.asarray(label)
+    if other.ndim == 0 and other.dtype.kind == classes.dtype.kind and other.dtype.kind in "iufUS":
+        return np.append(classes, other)
+    both = np.empty(len(classes) + 1, dtype=object)
+    both[:-1] = classes
+    both[-1] = label
+    return both

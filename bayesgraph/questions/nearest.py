@@ -1,0 +1,396 @@
+"""The rows of a table that are nearest to a case and have another answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats, whole_number
+from bayesgraph.core.display import Displayed, DisplayTable, rounded
+from bayesgraph.core.errors import DataError, EvidenceError, MemoryLimitError, quoted
+from bayesgraph.core.typing import EvidenceLike, TableLike, Targets
+from bayesgraph.core.variables import (
+    Binned,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+    decode,
+    plain,
+)
+from bayesgraph.inference import log_normalised
+from bayesgraph.models import Between, Model, as_mapping, read_targets, table_for, with_findings
+from bayesgraph.questions.estimators import question
+from bayesgraph.questions.flip_options import Rules
+from bayesgraph.tables import Table, columns_of
+
+# -------------------------- The rows of a table that are nearest to a case and have another answer
+
+
+@dataclass(frozen=True)
+class NearRow:
+    """A row with another answer.
+
+    Attributes
+    ----------
+    row : int
+        Number of the row, from 0 on.
+    distance : float
+    answer : state
+    probability : float
+        Probability of the answer given the values of the row.
+    differences : dict from name to (finding, value of the row)
+    """
+
+    row: int
+    distance: float
+    answer: State
+    probability: float
+    differences: Mapping[Name, tuple[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NearestRows(Displayed, Sequence[NearRow]):
+    """The rows of a table that are nearest to the findings and have another answer.
+
+    Attributes
+    ----------
+    target : name
+    before : state
+        The answer given the findings.
+    rows : tuple of NearRow
+        By ascending distance.
+    """
+
+    target: Name
+    before: State
+    rows: tuple[NearRow, ...]
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.rows[at]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _display(self) -> DisplayTable:
+        rows = [
+            (
+                f"row {near.row}",
+                f"{near.answer} ({near.probability:.4f})",
+                rounded(near.distance),
+                ", ".join(f"{n}: {a} → {b}" for n, (a, b) in near.differences.items()),
+            )
+            for near in self.rows
+        ]
+        header = ("row", "answer", "distance", "differences") if rows else ()
+        note = "" if rows else "no row has another answer"
+        return DisplayTable(
+            f"Nearest rows whose {self.target} is not {self.before!r}", rows, header, note=note
+        )
+
+
+@question()
+def nearest_rows(
+    model: Model,
+    target: Name | None = None,
+    evidence: EvidenceLike = None,
+    table: TableLike | None = None,
+    to: State | None = None,
+    *,
+    n: int = 5,
+    costs: Mapping[Name, float] | None = None,
+    fixed: Iterable[Name] = (),
+) -> NearestRows:
+    """Return the rows of a table that are nearest to the findings and have another answer.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    target, evidence, to, costs, fixed
+        As in `flip`; costs are weights of findings. Rows differ in no fixed finding.
+    table : pandas, polars or pyarrow table, or mapping from name to column
+        Rows with the findings; the answer of a row is the most probable state given its values.
+    n : int
+        Maximum number of rows.
+
+    Returns
+    -------
+    NearestRows
+        Distances are sums of the costs of all differences; numbers count by the share of their
+        range in the table, those outside the interval of a finding by their distance to it, and a
+        missing value as a difference. Soft evidence does not count.
+
+    Raises
+    ------
+    EvidenceError
+        For a target that is not discrete, and as in `query`.
+    DataError
+        If there is no table, or it has no rows, or lacks a finding.
+    """
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(f"The answer is a state; {target!r} is not discrete.")
+    if table is None:
+        raise DataError("table= is needed: the rows among which to look.")
+    n = whole_number("n", "rows", n, 1)
+    rules = Rules.of(model, costs, fixed, None, None, 2)
+    findings = _findings(model, as_mapping(evidence))
+    before = model.query(target, evidence).argmax
+    rows = table_for(model, columns_of(table), variable, unseen="missing")
+    if not rows.n_rows:
+        raise DataError("The table has no rows among which to look.")
+    if missing := [v.name for v in findings if v not in rows.variables]:
+        raise DataError(f"The table lacks the columns {quoted(missing)} of findings.")
+    logs, _ = model.rows_with_prior(variable, rows.evidence())
+    shares = np.exp(log_normalised(logs))
+    answers = shares.argmax(axis=1)
+    code = variable.index(before)
+    wanted = answers != code if to is None else answers == variable.index(to)
+    parts = {
+        v: _distances(v, column, rows, rules.weight(v.name), fixed=v.name in rules.fixed)
+        for v, column in findings.items()
+        if not isinstance(v, CountVector)
+    }
+    total = np.sum([np.zeros(rows.n_rows), *parts.values()], axis=0)
+    total = np.where(wanted, total, np.inf)
+    order = [row for row in np.argsort(total, kind="stable")[:n].tolist() if total[row] < np.inf]
+    found = [
+        NearRow(
+            row,
+            float(total[row]),
+            variable.states[int(answers[row])],
+            float(shares[row, answers[row]]),
+            {
+                v.name: (_value(v, findings[v]), _value(v, rows.column(v)[[row]]))
+                for v, part in parts.items()
+                if part[row] > 0
+            },
+        )
+        for row in order
+    ]
+    return NearestRows(variable.name, before, tuple(found))
+
+
+def _findings(model: Model, given: Mapping[Name, Any]) -> dict[Variable, Any]:
+    """Return values as encoded columns of one row, and intervals; without soft evidence."""
+    intervals = {model.variable(n): v for n, v in given.items() if isinstance(v, Between)}
+    asked, known = with_findings(
+        model, {n: v for n, v in given.items() if not isinstance(v, Between)}
+    )
+    # What a finding says about its indicator of missing values is no difference of its own.
+    found: dict[Variable, Any] = {
+        v: column
+        for v, column in asked.encode(known).columns.items()
+        if not isinstance(v, MissingIndicator) or v.name in known
+    }
+    return found | intervals
+
+
+def _distances(
+    variable: Variable, finding: Any, rows: Table, weight: float, *, fixed: bool
+) -> Floats:
+    """Return the cost of the difference between a finding and the value of each row."""
+    column = rows.column(variable)
+    missing = rows.is_missing(variable)
+    low, high = _ends(variable, finding)
+    if isinstance(variable, Discrete) and not isinstance(variable, Binned):
+        share = (column != low).astype(np.float64)
+    else:
+        away = np.maximum(0.0, np.maximum(low - column, column - high))
+        if isinstance(variable, Binned):
+            # Intervals differ by the number of cut points between them.
+            width = variable.cardinality - 1.0
+        else:
+            seen = [*column[~missing], *(end for end in (low, high) if np.isfinite(end))]
+            width = float(np.max(seen) - np.min(seen))
+        share = away / (width or 1.0)
+    share = np.where(missing, 1.0, share)
+    if fixed:
+        return np.where(share > 0, np.inf, 0.0)
+    return weight * share if np.isfinite(weight) else np.where(share > 0, np.inf, 0.0)
+
+
+def _ends(variable: Variable, finding: Any) -> tuple[Any, Any]:
+    """Return the lowest and the highest value of a finding, codes of a discrete variable."""
+    if not isinstance(finding, Between):
+        return finding[0], finding[0]
+    if not isinstance(variable, Binned):
+        return finding.low, finding.high
+    above = np.nextafter(finding.low, np.inf)  # the interval that begins at the lower bound
+    first, last = variable.codes(np.array([above, finding.high])).tolist()
+    return first, last
+
+
+def _value(variable: Variable, column: Any) -> Any:
+    if isinstance(column, Between):
+        return column
+    return plain(decode(variable, column)[0])
+
+
+# -------------- Most relevant explanation: the states of some variables that explain evidence best
+# The generalised Bayes factor of an explanation x of evidence e is
+#
+#     GBF(x; e) = P(e | x) / P(e | not x) = P(x | e) P(not x) / (P(x) P(not x | e)),
+#
+# where "not x" is that at least one variable of x has another state (Yuan, Lim and Lu 2011). It is
+# the ratio of the odds of x after and before the evidence. Unlike a most probable assignment, it
+# does not grow with variables that have nothing to do with the evidence.
+
+
+# Maximum number of explanations to compare: the product of all numbers of states, each plus one.
+_MAX_EXPLANATIONS = 1 << 22
+# Relative difference of Bayes factors that is rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelevantExplanation(Displayed):
+    """States of one or more variables that explain evidence.
+
+    Attributes
+    ----------
+    states : dict from name to state
+    factor : float
+        The generalised Bayes factor; infinite if the evidence excludes everything else.
+    prior, posterior : float
+        Probability of all these states together, before and after the evidence.
+    """
+
+    states: Mapping[Name, State]
+    factor: float
+    prior: float
+    posterior: float
+
+    def _display(self) -> DisplayTable:
+        return DisplayTable(
+            f"Explanation with a generalised Bayes factor of {rounded(self.factor, 6)}",
+            [(str(name), repr(state)) for name, state in self.states.items()],
+            note=f"probability {rounded(self.prior)} before, {rounded(self.posterior)} after the "
+            "evidence",
+        )
+
+
+@question()
+def most_relevant(
+    model: Model, targets: Targets | None = None, evidence: EvidenceLike = None, k: int = 1
+) -> list[RelevantExplanation]:
+    """Return the states of some of the targets that explain the evidence best.
+
+    The generalised Bayes factor of an explanation x is P(evidence | x) / P(evidence | not x),
+    which leaves out targets that explain nothing (Yuan, Lim and Lu 2011).
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    targets : name or list of names
+        Discrete variables, of which an explanation has one or more; by default the class of the
+        estimator.
+    evidence : mapping from name to value
+        As in `query`; it is needed.
+    k : int
+        Maximum number of explanations. None of them has all states of a better one, or is
+        part of a better one.
+
+    Raises
+    ------
+    EvidenceError
+        For continuous targets, or no evidence.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    MemoryLimitError
+        If there are too many explanations to compare.
+    """
+    k = whole_number("k", "explanations", k, 1)
+    model, evidence = with_findings(model, as_mapping(evidence))
+    case = model.case(evidence)
+    if not (case.hard or case.soft):
+        raise EvidenceError("An explanation explains evidence; none was given.")
+    numbers = read_targets(model, targets, case.hard)
+    variables = [model.variables[v] for v in numbers]
+    if continuous := [v.name for v in variables if not isinstance(v, Discrete)]:
+        raise EvidenceError(f"Explanations are states; {quoted(continuous)} are not discrete.")
+    discrete = [v for v in variables if isinstance(v, Discrete)]
+    total = math.prod(v.cardinality + 1 for v in discrete)
+    if total > _MAX_EXPLANATIONS:
+        raise MemoryLimitError(
+            f"{len(discrete)} variables have {total:,} explanations; at most "
+            f"{_MAX_EXPLANATIONS:,} are compared. Name fewer targets."
+        )
+    names = [v.name for v in discrete]
+    before, after = (model.query(names, given).probabilities for given in (None, evidence))
+    return list(_best(discrete, _Partial.of(before), _Partial.of(after), k))
+
+
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """Probabilities of all partial assignments, and of their complements.
+
+    Each axis has an entry for each state of a variable, and a last one where it is left out. The
+    complements are sums of their own, because 1 - p has no digits where p is close to one.
+    """
+
+    inside: Floats
+    outside: Floats
+
+    @classmethod
+    def of(cls, joint: Floats) -> _Partial:
+        """Return the sums of a joint distribution."""
+        inside, outside = joint, np.zeros_like(joint)
+        for axis in range(joint.ndim):
+            whole = inside.sum(axis=axis, keepdims=True)
+            away = outside.sum(axis=axis, keepdims=True)
+            others = _sums_of_others(inside, axis)
+            inside = np.concatenate([inside, whole], axis=axis)
+            outside = np.concatenate([others + away, away], axis=axis)
+        return cls(inside, outside)
+
+
+def _sums_of_others(values: Floats, axis: int) -> Floats:
+    """Return for each entry the sum of all other ones along an axis, without subtraction."""
+    moved = np.moveaxis(values, axis, 0)
+    zero = np.zeros_like(moved[:1])
+    below = np.cumsum(np.concatenate([zero, moved[:-1]]), axis=0)
+    above = np.cumsum(np.concatenate([zero, moved[:0:-1]]), axis=0)[::-1]
+    return np.moveaxis(below + above, 0, axis)
+
+
+def _best(
+    variables: Sequence[Discrete], before: _Partial, after: _Partial, k: int
+) -> Iterator[RelevantExplanation]:
+    """Yield the best explanations, of which none is part of another one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = (after.inside * before.outside) / (before.inside * after.outside)
+    # Impossible explanations have no factor, and the empty one explains nothing.
+    factors = np.where(before.inside > 0, factors, np.nan).ravel()
+    lengths = np.add.reduce(
+        np.meshgrid(
+            *(np.arange(v.cardinality + 1) < v.cardinality for v in variables), indexing="ij"
+        )
+    ).ravel()
+    known = np.flatnonzero(~np.isnan(factors) & (lengths > 0))
+    # Factors that differ by rounding are equal, so that the fewest states come first.
+    digits = np.round(np.log(np.maximum(factors[known], 1e-300)) / _ROUNDING * 1e-2)
+    order = known[np.lexsort((known, lengths[known], -digits))]
+    kept: list[frozenset[tuple[int, int]]] = []
+    for at in order.tolist():
+        codes = np.unravel_index(at, before.inside.shape)
+        chosen = frozenset(
+            (axis, int(code))
+            for axis, (code, variable) in enumerate(zip(codes, variables, strict=True))
+            if code < variable.cardinality
+        )
+        if any(chosen <= other or chosen >= other for other in kept):
+            continue
+        kept.append(chosen)
+        states = {variables[axis].name: variables[axis].states[c] for axis, c in sorted(chosen)}
+        yield RelevantExplanation(
+            states, float(factors[at]), float(before.inside[codes]), float(after.inside[codes])
+        )
+        if len(kept) == k:
+            return

@@ -1,0 +1,741 @@
+"""The explanation of a posterior in sentences: what each finding does to it, and by which path.
+
+What a finding does is measured by leaving it out: the ratio of the odds with it and without it is
+the Bayes factor of the finding given all others (Good 1950). Words for its size are those of Kass
+and Raftery (1995). How it reaches the target is told along the active paths, and what blocks
+others, by the rules of d-separation (Pearl 1988, section 3.3.1).
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import (
+    Binned,
+    CountVector,
+    Discrete,
+    Name,
+    State,
+    ancestral_set,
+    is_missing,
+)
+from bayesgraph.inference import All, GaussianMixture, Posterior
+from bayesgraph.models import (
+    BayesianNetwork,
+    Belief,
+    Between,
+    Model,
+    as_mapping,
+    is_soft,
+    with_findings,
+)
+from bayesgraph.questions.estimators import question
+
+# ---- Paths between two nodes of a graph that carry what is known of one to the other, or are
+# blocked
+# A path is active given some nodes if none of its nodes that are not common effects (colliders) is
+# among them, and all of its common effects, or descendants of these, are (d-separation, Pearl 1988,
+# section 3.3.1). A common effect that is known makes its causes dependent: explaining away.
+
+
+Path: TypeAlias = tuple[Name, ...]
+# A node, and whether it was reached from one of its children.
+_Step: TypeAlias = tuple[Name, bool]
+# Tells whether a path may pass a node: the step to it, and whether it goes on to a parent.
+_Passes: TypeAlias = Callable[[_Step, bool], bool]
+
+# Number of beginnings of paths that a search looks at.
+_MOST = 4_000
+
+
+class Links(NamedTuple):
+    """How two nodes are linked, given others.
+
+    Attributes
+    ----------
+    paths : tuple of tuples of names
+        The shortest active path for each node beside the end and each set of common effects that
+        paths pass: short ones first. Empty if the two are d-separated.
+    blockers : tuple of names
+        The known nodes that block other paths: those nearest to the start on paths whose common
+        effects are all known, or known in part.
+    """
+
+    paths: tuple[Path, ...] = ()
+    blockers: tuple[Name, ...] = ()
+
+
+def links(
+    parents: Mapping[Name, Collection[Name]], start: Name, end: Name, given: set[Name]
+) -> Links:
+    """Return the active paths between two nodes, one of each kind, and what blocks other paths.
+
+    Graphs may have more paths than can be looked at: the shortest ones are, and the shortest
+    active path is always found.
+
+    Parameters
+    ----------
+    parents : mapping from node to its parents
+    start, end : nodes
+        If they are the same, the path is that node alone.
+    given : set of nodes
+        The known nodes, without the two.
+    """
+    if start == end:
+        return Links(((start,),))
+    opened = ancestral_set(parents, given)
+    graph = _Graph.of(parents)
+
+    def is_open(step: _Step, up: bool) -> bool:
+        node, is_from_child = step
+        is_collider = up and not is_from_child
+        return node in opened if is_collider else node not in given
+
+    kinds: dict[tuple[Name, frozenset[Name]], Path] = {}
+    for path in graph.paths(start, end, is_open):
+        kinds.setdefault((path[-2], frozenset(graph.colliders(path))), path)
+    if not kinds and (path := active_path(parents, start, end, given)):
+        kinds[path[-2], frozenset()] = path
+
+    found = _blockers(graph, start, end, given, opened)
+    if not kinds and not found:
+        found = _needed(parents, start, end, given)
+    return Links(tuple(kinds.values()), tuple(found))
+
+
+def _blockers(
+    graph: _Graph, start: Name, end: Name, given: set[Name], opened: set[Name]
+) -> list[Name]:
+    """Return the known nodes nearest to the start that block a path; see `Links`."""
+    found: dict[Name, None] = {}
+
+    def is_open_if_unknown(step: _Step, up: bool) -> bool:
+        return step[0] in opened or step[1] or not up
+
+    def first_blocker(path: Path) -> Name | None:
+        colliders = graph.colliders(path)
+        return next((n for n in path[1:-1] if n in given and n not in colliders), None)
+
+    def tells_nothing_new(path: Path) -> bool:
+        return first_blocker(path) in found
+
+    for path in graph.paths(start, end, is_open_if_unknown, tells_nothing_new):
+        first = first_blocker(path)
+        if first is not None:
+            found[first] = None
+    return list(found)
+
+
+class _Graph(NamedTuple):
+    """A directed acyclic graph in both directions."""
+
+    parents: Mapping[Name, Collection[Name]]
+    children: Mapping[Name, list[Name]]
+
+    @classmethod
+    def of(cls, parents: Mapping[Name, Collection[Name]]) -> _Graph:
+        """Return the graph of nodes with their parents."""
+        children: dict[Name, list[Name]] = {node: [] for node in parents}
+        for node, above in parents.items():
+            for parent in above:
+                children[parent].append(node)
+        return cls(parents, children)
+
+    def following(self, step: _Step, passes: _Passes) -> list[_Step]:
+        """Return the steps that may follow a step."""
+        node = step[0]
+        above = [(parent, True) for parent in self.parents[node]] if passes(step, True) else []
+        below = [(child, False) for child in self.children[node]] if passes(step, False) else []
+        return above + below
+
+    def colliders(self, path: Path) -> list[Name]:
+        """Return the nodes of a path that are children of both of their neighbours."""
+        triples = zip(path, path[1:], path[2:], strict=False)
+        return [b for a, b, c in triples if a in self.parents[b] and c in self.parents[b]]
+
+    def paths(
+        self,
+        start: Name,
+        end: Name,
+        passes: _Passes,
+        skip: Callable[[Path], bool] = lambda _: False,
+    ) -> Iterator[Path]:
+        """Yield paths without repeated nodes whose inner nodes may be passed, short ones first.
+
+        Beginnings for which `skip` is true are not continued.
+
+        A search by A* (Hart, Nilsson and Raphael 1968), whose bound is the number of arcs to the
+        end if nodes may be repeated.
+        """
+        first = [*((p, True) for p in self.parents[start])]
+        first += [(c, False) for c in self.children[start]]
+        left = self._distances(first, end, passes)
+        waiting: list[tuple[int, int, Path, _Step]] = []
+        n = 0
+        for step in first:
+            if step in left:
+                heappush(waiting, (1 + left[step], n := n + 1, (start,), step))
+        for _ in range(_MOST):
+            if not waiting:
+                return
+            _, _, path, step = heappop(waiting)
+            path = (*path, step[0])
+            if skip(path):
+                continue
+            if step[0] == end:
+                yield path
+                continue
+            for one in self.following(step, passes):
+                if one in left and one[0] not in path:
+                    heappush(waiting, (len(path) + left[one], n := n + 1, path, one))
+
+    def _distances(self, first: list[_Step], end: Name, passes: _Passes) -> dict[_Step, int]:
+        """Return the number of arcs to the end of each step that leads there."""
+        before: dict[_Step, list[_Step]] = {step: [] for step in first}
+        stack = list(before)
+        while stack:
+            step = stack.pop()
+            if step[0] == end:
+                continue
+            for one in self.following(step, passes):
+                if one not in before:
+                    before[one] = []
+                    stack.append(one)
+                before[one].append(step)
+        found = {step: 0 for step in before if step[0] == end}
+        waiting = list(found)
+        for step in waiting:
+            for one in before[step]:
+                if one not in found:
+                    found[one] = found[step] + 1
+                    waiting.append(one)
+        return found
+
+
+def active_path(
+    parents: Mapping[Name, Collection[Name]], start: Name, end: Name, given: Collection[Name]
+) -> Path:
+    """Return the shortest path between two nodes that is active given others; empty if none is.
+
+    Parameters
+    ----------
+    parents : mapping from node to its parents
+    start, end : nodes
+    given : collection of nodes
+    """
+    graph, opened = _Graph.of(parents), ancestral_set(parents, given)
+    before: dict[_Step, _Step | None] = {(start, True): None}
+    waiting = [(start, True)]
+
+    def is_open(step: _Step, up: bool) -> bool:
+        node, is_from_child = step
+        free = node not in given or node == start
+        return free if is_from_child or not up else node in opened
+
+    for step in waiting:
+        if step[0] == end:
+            path = [end]
+            while (earlier := before[step]) is not None:
+                step = earlier
+                path.append(step[0])
+            return tuple(reversed(path))
+        for one in graph.following(step, is_open):
+            if one not in before:
+                before[one] = step
+                waiting.append(one)
+    return ()
+
+
+def _needed(
+    parents: Mapping[Name, Collection[Name]], start: Name, end: Name, given: Collection[Name]
+) -> list[Name]:
+    """Return known nodes that separate two nodes, none of which can be left out."""
+    needed = list(given)
+    for one in needed[:]:
+        rest = [n for n in needed if n != one]
+        if not active_path(parents, start, end, rest):
+            needed = rest
+    return needed
+
+
+def known_below(
+    parents: Mapping[Name, Collection[Name]], node: Name, given: Collection[Name]
+) -> list[Name]:
+    """Return the known nodes that descend from a node by unknown ones, the nearest first."""
+    children = _Graph.of(parents).children
+    waiting = [node]
+    for one in waiting:
+        if one not in given:
+            waiting += [child for child in children[one] if child not in waiting]
+    return [one for one in waiting if one in given]
+
+
+# ---- The explanation of a posterior in sentences: what each finding does to it, and by which path
+
+
+_WIDTH = 80
+# Name of the observed child of a variable that stands for likelihoods, with the variable's name.
+_JUDGEMENT = object()
+# Bayes factors from which on a finding counts, and words for what it then does (Kass and Raftery
+# 1995, section 3.2, whose smallest class is divided at 1.02).
+_STRENGTHS = (
+    (150.0, "speaks very strongly"),
+    (20.0, "speaks strongly"),
+    (3.0, "speaks"),
+    (1.02, "speaks a little"),
+)
+# Probabilities nearer to 1 than this are 1.
+_ROUNDING = 1e-14
+# Links that are told in full, and names of a list.
+_MOST_LINKS, _MOST_NAMES = 3, 5
+# Part of a standard deviation by which a finding has to move the mean of a number to count.
+_LEAST_SHIFT = 0.01
+
+
+class Bearing(NamedTuple):
+    """What one variable has to do with the target.
+
+    Attributes
+    ----------
+    name : name
+    value : value or None
+        What was found; None for a variable that is not observed.
+    without : float
+        Probability of the explained state, or mean of the target, without this finding.
+    factor : float
+        Ratio of the odds of the state with and without the finding; for a continuous target the
+        difference of means in standard deviations.
+    paths : tuple of tuples of names
+        Active paths from the variable to the target, the shortest first: one for each neighbour of
+        the target by which they arrive and each set of common effects that they pass. Empty if the
+        two are d-separated by the other findings, or the model has no graph that tells.
+    blockers : tuple of names
+        The findings that block other paths.
+    """
+
+    name: Name
+    value: Any
+    without: float
+    factor: float
+    paths: tuple[Path, ...]
+    blockers: tuple[Name, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why a posterior is as it is, in sentences that can be read aloud.
+
+    Attributes
+    ----------
+    target : name
+    state : state or None
+        The state whose probability is explained; None for a continuous target.
+    before, after : float
+        Its probability (mean of a continuous target) without and with all findings.
+    bearings : tuple of Bearing
+        What bears on the target, the most first.
+    sentences : tuple of str
+    """
+
+    target: Name
+    state: State | None
+    before: float
+    after: float
+    bearings: tuple[Bearing, ...]
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All sentences as one text."""
+        return " ".join(self.sentences)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(sentence, _WIDTH) for sentence in self.sentences)
+
+
+@question(All)
+def explanation(
+    model: Model,
+    target: Name | None = None,
+    evidence: EvidenceLike = None,
+    *,
+    finding: Name | None = None,
+    state: State | None = None,
+) -> Explanation:
+    """Return why a posterior is as it is, in sentences that can be read aloud.
+
+    A sentence on each finding says how strongly it speaks for or against the state, and what would
+    be believed without it. Others tell the paths of the network by which it reaches the target,
+    among them those that a known common effect opens ("explaining away"), and which other findings
+    block paths, or leave it nothing to say.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    target : name, optional
+        A discrete or continuous variable. By default the class of the estimator.
+    evidence : mapping from name to value, optional
+        As in `query`.
+    finding : name, optional
+        The one variable to tell about: a finding, or a variable that is not observed, for whose
+        values the sentence says what would be believed.
+    state : state, optional
+        The state of a discrete target; by default the most probable one.
+
+    Returns
+    -------
+    Explanation
+        It prints as text; `bearings` has the numbers.
+
+    Raises
+    ------
+    UnknownVariableError, UnknownStateError, EvidenceError
+        For unknown names or states, or invalid evidence.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    """
+    asked, given = with_findings(model, as_mapping(evidence))
+    variable = asked.variable(target)
+    known = _known(asked, given)
+    answer = asked.query(variable.name, known)
+    chosen = _state(variable, answer, state)
+    intervals = {
+        model.variable(n).name: v for n, v in as_mapping(evidence).items() if isinstance(v, Between)
+    }
+    told = _Told(asked, variable, chosen, known, intervals)
+    model = asked
+    prior = model.query(variable.name) if known else answer
+    before, after = told.value_of(prior), told.value_of(answer)
+    sentences = [told.opening(answer, prior if known else None)]
+    if finding is None:
+        bearings = sorted((told.bearing(name, answer) for name in known), key=told.size)
+        bearings.reverse()
+        sentences += [told.sentence(bearing) for bearing in bearings]
+        return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
+    name = model.variable(finding).name
+    if name == variable.name:
+        raise EvidenceError(f"{name!r} is the target; finding= names another variable.")
+    if name in known:
+        bearings = [told.bearing(name, answer)]
+        sentences.append(told.sentence(bearings[0]))
+    else:
+        bearings = [Bearing(name, None, after, 1.0, *told.links(name))]
+        sentences += told.if_it_were(name)
+    return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
+
+
+def _known(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
+    """Return the findings by the names of variables, without values that mean missing."""
+    found: dict[Name, Any] = {}
+    for given, value in as_mapping(evidence).items():
+        if model.items_among([given]):
+            raise EvidenceError(
+                f"{given!r} is an item of a vector of counts, which is one finding: give the "
+                "vector, or take `contributions`, which has a term for each item."
+            )
+        name = model.variable(given).name
+        if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
+            found[name] = value
+    model.case(found)
+    return found
+
+
+def _state(variable: Any, answer: Any, state: State | None) -> State | None:
+    if isinstance(answer, Posterior):
+        if state is None:
+            found: State = answer.argmax
+            return found
+        return answer.variables[0].states[answer.variables[0].index(state)]
+    if state is not None:
+        raise EvidenceError(f"{variable.name!r} has no states; leave out state=.")
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What sentences are about: a state of a target (or the mean of a number), and findings."""
+
+    model: Model
+    target: Any
+    state: State | None
+    known: Mapping[Name, Any]
+    intervals: Mapping[Name, Between]
+
+    # ------------------------------------------------------------------------------- numbers
+
+    def value_of(self, answer: Posterior | GaussianMixture) -> float:
+        """Return the probability of the state, or the mean of a number."""
+        if not isinstance(answer, Posterior):
+            return float(answer.mean)
+        p = answer[self.state]
+        return 1.0 if p > 1.0 - _ROUNDING else p
+
+    def bearing(self, name: Name, answer: Posterior | GaussianMixture) -> Bearing:
+        """Return what a finding does to the answer, by leaving it out."""
+        others = {n: value for n, value in self.known.items() if n != name}
+        left_out = self.model.query(self.target.name, others)
+        with_it, without = self.value_of(answer), self.value_of(left_out)
+        if isinstance(answer, Posterior):
+            factor = _odds_ratio(with_it, without)
+        else:
+            factor = (with_it - without) / (float(left_out.std) or 1.0)
+        value = self.intervals.get(name, self.known[name])
+        return Bearing(name, value, without, factor, *self.links(name))
+
+    def size(self, bearing: Bearing) -> float:
+        """Return how much a finding does, whether for the state or against it."""
+        if self.state is None:
+            return abs(bearing.factor)
+        return abs(math.log(bearing.factor)) if 0 < bearing.factor < math.inf else math.inf
+
+    # ----------------------------------------------------------------------------- sentences
+
+    def opening(self, answer: Any, prior: Any) -> str:
+        """Return the sentence on the answer, and on what is believed without findings."""
+        name, value = self.target.name, self.value_of(answer)
+        if self.state is None:
+            spread = rounded(float(answer.std), 3)
+            text = f"{name} is expected to be {rounded(value)}, give or take {spread}."
+            if prior is None:
+                return text
+            return f"{text} Without the findings it would be {rounded(self.value_of(prior))}."
+        text = f"{_is(name, self.state)} with a probability of {_percent(value)}."
+        if prior is None:
+            return text
+        return f"{text} Without the findings it would be {_percent(self.value_of(prior))}."
+
+    def sentence(self, bearing: Bearing) -> str:
+        """Return the sentence on a finding: what it does, and how it reaches the target."""
+        name = bearing.name
+        if isinstance(self.model.variable(name), CountVector):
+            found = f"{name} has these counts"
+        elif name in self._judged and name not in self.intervals:
+            found = f"{name} was judged without being certain"
+        else:
+            found = _is(name, bearing.value)
+        return f"That {found} {self._verdict(bearing)}"
+
+    def _verdict(self, bearing: Bearing) -> str:
+        others = "" if len(self.known) == 1 else ", with the other findings,"
+        blocked = self._blocked(Links(bearing.paths, bearing.blockers))
+        if blocked:
+            return f"says nothing about it: {blocked}."
+        without = f"without this finding it would be {self._number(bearing.without)}"
+        if self.state is None:
+            if abs(bearing.factor) < _LEAST_SHIFT:
+                return f"hardly matters{others}".removesuffix(",") + "."
+            moves = "raises" if bearing.factor > 0 else "lowers"
+            verdict = f"{moves} it: {without}."
+        elif bearing.factor in (0.0, math.inf):
+            verdict = f"{'rules it out' if bearing.factor == 0 else 'makes it certain'}: {without}."
+        else:
+            size = max(bearing.factor, 1.0 / bearing.factor)
+            words = next((words for least, words in _STRENGTHS if size >= least), None)
+            if words is None:
+                return f"hardly matters{others}".removesuffix(",") + "."
+            verdict = f"{words} {'for' if bearing.factor > 1 else 'against'} it: {without}."
+        return " ".join(
+            [verdict, *self._ways(bearing.name, Links(bearing.paths, bearing.blockers))]
+        )
+
+    def if_it_were(self, name: Name) -> list[str]:
+        """Return sentences on what would be believed for each value of an unobserved variable."""
+        found = self.links(name)
+        blocked = self._blocked(found)
+        if blocked:
+            return [f"{name} says nothing about it: {blocked}."]
+        parts = []
+        for value in _values(self.model, name, self.known):
+            try:
+                answer = self.model.query(self.target.name, {**self.known, name: value})
+            except ImpossibleEvidenceError:
+                continue
+            parts.append(f"{self._number(self.value_of(answer))} if {_is(name, value, 'were')}")
+        return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, found)]
+
+    def _number(self, value: float) -> str:
+        return rounded(value) if self.state is None else _percent(value)
+
+    # --------------------------------------------------------------------------------- paths
+
+    @cached_property
+    def _judged(self) -> set[Name]:
+        """The findings that are likelihoods or beliefs, which leave the value open."""
+        soft = (n for n, value in self.known.items() if isinstance(value, Belief) or is_soft(value))
+        return {n for n in soft if not isinstance(self.model.variable(n), CountVector)}
+
+    @cached_property
+    def _parents(self) -> dict[Name, list[Name]] | None:
+        """The parents of each variable, if the graph tells which findings bear on the target."""
+        if not isinstance(self.model, BayesianNetwork):
+            return None
+        return {cpd.variable.name: [p.name for p in cpd.parents] for cpd in self.model.cpds}
+
+    def links(self, name: Name) -> Links:
+        """Return the active paths from a variable to the target, and what blocks others."""
+        if self._graph is None:
+            return Links()
+        return links(self._graph, name, self.target.name, self._given(name))
+
+    @cached_property
+    def _graph(self) -> dict[Name, list[Name]] | None:
+        """The parents of each variable; a judgement of a variable is an observed child of it."""
+        judgements = {node: [n] for node, n in self._judgements.items()}
+        return None if self._parents is None else self._parents | judgements
+
+    @cached_property
+    def _judgements(self) -> dict[Name, Name]:
+        """The node that stands for the judgement of each variable that was judged."""
+        return {(_JUDGEMENT, n): n for n in self._judged}
+
+    def _given(self, name: Name) -> set[Name]:
+        """Return the nodes that are known besides a variable."""
+        return {(_JUDGEMENT, n) if n in self._judged else n for n in self.known if n != name}
+
+    def _blocked(self, found: Links) -> str:
+        """Return why a variable says nothing about the target; nothing if a path is active."""
+        if found.paths or self._parents is None:
+            return ""
+        if not found.blockers:
+            return "in the network the two are independent"
+        verb = "says" if len(found.blockers) == 1 else "say"
+        return f"{_few(found.blockers)} {verb} all that it could say"
+
+    def _ways(self, name: Name, found: Links) -> list[str]:
+        """Return sentences on the active paths, and on what blocks others."""
+        if name == self.target.name:
+            return []
+        # Common effects of the two alone that are known in the same way share a sentence.
+        alike: dict[Any, list[Path]] = {}
+        for path in found.paths:
+            common = self._common_effects(path)
+            is_short = len(path) == 3 and common
+            key = self._how_known(common[0], name) if is_short else path
+            alike.setdefault(key, []).append(path)
+        groups = list(alike.values())
+        heads = ("The link", *("Another link",) * (_MOST_LINKS - 1))
+        told = [
+            f"{head}: {self._way(name, paths)}." for head, paths in zip(heads, groups, strict=False)
+        ]
+        if more := sum(map(len, groups[len(told) :])):
+            left = [c for paths in groups[len(told) :] for c in self._common_effects(paths[0])]
+            opened = f", opened by {_few(list(dict.fromkeys(left)))}" if left else ""
+            told.append(f"There {'is' if more == 1 else 'are'} {more} more{opened}.")
+        if found.paths and (n := len(found.blockers)):
+            which = "which is known, blocks" if n == 1 else "which are known, block"
+            told.append(f"{_few(found.blockers)}, {which} other links.")
+        return told
+
+    def _common_effects(self, path: Path) -> list[Name]:
+        assert self._parents is not None
+        triples = zip(path, path[1:], path[2:], strict=False)
+        return [b for a, b, c in triples if {a, c} <= {*self._parents[b]}]
+
+    def _way(self, name: Name, paths: Sequence[Path]) -> str:
+        """Return a path in words, or several on which a common effect is all between the ends."""
+        parents, path = self._parents, paths[0]
+        assert parents is not None
+        common = self._common_effects(path)
+        if len(paths) > 1:
+            how = self._how_known(common[0], name)
+            return (
+                f"{_few([p[1] for p in paths])}, which are {how}, depend on both {path[0]} and "
+                f"{path[2]}, which then bear on each other"
+            )
+        clauses: list[str] = []
+        at = 0
+        while at + 1 < len(path):
+            here, there = path[at], path[at + 1]
+            if there in common:
+                clauses.append(
+                    f"{there}, which is {self._how_known(there, name)}, depends on both {here} and "
+                    f"{path[at + 2]}, which then bear on each other"
+                )
+                at += 1
+            elif there in parents[here]:
+                clauses.append(f"{here} depends on {there}")
+            else:
+                clauses.append(f"{there} depends on {here}")
+            at += 1
+        return _listed(clauses)
+
+    def _how_known(self, common: Name, name: Name) -> str:
+        """Return how a common effect is known: itself, by a judgement, or by what follows it."""
+        assert self._graph is not None
+        below = known_below(self._graph, common, self._given(name))
+        if common in below:
+            return "known"
+        others = [
+            n for n in dict.fromkeys(self._judgements.get(n, n) for n in below) if n != common
+        ]
+        return f"known in part by {_few(others)}" if others else "known in part"
+
+
+def _values(model: Model, name: Name, known: Mapping[Name, Any]) -> list[Any]:
+    """Return the values of a variable that are tried: all states, or three numbers."""
+    variable = model.variable(name)
+    if isinstance(variable, Discrete):
+        return list(variable.states)
+    if isinstance(variable, CountVector):
+        raise EvidenceError(f"{name!r} is a vector of counts; give its value to explain it.")
+    answer = model.query(name, known)
+    if isinstance(answer, Posterior):  # an average whose members have intervals
+        intervals = answer.variables[0]
+        assert isinstance(intervals, Binned)
+        steps = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
+    else:
+        steps = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
+    return [float(f"{value:.4g}") for value in steps]
+
+
+def _odds_ratio(p: float, q: float) -> float:
+    if p == q:
+        return 1.0
+    if p in (0.0, 1.0):
+        return 0.0 if p == 0 else math.inf
+    if q in (0.0, 1.0):
+        return math.inf if q == 0 else 0.0
+    return p * (1.0 - q) / (q * (1.0 - p))
+
+
+def _is(name: Name, value: Any, verb: str = "is") -> str:
+    if isinstance(value, Between):
+        return f"{name} {verb} {value.words}"
+    text = rounded(value, 6) if isinstance(value, float) else str(value)
+    return f"{name} {verb} {text}"
+
+
+def _percent(p: float) -> str:
+    """Return a probability in words: whole per cents between 10 and 90, digits near the ends."""
+    if 0 < p < 0.001:
+        return "less than 0.1 percent"
+    if 0.999 < p < 1:
+        return "more than 99.9 percent"
+    digits = 0 if 0.1 <= p <= 0.9 or p in (0.0, 1.0) else 1
+    return f"{100 * p:.{digits}f} percent"
+
+
+def _few(names: Sequence[Name]) -> str:
+    """Return names in words, of many the first ones and how many others there are."""
+    shown = [str(n) for n in names[:_MOST_NAMES]]
+    more = len(names) - len(shown)
+    return _listed([*shown, f"{more} more"] if more else shown)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Return parts as a list in words: "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,903 @@
+"""Loops that sum counts and moments.
+
+Counts are float64, which is exact for sums of integer weights up to 2**53."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+
+# Number of rows of a block, which is counted for all columns while its codes are in the cache.
+_BLOCK = 4096
+# Number of rows of which four columns are counted in one table, and its maximum size: it stays in
+# the cache, and there are several rows for each of its cells, which are read once.
+_JOINT_BLOCK, _JOINT_CELLS, _ROWS_A_CELL = 32768, 8192, 4
+
+
+@kernel()
+def count_singles(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    start: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """Count the states of each column within each group of rows.
+
+    For each column j, the weight of a row is added to ``out[group, start[j] + code]``.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_columns, n_rows)
+        -1 where missing, which is not counted.
+    group : ndarray, shape (n_rows,)
+        Row of `out`; -1 where missing, which is not counted.
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
+    start : ndarray, shape (n_columns,)
+        Offset in a row of `out` at which the states of each column start.
+    out : ndarray, shape (n_groups, number of states of all columns)
+    """
+    weighted = len(weights) > 0
+    for j in range(codes.shape[0]):
+        first = start[j]
+        column = codes[j]
+        for i in range(len(column)):
+            if column[i] >= 0 and group[i] >= 0:
+                at = np.uint64(first + column[i])
+                out[np.uint64(group[i]), at] += weights[i] if weighted else 1.0
+
+
+@kernel(work=lambda codes, *_: codes.size * len(codes))
+def count_pairs(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    cards: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+    counted: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> None:
+    """Count the joint states of the pairs of columns i < j within each group of rows.
+
+    Parameters
+    ----------
+    codes, group, weights
+        As in `count_singles`.
+    cards : ndarray, shape (n_columns,)
+        Number of states of each column.
+    start : ndarray, shape (n_pairs + 1,)
+        Offset in `out` of the table of each pair, of shape (n_groups, cards[i], cards[j]); pairs
+        are in lexicographic order.
+    out : ndarray, one-dimensional
+    counted : ndarray of bool, shape (n_columns,)
+        Pairs of two of these columns are left out.
+    first, last : int
+        The pairs with ``first <= i < last`` are counted.
+    """
+    n_columns, n_rows = codes.shape
+    base = np.empty(_BLOCK, dtype=np.int64)
+    whole = np.empty(n_columns, dtype=np.bool_)
+    for begin in range(0, n_rows, _BLOCK):
+        n = min(_BLOCK, n_rows - begin)
+        block = codes[:, begin : begin + n]
+        groups = group[begin : begin + n]
+        heavy = weights[begin : begin + n]
+        for j in range(first, n_columns):
+            whole[j] = block[j].min() >= 0
+        pair = first * n_columns - first * (first + 1) // 2
+        for i in range(first, last):
+            complete = _row_keys(block[i], groups, cards[i], base)
+            for j in range(i + 1, n_columns):
+                table = out[start[pair] : start[pair + 1]]
+                pair += 1
+                if counted[i] and counted[j]:
+                    continue
+                if complete and whole[j] and len(weights) == 0:
+                    _count_all(base[:n], block[j], cards[j], table)
+                else:
+                    _count_some(base[:n], block[j], cards[j], heavy, table)
+
+
+@kernel()
+def move_pairs(
+    counts: Floats,
+    cards: NDArray[np.int64],
+    groups: NDArray[np.intp],
+    places: NDArray[np.intp],
+    new_cards: NDArray[np.int64],
+    new_start: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """Write the counts of pairs of columns to tables of columns and groups with more states.
+
+    Parameters
+    ----------
+    counts, cards
+        As `out` and `cards` of `count_pairs`.
+    groups : ndarray, shape (n_groups,)
+        New index of each group.
+    places : ndarray, shape (number of states of all columns,)
+        New index of each state of each column, one column after the other.
+    new_cards, new_start, out
+        As `cards`, `start` and `out` of `count_pairs`; zeros, in which the counts are set.
+    """
+    first = np.cumsum(cards) - cards
+    at, pair = 0, 0
+    for i in range(len(cards)):
+        for j in range(i + 1, len(cards)):
+            for g in groups:
+                for a in range(cards[i]):
+                    row = g * new_cards[i] + places[first[i] + a]
+                    to = new_start[pair] + row * new_cards[j]
+                    for b in range(cards[j]):
+                        out[to + places[first[j] + b]] = counts[at]
+                        at += 1
+            pair += 1
+
+
+@kernel()
+def joint_columns(
+    codes: NDArray[np.signedinteger], cards: NDArray[np.int64], n_groups: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the columns of few states two by two, (n_twos, 2), and the number of codes of each.
+
+    A missing state is a code too. There are no twos if the rows are few.
+    """
+    n_columns, n_rows = codes.shape
+    widths = cards.copy()
+    for j in range(n_columns):
+        if n_rows and codes[j].min() < 0:
+            widths[j] += 1
+    n_cells = min(_JOINT_CELLS, min(n_rows, _JOINT_BLOCK) // _ROWS_A_CELL)
+    return _twos(widths, int(np.sqrt(n_cells / (n_groups + 1)))), widths
+
+
+@kernel(work=lambda codes, *_: codes.size * len(codes))
+def count_joint(
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    cards: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+    twos: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> None:
+    """Count the joint states of the pairs of columns of few states; all rows weigh 1.
+
+    The joint states of two twos of columns are counted in one table, whose sums are the counts of
+    four pairs.
+
+    Parameters
+    ----------
+    codes, group, cards, start, out
+        As in `count_pairs`.
+    twos, widths
+        As `joint_columns` returns them.
+    first, last : int
+        The twos p <= q with ``first <= p < last`` are counted.
+    """
+    n_rows = codes.shape[1]
+    n_groups = start[1] // (cards[0] * cards[1])
+    n_twos = len(twos)
+    sizes = widths[twos[:, 0]] * widths[twos[:, 1]]
+    keys = np.empty((n_twos, _JOINT_BLOCK), dtype=np.uint16)
+    base = np.empty(_JOINT_BLOCK, dtype=np.uint16)
+    alone = np.zeros(_JOINT_BLOCK, dtype=np.uint16)
+    table = np.empty(_JOINT_CELLS, dtype=np.int32)
+    for begin in range(0, n_rows, _JOINT_BLOCK):
+        n = min(_JOINT_BLOCK, n_rows - begin)
+        for p in range(first, n_twos):
+            left, right = twos[p]
+            for row in range(n):
+                a, b = codes[left, begin + row], codes[right, begin + row]
+                a, b = a if a >= 0 else cards[left], b if b >= 0 else cards[right]
+                keys[p, row] = a * widths[right] + b
+        for p in range(first, last):
+            for row in range(n):
+                # A missing group is one more.
+                label = group[begin + row]
+                base[row] = (label if label >= 0 else n_groups) * sizes[p] + keys[p, row]
+            _count_cells(base[:n], alone, 1, table)
+            _add_within(table, twos[p], n_groups, cards, widths, start, out)
+            for q in range(p + 1, n_twos):
+                _count_cells(base[:n], keys[q], sizes[q], table)
+                _add_between(table, twos[p], twos[q], n_groups, cards, widths, start, out)
+
+
+@kernel()
+def _twos(widths: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """Return columns two by two, shape (n_twos, 2), with at most `limit` joint states each."""
+    order = np.argsort(widths, kind="mergesort")
+    twos = np.empty((len(widths) // 2, 2), dtype=np.int64)
+    n_twos, low, high = 0, 0, len(widths) - 1
+    while low < high:
+        small, large = order[low], order[high]
+        high -= 1
+        if widths[small] * widths[large] <= limit:
+            twos[n_twos] = min(small, large), max(small, large)
+            n_twos, low = n_twos + 1, low + 1
+    return twos[:n_twos]
+
+
+@kernel()
+def _count_cells(
+    base: NDArray[np.uint16], right: NDArray[np.uint16], size: int, table: NDArray[np.int32]
+) -> None:
+    """Count the rows with each ``base * size + right``, indices of `table`."""
+    table[:] = 0
+    step = np.uint64(size)  # unsigned indices, which count from one end alone, take half the time
+    for row in range(len(base)):
+        table[np.uint64(base[row]) * step + np.uint64(right[row])] += 1
+
+
+@kernel()
+def _add_within(
+    table: NDArray[np.int32],
+    two: NDArray[np.int64],
+    n_groups: int,
+    cards: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """Add the table of two columns to their counts."""
+    left, right = two
+    to = start[_pair_number(left, right, len(cards))]
+    for g in range(n_groups):
+        for a in range(cards[left]):
+            for b in range(cards[right]):
+                found = table[(g * widths[left] + a) * widths[right] + b]
+                out[to + (g * cards[left] + a) * cards[right] + b] += found
+
+
+@kernel()
+def _add_between(
+    table: NDArray[np.int32],
+    two: NDArray[np.int64],
+    other: NDArray[np.int64],
+    n_groups: int,
+    cards: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    start: NDArray[np.int64],
+    out: Floats,
+) -> None:
+    """Add the sums of the table of two twos of columns to the counts of their four pairs."""
+    outer, inner = widths[other[0]], widths[other[1]]
+    size = outer * inner
+    sums = np.empty(size, dtype=np.int32)
+    for at in range(2):
+        i = two[at]
+        # Strides of this column and of its neighbour in the table.
+        own, beside = (widths[two[1]], 1) if at == 0 else (1, widths[two[1]])
+        for g in range(n_groups):
+            for a in range(cards[i]):
+                sums[:] = 0
+                for b in range(widths[two[1 - at]]):
+                    row = g * widths[two[0]] * widths[two[1]] + a * own + b * beside
+                    sums += table[row * size : (row + 1) * size]
+                first, step = _place(i, other[0], g, a, cards, start)
+                for c in range(cards[other[0]]):
+                    out[first + c * step] += sums[c * inner : (c + 1) * inner].sum()
+                first, step = _place(i, other[1], g, a, cards, start)
+                for c in range(cards[other[1]]):
+                    for row in range(outer):
+                        out[first + c * step] += sums[row * inner + c]
+
+
+@kernel()
+def _place(
+    i: int, j: int, g: int, a: int, cards: NDArray[np.int64], start: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return where the counts of state a of column i and the states of j begin, and their step."""
+    if i < j:
+        pair = _pair_number(i, j, len(cards))
+        return start[pair] + (g * cards[i] + a) * cards[j], 1
+    pair = _pair_number(j, i, len(cards))
+    return start[pair] + g * cards[j] * cards[i] + a, cards[i]
+
+
+@kernel()
+def _pair_number(i: int, j: int, n_columns: int) -> int:
+    """Return the number of the pair i < j in lexicographic order."""
+    return i * n_columns - i * (i + 1) // 2 + j - i - 1
+
+
+@kernel()
+def _row_keys(
+    left: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    card: int,
+    base: NDArray[np.int64],
+) -> bool:
+    """Write the key ``group * card + left`` of each row to `base`; return whether none is missing.
+
+    `left` holds the codes of a column with `card` states. The key is -1 if the group or the code is
+    missing.
+    """
+    complete = True
+    for row in range(len(left)):
+        if left[row] >= 0 and group[row] >= 0:
+            base[row] = group[row] * card + left[row]
+        else:
+            base[row] = -1
+            complete = False
+    return complete
+
+
+@kernel()
+def _count_all(
+    base: NDArray[np.int64], right: NDArray[np.signedinteger], card: int, table: Floats
+) -> None:
+    for row in range(len(right)):
+        table[base[row] * card + right[row]] += 1.0
+
+
+@kernel()
+def _count_some(
+    base: NDArray[np.int64],
+    right: NDArray[np.signedinteger],
+    card: int,
+    weights: Floats,
+    table: Floats,
+) -> None:
+    weighted = len(weights) > 0
+    for row in range(len(right)):
+        if base[row] >= 0 and right[row] >= 0:
+            table[base[row] * card + right[row]] += weights[row] if weighted else 1.0
+
+
+@kernel()
+def _first_observed(values: Floats) -> Floats:
+    """Return the first value of each column that is not NaN, or 0 for a column of NaN."""
+    first = np.zeros(values.shape[1])
+    for j in range(values.shape[1]):
+        for i in range(values.shape[0]):
+            if values[i, j] == values[i, j]:
+                first[j] = values[i, j]
+                break
+    return first
+
+
+@kernel()
+def group_moments(
+    values: Floats,
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Write count, mean and sum of squared deviations of each column in each group.
+
+    There are two passes over the rows, which should fit in the cache: the first computes means, the
+    second squared deviations, so that there is no cancellation however far the values lie from
+    zero. Means are computed from differences to the column's first value, so that the mean of
+    equal values is exactly that value, and a constant column has a square of exactly zero.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, n_columns)
+        NaN where missing, which is not counted.
+    group, weights
+        As in `count_singles`.
+    count, mean, square : ndarray, shape (n_groups, n_columns)
+        Overwritten; the mean of an empty cell is 0.
+    """
+    weighted = len(weights) > 0
+    count[:] = 0.0
+    mean[:] = 0.0
+    square[:] = 0.0
+    first = _first_observed(values)
+    for i in range(values.shape[0]):
+        g = group[i]
+        if g < 0:
+            continue
+        w = weights[i] if weighted else 1.0
+        for j in range(values.shape[1]):
+            d = values[i, j] - first[j]
+            there = d == d
+            count[g, j] += w if there else 0.0
+            mean[g, j] += w * d if there else 0.0
+    for g in range(count.shape[0]):
+        for j in range(count.shape[1]):
+            if count[g, j] > 0.0:
+                mean[g, j] = first[j] + mean[g, j] / count[g, j]
+    for i in range(values.shape[0]):
+        g = group[i]
+        if g < 0:
+            continue
+        w = weights[i] if weighted else 1.0
+        for j in range(values.shape[1]):
+            d = values[i, j] - mean[g, j]
+            square[g, j] += w * d * d if d == d else 0.0
+
+
+# Number of rows of a block of numbers, which stay in the cache between passes.
+MOMENTS_BLOCK = 2048
+# Number of values that the cache holds, and number that are read into it at a time.
+_CACHED, _LINE = 1 << 17, 8
+
+
+@kernel()
+def add_group_moments(
+    values: Floats,
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Merge the moments of rows, block by block, into those of the rows before them.
+
+    The moments of a block are those of `group_moments`; they are merged as in Chan, Golub and
+    LeVeque (1979).
+
+    Parameters
+    ----------
+    values, group, weights
+        As in `group_moments`, in any number of blocks.
+    count, mean, square : ndarray, shape (n_groups, n_columns)
+        Moments of the rows before, which are changed; zeros if there are none.
+    """
+    n_groups, d = count.shape
+    part_count, part_mean, part_square = (
+        np.empty((n_groups, d)), np.empty((n_groups, d)), np.empty((n_groups, d)),
+    )  # fmt: skip
+    # The rows of a group are summed four at a time: the last ones may be followed by no rows.
+    order = np.empty(MOMENTS_BLOCK + 4 * n_groups, np.int64)
+    heavy = np.empty(len(order))
+    ends = np.empty(n_groups, np.int64)
+    for begin in range(0, len(values), MOMENTS_BLOCK):
+        block = values[begin : begin + MOMENTS_BLOCK]
+        rows = group[begin : begin + len(block)]
+        weight = weights[begin : begin + len(block)]
+        _order_by_group(rows, weight, order, heavy, ends)
+        if _is_missing_at_once(block) or not _complete_moments(
+            block, order, heavy, ends, part_count, part_mean, part_square
+        ):
+            group_moments(block, rows, weight, part_count, part_mean, part_square)
+        for g in range(n_groups):
+            _merge(g, part_count, part_mean, part_square, g, count, mean, square)
+
+
+@kernel()
+def _merge(
+    cell: int,
+    part_count: Floats,
+    part_mean: Floats,
+    part_square: Floats,
+    to: int,
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Add the moments of a part's cell to those of cell `to`: Chan, Golub and LeVeque (1979)."""
+    for k in range(count.shape[1]):
+        more = part_count[cell, k]
+        if more > 0.0:
+            total = count[to, k] + more
+            share = more / total
+            delta = part_mean[cell, k] - mean[to, k]
+            between = delta * delta * count[to, k] * share
+            square[to, k] = square[to, k] + part_square[cell, k] + between
+            mean[to, k] += delta * share
+            count[to, k] = total
+
+
+@kernel()
+def _is_missing_at_once(values: Floats) -> bool:
+    """Return whether some of the values show that there are missing ones; look at a few only.
+
+    It brings the rows into the cache in their order, which is faster than to read them by group.
+    """
+    flat = values.reshape(-1)
+    total = 0.0
+    if len(flat) <= _CACHED:
+        for at in range(0, len(flat), _LINE):
+            total += flat[at]
+    return total != total
+
+
+@kernel()
+def _order_by_group(
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    order: NDArray[np.int64],
+    heavy: Floats,
+    ends: NDArray[np.int64],
+) -> None:
+    """Write the rows by group and their weights, each group filled up to fours by weights of 0.
+
+    `ends` is overwritten with the end of each group in `order`.
+    """
+    ends[:] = 0
+    for g in group:
+        if g >= 0:
+            ends[g] += 1
+    n = 0
+    for g in range(len(ends)):
+        first, n = n, n + (ends[g] + 3) // 4 * 4
+        ends[g] = first
+    order[:n] = 0
+    heavy[:n] = 0.0
+    for i in range(len(group)):
+        g = group[i]
+        if g >= 0:
+            order[ends[g]] = i
+            heavy[ends[g]] = weights[i] if len(weights) > 0 else 1.0
+            ends[g] += 1
+    for g in range(len(ends)):
+        ends[g] = (ends[g] + 3) // 4 * 4
+
+
+@kernel()
+def _complete_moments(
+    values: Floats,
+    order: NDArray[np.int64],
+    heavy: Floats,
+    ends: NDArray[np.int64],
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> bool:
+    """Write what `group_moments` writes of rows without NaN, by the same sums in the same order.
+
+    Four rows are added at a time to a group's sums, which are read and written once. Return
+    whether there was no NaN; the results hold only then.
+    """
+    origin = values[0].copy()
+    mean[:] = 0.0
+    square[:] = 0.0
+    begin = 0
+    for g in range(len(ends)):
+        total = 0.0
+        for k in range(begin, ends[g]):
+            total += heavy[k]
+        count[g] = total
+        for k in range(begin, ends[g], 4):
+            i0, i1, i2, i3 = order[k], order[k + 1], order[k + 2], order[k + 3]
+            w0, w1, w2, w3 = heavy[k], heavy[k + 1], heavy[k + 2], heavy[k + 3]
+            for j in range(values.shape[1]):
+                x = origin[j]
+                mean[g, j] = (
+                    mean[g, j]
+                    + w0 * (values[i0, j] - x)
+                    + w1 * (values[i1, j] - x)
+                    + w2 * (values[i2, j] - x)
+                    + w3 * (values[i3, j] - x)
+                )
+        if total > 0.0:
+            for j in range(values.shape[1]):
+                mean[g, j] = origin[j] + mean[g, j] / total
+                if mean[g, j] != mean[g, j]:
+                    return False
+        for k in range(begin, ends[g], 4):
+            i0, i1, i2, i3 = order[k], order[k + 1], order[k + 2], order[k + 3]
+            w0, w1, w2, w3 = heavy[k], heavy[k + 1], heavy[k + 2], heavy[k + 3]
+            for j in range(values.shape[1]):
+                x = mean[g, j]
+                x0, x1, x2, x3 = (
+                    values[i0, j] - x, values[i1, j] - x, values[i2, j] - x, values[i3, j] - x,
+                )  # fmt: skip
+                square[g, j] = (
+                    square[g, j] + w0 * x0 * x0 + w1 * x1 * x1 + w2 * x2 * x2 + w3 * x3 * x3
+                )
+        begin = ends[g]
+    return True
+
+
+# Minimum share of a cell's squared deviations from a common origin that are deviations from its own
+# mean; below it the difference has lost too many digits, and they are summed by themselves.
+_CANCELLED = 1e-3
+
+
+@kernel(work=lambda values, codes, *_: 3 * values.size * len(codes))
+def mixed_moments(
+    values: Floats,
+    codes: NDArray[np.signedinteger],
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    cards: NDArray[np.int64],
+    start: NDArray[np.int64],
+    count: Floats,
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Write the moments of numbers within each state of each discrete column and each group.
+
+    The rows ``g * S + start[j] + code`` of the results are what `group_moments` gives for group g
+    and a state of column j. Each block of numbers is read once for all discrete columns, and blocks
+    are merged as in Chan, Golub and LeVeque (1979).
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, n_numbers)
+        NaN where missing, which is not counted.
+    codes, group, weights
+        As in `count_singles`.
+    cards, start : ndarray, shape (n_columns,) and (n_columns + 1,)
+        Number of states of each discrete column, and their offsets among all S states.
+    count, mean, square : ndarray, shape (n_groups * S, n_numbers)
+        Zeros, which are overwritten.
+    """
+    n_rows, d = values.shape
+    n_states = start[-1]
+    n_groups = len(count) // n_states
+    widest = n_groups * cards.max()
+    part_count, part_mean, part_square = (
+        np.empty((widest, d)), np.empty((widest, d)), np.empty((widest, d)),
+    )  # fmt: skip
+    there = np.empty((MOMENTS_BLOCK, d))
+    deviation = np.empty((MOMENTS_BLOCK, d))
+    keys = np.empty(MOMENTS_BLOCK, np.int64)
+    cancelled = np.empty(widest, np.bool_)
+    for begin in range(0, n_rows, MOMENTS_BLOCK):
+        block = values[begin : begin + MOMENTS_BLOCK]
+        n = len(block)
+        rows = group[begin : begin + n]
+        heavy = weights[begin : begin + n] if len(weights) else np.ones(n)
+        origin = _first_observed(block)
+        complete = True
+        for i in range(n):
+            for k in range(d):
+                x = block[i, k] - origin[k]
+                known = x == x
+                complete &= known
+                deviation[i, k] = x if known else 0.0
+                there[i, k] = 1.0 if known else 0.0
+        for j in range(len(cards)):
+            n_cells = n_groups * cards[j]
+            _row_keys(codes[j, begin : begin + n], rows, cards[j], keys)
+            part_count[:n_cells] = 0.0
+            part_mean[:n_cells] = 0.0
+            part_square[:n_cells] = 0.0
+            _add_deviations(
+                keys, heavy, deviation, there, complete, n_cells, part_count, part_mean, part_square
+            )
+            again = False
+            for cell in range(n_cells):
+                cancelled[cell] = False
+                for k in range(d):
+                    if part_count[cell, k] > 0.0:
+                        shift = part_mean[cell, k] / part_count[cell, k]
+                        near = part_square[cell, k] - shift * part_mean[cell, k]
+                        cancelled[cell] |= near < _CANCELLED * part_square[cell, k]
+                        part_mean[cell, k] = origin[k] + shift
+                        part_square[cell, k] = near
+                if cancelled[cell]:
+                    again = True
+                    part_square[cell] = 0.0
+            if again:
+                _add_squares(keys, heavy, block, cancelled, part_mean, part_square)
+            for cell in range(n_cells):
+                to = cell // cards[j] * n_states + start[j] + cell % cards[j]
+                _merge(cell, part_count, part_mean, part_square, to, count, mean, square)
+
+
+@kernel()
+def _add_deviations(
+    keys: NDArray[np.int64],
+    weights: Floats,
+    deviation: Floats,
+    there: Floats,
+    complete: bool,
+    n_cells: int,
+    count: Floats,
+    total: Floats,
+    square: Floats,
+) -> None:
+    """Add weights, weighted deviations and their weighted squares of rows to their cells.
+
+    `there` is 0 where a value is missing, whose deviation is 0.
+    """
+    d = deviation.shape[1]
+    for i in range(len(weights)):
+        cell, w = keys[i], weights[i]
+        if cell < 0:
+            continue
+        for k in range(d):
+            x = w * deviation[i, k]
+            total[cell, k] += x
+            square[cell, k] += x * deviation[i, k]
+        if complete:
+            count[cell, 0] += w
+        else:
+            for k in range(d):
+                count[cell, k] += w * there[i, k]
+    if complete:
+        for cell in range(n_cells):
+            for k in range(1, d):
+                count[cell, k] = count[cell, 0]
+
+
+@kernel()
+def _add_squares(
+    keys: NDArray[np.int64],
+    weights: Floats,
+    values: Floats,
+    chosen: NDArray[np.bool_],
+    mean: Floats,
+    square: Floats,
+) -> None:
+    """Add weighted squared deviations of the rows of chosen cells from the means of the cells."""
+    for i in range(len(weights)):
+        cell, w = keys[i], weights[i]
+        if cell < 0 or not chosen[cell]:
+            continue
+        for k in range(values.shape[1]):
+            x = values[i, k] - mean[cell, k]
+            square[cell, k] += w * x * x if x == x else 0.0
+
+
+@kernel()
+def sum_sparse(
+    indptr: NDArray[np.signedinteger],
+    indices: NDArray[np.signedinteger],
+    data: Floats,
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    threshold: float,
+    sums: Floats,
+    missing: Floats,
+    totals: Floats,
+) -> None:
+    """Add the counts of a sparse matrix in CSR format to sums by group and item.
+
+    Parameters
+    ----------
+    indptr, indices, data
+        Arrays of the (n_rows, n_items) matrix; NaN is missing.
+    group, weights
+        As in `count_singles`.
+    threshold : float
+        Counts above the threshold add 1 and others 0; with NaN the counts themselves are added.
+    sums, missing : ndarray, shape (n_groups, n_items)
+        Weighted sums, and the weight of rows whose count is missing; both are added to.
+    totals : ndarray, shape (n_rows,)
+        Overwritten with the total count of each row, NaN if a count is missing.
+    """
+    weighted = len(weights) > 0
+    for i in range(len(group)):
+        g = group[i]
+        w = weights[i] if weighted else 1.0
+        total = 0.0
+        for at in range(indptr[i], indptr[i + 1]):
+            value = data[at]
+            total += value
+            if g < 0:
+                continue
+            if value != value:
+                missing[g, indices[at]] += w
+            elif threshold == threshold:
+                sums[g, indices[at]] += w if value > threshold else 0.0
+            else:
+                sums[g, indices[at]] += w * value
+        totals[i] = total
+
+
+@kernel()
+def sum_dense(
+    values: Floats,
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    threshold: float,
+    sums: Floats,
+    missing: Floats,
+    totals: Floats,
+) -> None:
+    """Add the counts of a dense matrix to sums by group and item; see `sum_sparse`."""
+    weighted = len(weights) > 0
+    counting = threshold == threshold
+    for i in range(values.shape[0]):
+        g = group[i]
+        w = weights[i] if weighted else 1.0
+        total = 0.0
+        for j in range(values.shape[1]):
+            total += values[i, j]
+        totals[i] = total
+        if g < 0:
+            continue
+        if total != total:
+            for j in range(values.shape[1]):
+                value = values[i, j]
+                if value != value:
+                    missing[g, j] += w
+                elif counting:
+                    sums[g, j] += w if value > threshold else 0.0
+                else:
+                    sums[g, j] += w * value
+        elif counting:
+            for j in range(values.shape[1]):
+                sums[g, j] += w if values[i, j] > threshold else 0.0
+        else:
+            for j in range(values.shape[1]):
+                sums[g, j] += w * values[i, j]
+
+
+# Number of edges in a node of the tree by which a number is placed: they are compared at once.
+_NODE = 64
+# Number of rows that are placed together.
+_PLACED = 64
+
+
+@kernel()
+def _search_tree(edges: Floats) -> Floats:
+    """Return a balanced tree of ascending edges, a level a row: the last edge of each node below.
+
+    The last level has all edges, and infinity beyond.
+    """
+    size, depth = _NODE, 1
+    while size <= len(edges):
+        size *= _NODE
+        depth += 1
+    tree = np.full((depth, size), np.inf)
+    tree[depth - 1, : len(edges)] = edges
+    for level in range(depth - 2, -1, -1):
+        for node in range(size // _NODE):
+            tree[level, node] = tree[level + 1, (node + 1) * _NODE - 1]
+    return tree
+
+
+@kernel()
+def count_bins(
+    values: Floats,
+    group: NDArray[np.signedinteger],
+    weights: Floats,
+    edges: Floats,
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+) -> None:
+    """Add the weights of rows to a histogram; bin 2k is below edge k, and bin 2k + 1 is edge k.
+
+    The branches of a binary search cannot be predicted: the search by nodes of several edges, of
+    which all are compared, takes a quarter of its time.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows,)
+        NaN where missing, which is not counted; infinite values are not allowed.
+    group, weights
+        As in `count_singles`.
+    edges : ndarray, shape (n_edges,)
+        Distinct, ascending.
+    counts : ndarray, shape (2 * n_edges + 1, n_groups)
+    low, high : ndarray, shape (2 * n_edges + 1,)
+        Minimum and maximum of the values in each bin, which are lowered and raised.
+    """
+    weighted = len(weights) > 0
+    tree = _search_tree(edges)
+    depth = len(tree)
+    # With unsigned indices, which count from one end alone, the comparisons are vectorised.
+    below = np.empty(_PLACED, dtype=np.uint64)
+    for first in range(0, len(values), _PLACED):
+        n = min(_PLACED, len(values) - first)
+        below[:] = 0
+        for level in range(depth):
+            bounds = tree[level]
+            for i in range(n):
+                value = values[first + i]
+                node = below[i] * np.uint64(_NODE)
+                place = 0
+                for k in range(_NODE):
+                    place += 1 if bounds[node + np.uint64(k)] < value else 0
+                below[i] = node + np.uint64(place)
+        for i in range(n):
+            # Adding zero turns -0.0 into 0.0.
+            value = values[first + i] + 0.0
+            g = group[first + i]
+            w = weights[first + i] if weighted else 1.0
+            if value != value or g < 0 or w == 0.0:
+                continue
+            at = np.uint64(2) * below[i] + np.uint64(tree[depth - 1, below[i]] == value)
+            counts[at, g] += w
+            low[at] = min(low[at], value)
+            high[at] = max(high[at], value)

@@ -1,0 +1,660 @@
+"""Searches for cut points and groups of values, given class counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+
+# Tolerance of costs: smaller differences are ties, which go to fewer intervals.
+_TIE = 1e-6
+# Rounding error of a cost per row, in nats.
+_ROUNDING = 1e-12
+
+
+@kernel(interpreted=False)
+def elementary_bins(
+    values: Floats, classes: NDArray[np.signedinteger], weights: Floats, n_classes: int
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the first row of each elementary bin, and the cumulative class counts of bins.
+
+    A bin is a distinct value, or a run of values whose rows all have one class.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Values in ascending order.
+    classes : ndarray, shape (n,)
+    weights : ndarray, shape (n,) or (0,)
+        Empty if every row has weight 1.
+
+    Returns
+    -------
+    first : ndarray, shape (B,)
+    sums : ndarray, shape (B + 1, n_classes)
+        The first row is zero.
+    """
+    n = len(values)
+    first = np.empty(n, dtype=np.int64)
+    count = 0
+    last_class = -1
+    row = 0
+    while row < n:
+        only = int(classes[row])
+        end = row + 1
+        while end < n and values[end] == values[row]:
+            if classes[end] != only:
+                only = -1
+            end += 1
+        if only < 0 or only != last_class:
+            first[count] = row
+            count += 1
+        last_class = only
+        row = end
+    sums = np.zeros((count + 1, n_classes))
+    for b in range(count):
+        sums[b + 1] = sums[b]
+        for i in range(first[b], first[b + 1] if b + 1 < count else n):
+            sums[b + 1, classes[i]] += weights[i] if len(weights) else 1.0
+    return first[:count].copy(), sums
+
+
+# ------------------------------------------------------------------------- Fayyad and Irani
+
+
+@kernel(interpreted=False)
+def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
+    """Return weight, weight times class entropy (bits) and number of classes of bins a to b - 1.
+
+    `sums` holds the cumulative class counts of the bins.
+    """
+    total, logs, present = 0.0, 0.0, 0
+    for j in range(sums.shape[1]):
+        n = sums[b, j] - sums[a, j]
+        if n > 0.0:
+            total += n
+            logs += n * math.log2(n)
+            present += 1
+    if total <= 0.0:
+        return 0.0, 0.0, 0
+    return total, total * math.log2(total) - logs, present
+
+
+@kernel(interpreted=False)
+def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
+    """Return a mask of the bins that begin an interval, by the method of Fayyad and Irani.
+
+    Intervals are split recursively while a split reduces the description length (MDLP).
+
+    Parameters
+    ----------
+    sums : ndarray, shape (B + 1, n_classes)
+        Cumulative class counts of the elementary bins.
+    total : float
+        Number of rows among which a cut point is described, if an interval has fewer.
+
+    Returns
+    -------
+    ndarray of bool, shape (B,)
+    """
+    n_bins = len(sums) - 1
+    begins = np.zeros(n_bins, dtype=np.bool_)
+    begins[0] = True
+    stack = np.empty((n_bins + 1, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, n_bins
+    depth = 1
+    while depth:
+        depth -= 1
+        a, b = stack[depth]
+        n, whole, k = _entropy(sums, a, b)
+        if k < 2 or n <= 1.0:
+            continue
+        minimum, at = np.inf, -1
+        for m in range(a + 1, b):
+            parts = _entropy(sums, a, m)[1] + _entropy(sums, m, b)[1]
+            if parts < minimum:
+                minimum, at = parts, m
+        if at < 0:
+            continue
+        n1, left, k1 = _entropy(sums, a, at)
+        n2, right, k2 = _entropy(sums, at, b)
+        # log2(3^k - 2) without overflow for large k.
+        types = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
+        change = types - (k * whole / n - k1 * left / n1 - k2 * right / n2)
+        if whole - minimum > math.log2(max(n, total) - 1.0) + change:
+            begins[at] = True
+            # One interval was taken from the stack before two non-empty ones are put there: they
+            # fit.
+            stack[depth, 0], stack[depth, 1] = a, at
+            stack[depth + 1, 0], stack[depth + 1, 1] = at, b
+            depth += 2
+    return begins
+
+
+# ------------------------------------------------------------------------------------ Boulle
+
+
+@kernel(interpreted=False)
+def log_factorial(x: float, table: Floats) -> float:
+    return table[int(x)] if len(table) else math.lgamma(x + 1.0)
+
+
+@kernel(interpreted=False)
+def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
+    """Return the MODL cost in nats of a part with the class counts ``one + sign * other``.
+
+    A part is an interval or a group. Its cost is the description length of the classes of its n
+    rows, ln C(n + J - 1, J - 1) + ln(n! / prod_j n_j!), in which n! cancels; n_j is the count of
+    class j of J. `table` holds logs of factorials.
+    """
+    n_classes = len(one)
+    total, cost = 0.0, 0.0
+    for j in range(n_classes):
+        # Differences of fractional weights may be negative by rounding.
+        n = max(one[j] + sign * other[j], 0.0)
+        total += n
+        cost -= log_factorial(n, table)
+    return (
+        cost + log_factorial(total + n_classes - 1, table) - log_factorial(n_classes - 1.0, table)
+    )
+
+
+@kernel(interpreted=False)
+def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
+    """Return the cost of bins a to b - 1 as one interval; see `joined_cost`."""
+    return joined_cost(sums[b], sums[a], -1.0, table)
+
+
+@kernel(interpreted=False)
+def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> None:
+    """Update a tournament tree of minima after ``delta[leaf]`` has changed.
+
+    ``minimum[node]`` is the leaf of minimum delta among the node's descendants, the first in a tie.
+    The leaves start at index `size`.
+    """
+    node = (size + leaf) // 2
+    while node:
+        one, other = minimum[2 * node], minimum[2 * node + 1]
+        minimum[node] = other if delta[other] < delta[one] else one
+        node //= 2
+
+
+@kernel(interpreted=False)
+def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.bool_]:
+    """Return a mask of the bins that begin an interval, by greedy merging of neighbours.
+
+    Merging proceeds to a single interval; the partition of the lowest cost on the way is returned.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (B + 1, n_classes)
+        Cumulative class counts of the elementary bins.
+    table : ndarray
+        Logs of the factorials of 0, 1, ...; empty if counts are fractional.
+    prior : ndarray, shape (B + 1,)
+        Cost of each number of intervals, in addition to the costs of the intervals.
+
+    Returns
+    -------
+    ndarray of bool, shape (B,)
+    """
+    n_bins = len(sums) - 1
+    size = 1
+    while size < n_bins:
+        size *= 2
+    after = np.arange(1, n_bins + 1)
+    before = np.arange(-1, n_bins - 1)
+    cost = np.empty(n_bins)
+    delta = np.full(size, np.inf)
+    minimum = np.empty(2 * size, dtype=np.int64)
+    total = 0.0
+    for b in range(n_bins):
+        cost[b] = interval_cost(sums, table, b, b + 1)
+        total += cost[b]
+    for b in range(n_bins - 1):
+        delta[b] = interval_cost(sums, table, b, b + 2) - cost[b] - cost[b + 1]
+    for leaf in range(size):
+        minimum[size + leaf] = leaf
+    for node in range(size - 1, 0, -1):
+        one, other = minimum[2 * node], minimum[2 * node + 1]
+        minimum[node] = other if delta[other] < delta[one] else one
+    # Number of intervals left when the boundary before each bin was removed.
+    gone = np.zeros(n_bins, dtype=np.int64)
+    best, best_count = total + prior[n_bins], n_bins
+    for count in range(n_bins - 1, 0, -1):
+        a = minimum[1]
+        b = after[a]
+        total += delta[a]
+        cost[a] += cost[b] + delta[a]
+        gone[b] = count
+        after[a] = after[b]
+        if after[b] < n_bins:
+            before[after[b]] = a
+        delta[b] = np.inf
+        _lift(minimum, delta, size, b)
+        delta[a] = np.inf
+        if after[a] < n_bins:
+            c = after[a]
+            delta[a] = interval_cost(sums, table, a, after[c]) - cost[a] - cost[c]
+        _lift(minimum, delta, size, a)
+        if before[a] >= 0:
+            p = before[a]
+            delta[p] = interval_cost(sums, table, p, after[a]) - cost[p] - cost[a]
+            _lift(minimum, delta, size, p)
+        if total + prior[count] < best + _TIE:
+            best, best_count = min(best, total + prior[count]), count
+    begins = gone < best_count
+    begins[0] = True
+    return begins
+
+
+@kernel(interpreted=False)
+def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int]:
+    """Return the minimum cost of bins a to b - 1 as two intervals, and the second's first bin.
+
+    For `sums` and `table` see `merge_greedily`.
+    """
+    n_classes = sums.shape[1]
+    minimum, at = np.inf, -1
+    for m in range(a + 1, b):
+        left, right, cost = 0.0, 0.0, 0.0
+        for j in range(n_classes):
+            n1, n2 = sums[m, j] - sums[a, j], sums[b, j] - sums[m, j]
+            left += n1
+            right += n2
+            cost -= log_factorial(n1, table) + log_factorial(n2, table)
+        cost += log_factorial(left + n_classes - 1, table)
+        cost += log_factorial(right + n_classes - 1, table)
+        if cost < minimum:
+            minimum, at = cost, m
+    return minimum - 2 * log_factorial(n_classes - 1.0, table), at
+
+
+@kernel(interpreted=False)
+def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_]) -> None:
+    """Improve a partition in place by the best of four moves until none lowers the cost.
+
+    The moves: split an interval; merge two; merge two and split them anew; merge three and split
+    the result in two. `begins` marks the bins that begin an interval; for the other parameters see
+    `merge_greedily`.
+    """
+    n_bins = len(begins)
+    after = np.full(n_bins, n_bins)
+    before = np.full(n_bins + 1, -1)
+    count = 0
+    last = 0
+    for b in range(n_bins):
+        if begins[b]:
+            count += 1
+            if b:
+                after[last] = b
+                before[b] = last
+            last = b
+    before[n_bins] = last
+    # Indexed by the first bin of an interval: its cost, the change in cost by each move, and the
+    # bin at which the move splits.
+    cost = np.empty(n_bins)
+    change = np.empty((n_bins, 4))
+    cut = np.empty((n_bins, 4), dtype=np.int64)
+    growth = np.array([1, -1, 0, -1])
+    b = 0
+    while b < n_bins:
+        cost[b] = interval_cost(sums, table, b, after[b])
+        b = after[b]
+    stale_from, stale_to = 0, n_bins
+    # Rounding errors grow with the weight: the tolerance prevents moves that repeat in a cycle.
+    tie = max(_TIE, _ROUNDING * sums[-1].sum())
+    while True:
+        a = stale_from
+        while a < stale_to:
+            b = after[a]
+            change[a, :] = np.inf
+            cut[a, :] = -1
+            minimum, at = _best_split(sums, table, a, b)
+            change[a, 0], cut[a, 0] = minimum - cost[a], at
+            if b < n_bins:
+                c = after[b]
+                change[a, 1] = interval_cost(sums, table, a, c) - cost[a] - cost[b]
+                minimum, at = _best_split(sums, table, a, c)
+                change[a, 2], cut[a, 2] = minimum - cost[a] - cost[b], at
+                if c < n_bins:
+                    minimum, at = _best_split(sums, table, a, after[c])
+                    change[a, 3], cut[a, 3] = minimum - cost[a] - cost[b] - cost[c], at
+            a = b
+        best, best_at, best_move = -tie, -1, -1
+        a = 0
+        while a < n_bins:
+            for move in range(4):
+                total = change[a, move]
+                if total < np.inf:
+                    total += prior[count + growth[move]] - prior[count]
+                    if total < best:
+                        best, best_at, best_move = total, a, move
+            a = after[a]
+        if best_at < 0:
+            break
+        a = best_at
+        end = after[a]
+        if best_move > 0:
+            end = after[end]
+        if best_move == 3:
+            end = after[end]
+        count += growth[best_move]
+        m = cut[a, best_move]
+        if m < 0:
+            after[a] = end
+            before[end] = a
+        else:
+            after[a], after[m] = m, end
+            before[m], before[end] = a, m
+            cost[m] = interval_cost(sums, table, m, end)
+        cost[a] = interval_cost(sums, table, a, after[a])
+        # Moves that start up to two intervals earlier involve this interval.
+        stale_from = a
+        for _ in range(2):
+            if before[stale_from] >= 0:
+                stale_from = before[stale_from]
+        stale_to = end
+    begins[:] = False
+    a = 0
+    while a < n_bins:
+        begins[a] = True
+        a = after[a]
+
+
+# --------------------------------------------------------------------------- groups of values
+
+
+@kernel(interpreted=False)
+def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
+    """Return the group of each value in the best grouping found by greedy merging.
+
+    Merging proceeds to a single group; the grouping of the lowest cost on the way is returned.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (V, n_classes)
+        Class counts of the V values.
+    table : ndarray
+        Logs of factorials, as for `merge_greedily`.
+    prior : ndarray, shape (V + 1,)
+        Cost of each number of groups, in addition to the costs of the groups.
+
+    Returns
+    -------
+    ndarray of int, shape (V,)
+        The group of a value is the index of the group's first value.
+    """
+    size = len(counts)
+    sums = counts.copy()
+    cost = np.empty(size)
+    nothing = np.zeros(counts.shape[1])
+    total = 0.0
+    for i in range(size):
+        cost[i] = joined_cost(sums[i], nothing, 1.0, table)
+        total += cost[i]
+    delta = np.full((size, size), np.inf)
+    for i in range(size):
+        for j in range(i):
+            delta[i, j] = joined_cost(sums[i], sums[j], 1.0, table) - cost[i] - cost[j]
+            delta[j, i] = delta[i, j]
+    near = np.zeros(size, dtype=np.int64)
+    for i in range(size):
+        near[i] = np.argmin(delta[i])
+    alive = np.ones(size, dtype=np.bool_)
+    merges = np.zeros((size, 2), dtype=np.int64)
+    best, best_count = total + prior[size], size
+    for count in range(size - 1, 0, -1):
+        a, minimum = -1, np.inf
+        for i in range(size):
+            if alive[i] and delta[i, near[i]] < minimum:
+                a, minimum = i, delta[i, near[i]]
+        b = near[a]
+        a, b = min(a, b), max(a, b)
+        merges[count, 0], merges[count, 1] = a, b
+        total += minimum
+        cost[a] += cost[b] + minimum
+        sums[a] += sums[b]
+        alive[b] = False
+        delta[b, :] = np.inf
+        delta[:, b] = np.inf
+        for i in range(size):
+            if alive[i] and i != a:
+                delta[a, i] = joined_cost(sums[a], sums[i], 1.0, table) - cost[a] - cost[i]
+                delta[i, a] = delta[a, i]
+        for i in range(size):
+            if alive[i]:
+                if i == a or near[i] == a or near[i] == b:
+                    near[i] = np.argmin(delta[i])
+                elif delta[i, a] < delta[i, near[i]]:
+                    near[i] = a
+        if total + prior[count] < best + _TIE:
+            best, best_count = min(best, total + prior[count]), count
+    group = np.arange(size)
+    for count in range(size - 1, best_count - 1, -1):
+        for i in range(size):
+            if group[i] == merges[count, 1]:
+                group[i] = merges[count, 0]
+    return group
+
+
+@kernel(interpreted=False)
+def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.int64]) -> None:
+    """Move single values to other groups, or to a new group, as long as that lowers the cost.
+
+    Parameters as for `merge_groups`; `group` holds indices below V and is modified in place.
+    """
+    size, n_classes = counts.shape
+    sums = np.zeros((size, n_classes))
+    members = np.zeros(size, dtype=np.int64)
+    for i in range(size):
+        sums[group[i]] += counts[i]
+        members[group[i]] += 1
+    nothing = np.zeros(n_classes)
+    cost = np.empty(size)
+    count = 0
+    for g in range(size):
+        cost[g] = joined_cost(sums[g], nothing, 1.0, table)
+        count += members[g] > 0
+    tie = max(_TIE, _ROUNDING * counts.sum())
+    moved = True
+    while moved:
+        moved = False
+        for i in range(size):
+            old = group[i]
+            alone = 1 if members[old] == 1 else 0
+            left = 0.0 if alone else joined_cost(sums[old], counts[i], -1.0, table)
+            best, to, empty = -tie, -1, -1
+            for g in range(size):
+                if members[g] == 0:
+                    empty = g if empty < 0 else empty
+                elif g != old:
+                    change = left - cost[old] + joined_cost(sums[g], counts[i], 1.0, table)
+                    change += prior[count - alone] - prior[count] - cost[g]
+                    if change < best:
+                        best, to = change, g
+            if not alone and empty >= 0:
+                change = left - cost[old] + joined_cost(counts[i], nothing, 1.0, table)
+                change += prior[count + 1] - prior[count]
+                if change < best:
+                    best, to = change, empty
+            if to >= 0:
+                count += (members[to] == 0) - alone
+                sums[old] -= counts[i]
+                sums[to] += counts[i]
+                members[old] -= 1
+                members[to] += 1
+                group[i] = to
+                cost[old] = joined_cost(sums[old], nothing, 1.0, table)
+                cost[to] = joined_cost(sums[to], nothing, 1.0, table)
+                moved = True
+
+
+# --------------------------------------------------------------------- cells of a stream's summary
+
+
+@kernel(interpreted=False)
+def _equal_weights(sums: Floats, bins: int, begins: NDArray[np.bool_]) -> None:
+    """Mark in `begins` the first cells of `bins` intervals of about equal weight."""
+    n_cells = len(begins)
+    total = sums[n_cells].sum()
+    begins[0] = True
+    interval = 1
+    for b in range(1, n_cells):
+        # A cell belongs to the interval that contains the middle of its weight.
+        middle = (sums[b].sum() + sums[b + 1].sum()) / 2
+        if middle * bins > interval * total:
+            begins[b] = True
+            interval = int(middle * bins / total) + 1
+
+
+@kernel(interpreted=False)
+def class_sums(counts: Floats) -> Floats:
+    """Return cumulative class weights of the cells, shape (n_cells + 1, n_classes)."""
+    sums = np.zeros((len(counts) + 1, counts.shape[1]))
+    for i in range(len(counts)):
+        for k in range(counts.shape[1]):
+            sums[i + 1, k] = sums[i, k] + counts[i, k]
+    return sums
+
+
+@kernel(interpreted=False)
+def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
+    """Mark in `begins` the first cells of the intervals of minimum MODL cost that the search finds.
+
+    `sums` holds the cumulative class weights of the cells, which must be integers.
+    """
+    n_cells = len(begins)
+    total = int(sums[n_cells].sum())
+    begins[0] = True
+    if total < 2:
+        return
+    prior = np.empty(n_cells + 1)
+    prior[0] = np.inf
+    for i in range(1, n_cells + 1):
+        prior[i] = math.log(total) + log_factorial(total + i - 1.0, factorial)
+        prior[i] -= log_factorial(i - 1.0, factorial) + log_factorial(float(total), factorial)
+    found = merge_greedily(sums, factorial, prior)
+    improve(sums, factorial, prior, found)
+    begins[:] = found
+
+
+# Methods that cut the cells of one feature. Each marks the first cell of every interval. Arguments:
+#
+# counts, shape (n_cells, n_classes): weights, whose sums MDLP and MODL round to integers;
+# low, high, shape (n_cells,): minimum and maximum value of each cell;
+# bins: number of intervals, for methods that do not choose it;
+# factorial: logs of the factorials up to the weight plus the number of cells, empty if they would
+#     be too many for a table;
+# begins, bool, shape (n_cells,): receives the marks.
+
+
+@kernel(interpreted=False)
+def width_cells(
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+    bins: int,
+    factorial: Floats,
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark in `begins` the first cells of `bins` intervals of equal width.
+
+    A cell belongs to the interval that contains the middle of its range.
+    """
+    start, half = low[0], high[-1] / 2 - low[0] / 2
+    interval = 0
+    for b in range(len(begins)):
+        before = interval
+        middle = low[b] / 2 + high[b] / 2
+        while interval + 1 < bins and middle > start + 2 * half * ((interval + 1) / bins):
+            interval += 1
+        begins[b] = b == 0 or interval > before
+
+
+@kernel(interpreted=False)
+def frequency_cells(
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+    bins: int,
+    factorial: Floats,
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark in `begins` the first cells of `bins` intervals of about equal weight."""
+    _equal_weights(class_sums(counts), bins, begins)
+
+
+@kernel(interpreted=False)
+def kmeans_cells(
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+    bins: int,
+    factorial: Floats,
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark in `begins` the first cells of k-means clusters of the cells' midpoints.
+
+    This is Lloyd's algorithm, which starts with `bins` intervals of equal weight.
+    """
+    sums, place = class_sums(counts), low / 2 + high / 2
+    n_cells = len(begins)
+    _equal_weights(sums, bins, begins)
+    for _ in range(50):
+        k = 0
+        for b in range(n_cells):
+            k += begins[b]
+        centre, weight = np.zeros(k), np.zeros(k)
+        at = -1
+        for b in range(n_cells):
+            at += begins[b]
+            w = sums[b + 1].sum() - sums[b].sum()
+            centre[at] += w * place[b]
+            weight[at] += w
+        for i in range(k):
+            centre[i] = centre[i] / weight[i] if weight[i] > 0.0 else np.inf
+        moved = False
+        at, last = 0, -1
+        for b in range(n_cells):
+            while at + 1 < k and abs(place[b] - centre[at + 1]) < abs(place[b] - centre[at]):
+                at += 1
+            now = b == 0 or at != last
+            moved = moved or now != begins[b]
+            begins[b] = now
+            last = at
+        if not moved:
+            break
+
+
+@kernel(interpreted=False)
+def mdlp_cells(
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+    bins: int,
+    factorial: Floats,
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark in `begins` the first cells of intervals by Fayyad and Irani's recursive splits."""
+    sums = np.rint(class_sums(counts))
+    begins[0] = True
+    if sums[-1].sum() >= 2.0:
+        begins[:] = split_recursively(sums, 0.0)
+
+
+@kernel(interpreted=False)
+def modl_cells(
+    counts: Floats,
+    low: Floats,
+    high: Floats,
+    bins: int,
+    factorial: Floats,
+    begins: NDArray[np.bool_],
+) -> None:
+    """Mark in `begins` the first cells of the intervals of highest posterior probability (MODL)."""
+    most_probable_cuts(np.rint(class_sums(counts)), factorial, begins)

@@ -1,0 +1,871 @@
+"""Count sources over datasets: one pass for each request, in runs of blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from operator import call
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core import parallel
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import BayesGraphWarning, DataError, DataTypeError, warn
+from bayesgraph.core.evidence import arranged
+from bayesgraph.core.parallel import N_THREADS, in_order, sampled
+from bayesgraph.core.variables import Continuous, Discrete, MissingIndicator, Name, State, Variable
+from bayesgraph.statistics.requests import (
+    Extensions,
+    Families,
+    Histograms,
+    Moments,
+    Pairs,
+    Request,
+    Samples,
+    Singles,
+    Totals,
+    grown_request,
+)
+from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
+from bayesgraph.statistics.summaries import pairs_bytes
+from bayesgraph.tables import (
+    EVERY,
+    Column,
+    Dataset,
+    EncodedRows,
+    Factorised,
+    Filter,
+    Run,
+    Table,
+    TrainingRows,
+    arrow,
+    as_numbers,
+    as_schema,
+    assembled,
+    categorical_names,
+    columns_of,
+    encode_column,
+    encode_table,
+    factorise_chunks,
+    in_runs,
+    is_discrete,
+    is_text,
+    naturally_ordered,
+    summed,
+)
+
+# ----------------------- Count sources over datasets: one pass for each request, in runs of blocks
+
+
+# Maximum number of runs that are held at a time.
+_RUNS_HELD = N_THREADS + 1
+
+
+class Encoding(Protocol):
+    """The encoding of runs of rows; it can be sent to other processes."""
+
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows may have other weights than 1."""
+        ...
+
+    def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
+        """Return a run as an encoded table of given variables, and the weights of its rows.
+
+        The weights are empty if every row weighs 1.
+        """
+        ...
+
+
+class DatasetSource(RequestSource):
+    """A count source that reads a dataset once for each request.
+
+    Every run of blocks is encoded and counted by itself, and the sums are added along the binary
+    tree of the runs (see `statistics.blocks`), so that the statistics have the same bits as those
+    of a table in memory, whatever the number of threads or the executor.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    variables : tuple of Variable
+        All columns, the target last.
+    target : Discrete or None
+    columns_of : callable
+        Returns the names of the columns that a sequence of variables needs.
+    encoded : Encoding
+    n_rows : int
+        Number of rows that count.
+    rows : Filter
+        The rows that count.
+    is_kept : bool, default True
+        Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
+    statistics : Statistics, optional
+        What was counted already.
+    missing : mapping from name to int, optional
+        Number of missing values in columns that were read already.
+
+    Attributes
+    ----------
+    table : Table
+        The rows themselves, for what needs them in memory: all, or a sample of as many as the
+        dataset says. Which rows are in the sample depends on their numbers alone.
+    weights : ndarray, shape (n_rows of the table,) or (0,)
+        Empty if every row weighs 1.
+    """
+
+    in_memory = False
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        variables: tuple[Variable, ...],
+        target: Discrete | None,
+        *,
+        columns_of: Callable[[Sequence[Variable]], Sequence[str]],
+        encoded: Encoding,
+        n_rows: int,
+        rows: Filter = EVERY,
+        is_kept: bool = True,
+        statistics: Statistics | None = None,
+        missing: Mapping[Name, int] | None = None,
+    ) -> None:
+        super().__init__(variables, target, statistics or Statistics())
+        self._missing = dict(missing or {})
+        self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
+        self._rows, self.n_rows = rows, n_rows
+        self._all = self._order
+
+        # Without a reference to this object, which would keep the files of the cache.
+        self._read = partial(_encoded_runs, dataset, columns_of, encoded, rows)
+        self._cached: EncodedRows | None = None
+        if is_kept and dataset.cache is not False:
+            described = [columns_of([v]) for v in self._all], n_rows, encoded.described
+            self._cached = EncodedRows(dataset, self._all, described, self._read)
+
+    def training_rows(self) -> TrainingRows:
+        """Return how many rows and missing values there are; see `RowSource`.
+
+        Missing values are counted in the passes for statistics. Columns that none of them has read
+        are read here.
+        """
+        if unread := self._uncounted(self._all):
+            counting = _Counting(self._encoded, unread, None, unread)
+            self._note(self._dataset.reduce(counting, self._columns_of(unread), self._rows))
+        is_weighted = self._encoded.is_weighted or self.class_weights is not None
+        weight = self.total_weight() if is_weighted else None
+        missing = {v.name: self._missing[v.name] for v in self._all}
+        return TrainingRows(self.n_rows, missing, weight)
+
+    def _uncounted(self, variables: Sequence[Variable]) -> tuple[Variable, ...]:
+        return tuple(v for v in variables if v.name not in self._missing)
+
+    def _note(self, found: _Found | None) -> Statistics:
+        assert found is not None  # the dataset has rows
+        self._missing |= found.missing
+        return found.statistics
+
+    @property
+    def table(self) -> Table:
+        """The rows themselves, or a sample of them."""
+        return self._sample[0]
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the rows of `table`."""
+        return self._sample[1]
+
+    @cached_property
+    def _sample(self) -> tuple[Table, Floats]:
+        names = list(self._columns_of(self._all))
+        rows = sample_of(self._dataset, names, self.n_rows, self._rows)
+        return self._encoded(rows, self._all)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more rows than in a sample of them."""
+        return self.n_rows > self._dataset.sample_rows
+
+    @property
+    def copies(self) -> int:
+        """Maximum number of summaries that are held at a time; see `CountSource`.
+
+        They are those of runs that are being counted, and those that wait for their neighbour in
+        the tree.
+        """
+        runs = -(-self.n_rows // parallel.BLOCK)
+        return min(runs, _RUNS_HELD) + runs.bit_length()
+
+    def sample(self, n_rows: int | None = None) -> TableSource:
+        """Return a source of about `n_rows` of the rows, held in memory; see `RowSource`."""
+        names = list(self._columns_of(self._order))
+        rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
+        table, weights = self._encoded(rows, self._order)
+        return TableSource(table, self.target, weights if len(weights) else None)
+
+    def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
+        """Return a source in which indicators of missing values are features; see `RowSource`."""
+        return self._with((*self.features, *indicators), is_kept=self._cached is not None)
+
+    def merged(self, features: Sequence[Variable]) -> DatasetSource:
+        """Return a source of the same rows with merged intervals; see `RowSource`."""
+        return self._with(features, is_kept=False)
+
+    def _with(self, features: Sequence[Variable], *, is_kept: bool) -> DatasetSource:
+        """Return a source of the same rows with other features of the same columns."""
+        target = () if self.target is None else (self.target,)
+        found = DatasetSource(
+            self._dataset,
+            (*features, *target),
+            self.target,
+            columns_of=self._columns_of,
+            encoded=self._encoded,
+            n_rows=self.n_rows,
+            rows=self._rows,
+            is_kept=is_kept,
+        )
+        found._missing = self._missing  # what either reads is known to both
+        found.class_weights = self.class_weights
+        return found
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
+        """Yield all rows in blocks with their weights, read anew; see `RowSource`."""
+        read = self._read if self._cached is None else self._cached.runs
+        for table, weights in in_order(call, read(self._order)):
+            yield from sliced(table, weights, n_rows)
+
+    def _collected(self, request: Request) -> Any:
+        wanted = needed_by(request)
+        variables = tuple(v for v in self._order if v in wanted)
+        new = self._uncounted(variables)
+        if self._cached is not None:
+            found = summed(partial(_counted, request, new), self._cached.runs(variables))
+        else:
+            counting = _Counting(self._encoded, variables, request, new)
+            found = self._dataset.reduce(counting, self._columns_of(variables), self._rows)
+        return self._note(found).summaries[request]
+
+    @property
+    def _order(self) -> tuple[Variable, ...]:
+        target = () if self.target is None else (self.target,)
+        return (*self.features, *target)
+
+
+def _encoded_runs(
+    dataset: Dataset,
+    columns_of: Callable[[Sequence[Variable]], Sequence[str]],
+    encoded: Encoding,
+    rows: Filter,
+    wanted: Sequence[Variable],
+) -> Iterator[Run]:
+    """Yield what returns each run of rows as encoded columns of some variables."""
+    for run in dataset.runs(list(columns_of(wanted)), rows):
+        yield partial(encoded, run, wanted)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Statistics of rows, and the number of missing values by column; those of runs are added."""
+
+    statistics: Statistics
+    missing: dict[Name, int]
+
+    def __add__(self, other: _Found) -> _Found:
+        missing = {name: n + other.missing[name] for name, n in self.missing.items()}
+        return _Found(self.statistics + other.statistics, missing)
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """The requested statistics of a run of rows, and the missing values of some columns."""
+
+    encoded: Encoding
+    variables: tuple[Variable, ...]
+    request: Request | None
+    new: tuple[Variable, ...]
+
+    def __call__(self, first: int, run: Any) -> _Found:
+        return _counted(self.request, self.new, partial(self.encoded, run, self.variables))
+
+
+def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
+    table, weights = run()
+    requests = [] if request is None else [request]
+    missing = table.missing() if new else {}
+    counted = {v.name: missing.get(v.name, 0) for v in new}
+    return _Found(Statistics.collect(table, requests, weights), counted)
+
+
+def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
+    """Return some columns of all of n_rows rows, or of a sample of `sample_rows`, as a Table.
+
+    Warns
+    -----
+    BayesGraphWarning
+        If it is a sample, with its size.
+    """
+    found = sampled_rows(data, names, n_rows, rows)
+    if len(found) < n_rows:
+        warn(
+            f"What looks at the rows themselves (trees, training to predict) took a sample of "
+            f"{len(found):,} of the {n_rows:,} rows of {data.source}; "
+            "open_dataset(..., sample_rows=) takes more.",
+            BayesGraphWarning,
+        )
+    return found
+
+
+def sampled_rows(
+    data: Dataset,
+    names: Sequence[str],
+    n_rows: int,
+    rows: Filter = EVERY,
+    *,
+    size: int | None = None,
+) -> Any:
+    """Return some columns of a table of about `size` of n_rows rows, chosen by their numbers."""
+    share = (data.sample_rows if size is None else size) / max(n_rows, 1)
+    drawn = data.reduce(_Drawing(share), names, rows)
+    return arrow().concat_tables([] if drawn is None else drawn.tables)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Sampled rows, in tables one below another."""
+
+    tables: tuple[Any, ...]
+
+    def __add__(self, other: _Drawn) -> _Drawn:
+        return _Drawn(self.tables + other.tables)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The rows of a run that are in the sample of a share of all rows."""
+
+    share: float
+
+    def __call__(self, first: int, run: Any) -> _Drawn:
+        if self.share >= 1.0:
+            return _Drawn((run,))
+        return _Drawn((run.filter(sampled(first, len(run), self.share)),))
+
+
+def needed_by(request: Request) -> set[Variable | None]:
+    """Return the variables that a request names; None among them stands for no variable."""
+    match request:
+        case Singles() | Pairs() | Moments() | Samples() | Histograms():
+            return {*request.columns, request.given}
+        case Families():
+            found: set[Variable | None] = set()
+            for family in request.families:
+                found.update(family.discrete, family.continuous)
+            return found
+        case Extensions():
+            return {request.columns.variables[i] for i in request.used}
+        case Totals():
+            return {request.vector, request.given}
+    raise AssertionError(f"unknown request {request!r}")
+
+
+# ------- Statistics that are counted in the pass that finds the states, by the states found so far
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """What is counted of rows without weights in the pass that finds the states of columns.
+
+    Each run of rows is counted by the states that occur in it, and sums are re-indexed to the
+    states of both parts. Cells of states without rows are zero in either way, so that the sums have
+    the same bits as those of a pass in which all states are known.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        All columns, the target last; those whose states are found have some of them.
+    requests : tuple of Request
+        Of these variables.
+    limit : int
+        Maximum number of bytes of the statistics of pairs.
+    grouped : callable
+        Joins the columns of each vector of counts.
+    """
+
+    variables: tuple[Variable, ...]
+    requests: tuple[Request, ...]
+    limit: int
+    grouped: Callable[[dict[Name, Column]], dict[Name, Column]]
+
+    def counted(
+        self,
+        run: Any,
+        found: Mapping[Name, Factorised],
+        states: Mapping[Name, Sequence[State]],
+    ) -> Counted | None:
+        """Return the statistics of a run of rows, None if they exceed the limit.
+
+        Parameters
+        ----------
+        run : pyarrow.Table
+        found : mapping from name to Factorised
+            The coded columns.
+        states : mapping from name to list
+            The states of coded columns that occur in the run, in order.
+        """
+        # A column without values in the run has a state that occurs elsewhere.
+        variables = tuple(
+            Discrete(v.name, states[v.name]) if states.get(v.name) else v for v in self.variables
+        )
+        if not self.fits(variables):
+            return None
+        others = [name for name in run.column_names if name not in found]
+        given = self.grouped(columns_of(run.select(others))) if others else {}
+        dtype = arranged(variables).code_type
+        encoded = [
+            found[v.name].recoded(v, dtype)
+            if isinstance(v, Discrete) and v.name in found
+            else encode_column(v, given[v.name], unseen="error")
+            for v in variables
+        ]
+        table = assembled(variables, encoded, len(run), fitting=False, order="C")
+        requests = self._requests_of(variables)
+        missing = table.missing()
+        counted = {v.name: missing.get(v.name, 0) for v in variables}
+        return Counted(self, variables, Statistics.collect(table, requests, np.empty(0)), counted)
+
+    def fits(self, variables: Sequence[Variable]) -> bool:
+        """Return whether the statistics of all pairs of variables are within the limit."""
+        requests = [r for r in self._requests_of(variables) if isinstance(r, Pairs)]
+        return sum(pairs_bytes(r.columns, r.given) for r in requests) <= self.limit
+
+    def _requests_of(self, variables: Sequence[Variable]) -> list[Request]:
+        renamed = dict(zip(self.variables, variables, strict=True))
+        return [grown_request(request, renamed) for request in self.requests]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Statistics of rows by the states that were found in them; it has ``+``.
+
+    Attributes
+    ----------
+    ahead : Ahead
+    variables : tuple of Variable
+        The columns with these states, in the order of `ahead`.
+    statistics : Statistics
+    missing : dict from name to int
+        Number of missing values in each column.
+    """
+
+    ahead: Ahead
+    variables: tuple[Variable, ...]
+    statistics: Statistics
+    missing: dict[Name, int]
+
+    def joined(self, other: Counted | None) -> Counted | None:
+        """Return the statistics of the rows of both, None if they exceed the limit."""
+        if other is None:
+            return None
+        variables = tuple(map(_joined, self.variables, other.variables))
+        if not self.ahead.fits(variables):
+            return None
+        total = self.grown(variables) + other.grown(variables)
+        missing = {name: n + other.missing[name] for name, n in self.missing.items()}
+        return Counted(self.ahead, variables, total, missing)
+
+    def grown(self, variables: Sequence[Variable]) -> Statistics:
+        """Return the statistics by variables that have these states and more."""
+        pairs = zip(self.variables, variables, strict=True)
+        renamed = {old: new for old, new in pairs if old != new}
+        return self.statistics.grown(renamed) if renamed else self.statistics
+
+
+def _joined(one: Variable, other: Variable) -> Variable:
+    """Return a variable with the states of both."""
+    if one == other or not (isinstance(one, Discrete) and isinstance(other, Discrete)):
+        return one
+    states = {(type(state), state): state for v in (one, other) for state in v.states}
+    for v in (one, other):
+        if v.cardinality == len(states):
+            return v
+    return Discrete(one.name, naturally_ordered(list(states.values())))
+
+
+def first_rows(data: Dataset, n_rows: int, special: Sequence[Any]) -> Any:
+    """Return the first rows of a dataset as a Table in which each feature has a value.
+
+    Later rows may have values where these have none. `special` has the names of the columns that
+    are no features.
+    """
+    with closing(in_runs(data.tables(data.names), n_rows)) as runs:  # type: ignore[type-var]
+        rows = next(runs, None)
+    if rows is None:
+        return data.schema.empty_table()
+    for i, column in enumerate(rows.schema):
+        is_known = rows.column(i).null_count < len(rows) or arrow().types.is_null(column.type)
+        if not is_known and column.name not in special:
+            value = "" if is_text(column.type) else 0
+            one = arrow().table({column.name: arrow().repeat(value, len(rows))})
+            rows = rows.set_column(i, column, as_schema(one, arrow().schema([column])).column(0))
+    return rows
+
+
+# -------------------------------------------- The rows of a dataset that count, with their weights
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a dataset that count: those of positive weight.
+
+    Attributes
+    ----------
+    source : str
+        Name of the dataset.
+    y : str or None
+        Column with the classes.
+    weight : str or None
+        Column with the weights.
+    classes : ndarray, optional
+        The classes in ascending order.
+    by_class : ndarray, shape (n_classes,), optional
+        Factor of the weight of the rows of each class.
+    """
+
+    source: str
+    y: str | None
+    weight: str | None
+    classes: NDArray[Any] | None = None
+    by_class: Floats | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that determine the weights."""
+        found = (self.weight, None if self.by_class is None else self.y)
+        return tuple(name for name in found if name is not None)
+
+    def with_weights(self, names: Sequence[str]) -> list[str]:
+        """Return names of columns, and of those that determine the weights."""
+        return list(dict.fromkeys([*names, *self.columns]))
+
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        by_class = None if self.by_class is None else self.by_class.tolist()
+        return repr((self.weight, self.y if by_class else None, by_class))
+
+    def kept(self, table: Any) -> Any:
+        """Return the rows of positive weight."""
+        if not self.columns:
+            return table
+        weights = self.weights(table)
+        return table if weights.all() else table.filter(weights > 0)
+
+    def weights(self, table: Any) -> Floats:
+        """Return the weights of rows, empty if all rows weigh 1.
+
+        Raises
+        ------
+        DataError
+            For a weight that is missing, negative or infinite.
+        """
+        if not self.columns:
+            return np.empty(0)
+        weights = np.ones(len(table))
+        if self.weight is not None:
+            column = as_numbers(columns_of(table.select([self.weight]))[self.weight], self.weight)
+            if not (np.isfinite(column) & (column >= 0)).all():
+                raise DataError(
+                    f"The column {self.weight!r} of {self.source} has weights that are "
+                    "missing, negative or infinite."
+                )
+            weights *= column
+        if self.by_class is not None:
+            assert self.classes is not None
+            labels = nw.from_native(table.column(self.y), series_only=True).to_numpy()
+            weights *= self.by_class[np.searchsorted(self.classes, labels)]
+        return weights
+
+
+# -------- The first pass over a dataset: the states of discrete columns, and how often each occurs
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of a discrete column in some rows.
+
+    Attributes
+    ----------
+    counts : Counter of (type, value)
+        Number of rows with each value.
+    n_missing : int
+    """
+
+    counts: Counter[tuple[type, State]] = field(default_factory=Counter)
+    n_missing: int = 0
+
+    @classmethod
+    def of(cls, found: Factorised) -> Domain:
+        """Return the domain of a column in memory."""
+        counts = found.counts()
+        occurs = zip(found.states, counts[1:].tolist(), strict=True)
+        by_state = Counter({(type(state), state): count for state, count in occurs if count})
+        return cls(by_state, int(counts[0]))
+
+    def __add__(self, other: Domain) -> Domain:
+        return Domain(self.counts + other.counts, self.n_missing + other.n_missing)
+
+    @property
+    def states(self) -> list[State]:
+        """The values that occur, in ascending order; False and True of truth values."""
+        values = [value for _, value in self.counts]
+        if values and all(isinstance(value, bool) for value in values):
+            return [False, True]
+        return naturally_ordered(values)
+
+    def count_of(self, state: State) -> int:
+        """Return the number of rows with a state."""
+        return self.counts[type(state), state]
+
+
+@dataclass(frozen=True)
+class Domains:
+    """The domains of columns in the rows that count.
+
+    Attributes
+    ----------
+    columns : dict from name to Domain
+    n_rows : int
+        Number of rows that count.
+    labels : Domain
+        The classes in all rows, also in those that do not count.
+    maximum : int
+        Maximum number of states of a column.
+    counted : Counted or None
+        The statistics that were counted in the same pass.
+    """
+
+    columns: dict[Name, Domain]
+    n_rows: int
+    labels: Domain
+    maximum: int
+    counted: Counted | None = None
+
+    @property
+    def missing(self) -> dict[Name, int]:
+        """Number of missing values in each column that was read."""
+        found = {name: domain.n_missing for name, domain in self.columns.items()}
+        return found if self.counted is None else found | self.counted.missing
+
+    def __post_init__(self) -> None:
+        for name, domain in self.columns.items():
+            if len(domain.counts) > self.maximum:
+                raise DataError(
+                    f"Column {name!r} has more than {self.maximum:,} states in {self.n_rows:,} "
+                    "rows: an identifier, or numbers written as text? Leave it out, or allow more "
+                    "by max_categories=."
+                )
+
+    def __add__(self, other: Domains) -> Domains:
+        columns = {name: domain + other.columns[name] for name, domain in self.columns.items()}
+        n_rows, labels = self.n_rows + other.n_rows, self.labels + other.labels
+        counted = None if self.counted is None else self.counted.joined(other.counted)
+        return Domains(columns, n_rows, labels, self.maximum, counted)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """The domains of columns in a run of rows."""
+
+    names: tuple[Name, ...]
+    rows: Rows
+    maximum: int
+    ahead: Ahead | None = None
+
+    def __call__(self, first: int, run: Any) -> Domains:
+        y, labels = self.rows.y, Domain()
+        kept = self.rows.kept(run)
+        coded = {name: factorise_chunks(kept.column(name), name) for name in self.names}
+        domains = {name: Domain.of(column) for name, column in coded.items()}
+        if y is not None:
+            is_all = kept is run and y in domains
+            labels = domains[y] if is_all else Domain.of(factorise_chunks(run.column(y), y))
+        found = Domains(domains, len(kept), labels, self.maximum)
+        if self.ahead is None or not len(kept):
+            return found
+        states = {name: domain.states for name, domain in domains.items()}
+        return replace(found, counted=self.ahead.counted(kept, coded, states))
+
+
+def find_domains(
+    data: Dataset, names: Sequence[str], rows: Rows, ahead: Ahead | None = None
+) -> Domains:
+    """Return the domains of columns of a dataset, in one pass.
+
+    Parameters
+    ----------
+    data : Dataset
+    names : sequence of str
+    rows : Rows
+        The rows that count.
+    ahead : Ahead, optional
+        What is counted in the same pass, which then reads all columns.
+
+    Raises
+    ------
+    DataError
+        If a column has too many states, or no value in any row.
+    """
+    chosen = tuple(dict.fromkeys(names))
+    read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
+    if ahead is not None:
+        read = list(data.names)
+    finding = _Finding(chosen, rows, data.max_categories, ahead)
+    found = data.reduce(finding, rows.with_weights(read))
+    if found is None:
+        return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)
+    for name, domain in found.columns.items():
+        if found.n_rows and not domain.counts:
+            raise DataError(
+                f"Column {name!r} has no observed value in {found.n_rows:,} rows, so that its "
+                "states are unknown; leave it out."
+            )
+    return found
+
+
+# --------------------- Count sources over plain columns of a dataset, without what classifiers add
+
+
+def source_of_columns(
+    data: Dataset,
+    names: Sequence[str],
+    *,
+    target: str | None = None,
+    categorical: Any = None,
+    declared: Mapping[Name, Variable] | None = None,
+    weight: Any = None,
+) -> DatasetSource:
+    """Return a count source over columns of a dataset, after a pass that finds their states.
+
+    Parameters
+    ----------
+    data : Dataset
+    names : sequence of str
+        The columns.
+    target : str, optional
+        The class, one of the columns, which is treated as discrete whatever its type.
+    categorical : list of column names or "all", optional
+        Numeric columns to treat as discrete.
+    declared : mapping from name to variable, optional
+        Variables of columns whose states are known.
+    weight : str, optional
+        Column with the weights of the rows.
+
+    Raises
+    ------
+    DataTypeError
+        If `weight` is not the name of a column.
+    DataError
+        For missing classes, weights that are none, and columns without values.
+    """
+    if weight is not None and not isinstance(weight, str):
+        raise DataTypeError(
+            f"With a dataset ({data.source}), sample_weight is the name of one of its columns; got "
+            f"{type(weight).__name__}."
+        )
+    data.checked([weight] if weight else [], "sample_weight=")
+    names = [name for name in names if name != weight]
+    known = dict(declared or {})
+    coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
+    rows = Rows(data.source, target, weight)
+    read = [*coded, *([] if target is None else [target])]
+    # Rows of weight zero keep their states, as in memory.
+    found = find_domains(data, read, Rows(data.source, target, None))
+    domains, n_rows = found.columns, found.n_rows
+    if not n_rows:
+        raise DataError(f"{data.source} has no rows.")
+    if weight is not None and not find_domains(data, [], Rows(data.source, None, weight)).n_rows:
+        raise DataError(f"The weights in {weight!r} of {data.source} are zero for every row.")
+    if target is not None and domains[target].n_missing:
+        raise DataError(
+            f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "
+            f"rows of {data.source}; leave these rows out, such as by where=."
+        )
+    variables = variables_of(names, known, domains)
+    chosen = None if target is None else variables[names.index(target)]
+    assert chosen is None or isinstance(chosen, Discrete)  # it is among the coded ones
+    return DatasetSource(
+        data,
+        tuple(variables),
+        chosen,
+        columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
+        encoded=RowsEncoding(rows),
+        n_rows=n_rows,
+        missing=found.missing,
+    )
+
+
+def variables_of(
+    names: Iterable[Name], known: Mapping[Name, Variable], domains: Mapping[Name, Domain]
+) -> list[Variable]:
+    """Return the variable of each column: the known one, or one with the states of its domain.
+
+    Columns without a domain are numbers.
+    """
+    return [
+        known.get(name)
+        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
+        for name in names
+    ]
+
+
+@dataclass(frozen=True)
+class RowsEncoding:
+    """The encoding of a run of rows by given variables; see `datasets.source.Encoding`.
+
+    Attributes
+    ----------
+    rows : Rows
+        Gives the weights.
+    grouped : callable, optional
+        Joins the columns of each vector of counts.
+    """
+
+    rows: Rows
+    grouped: Callable[[dict[Name, Column]], dict[Name, Column]] | None = None
+
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        return self.rows.described
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows may have other weights than 1."""
+        return bool(self.rows.columns)
+
+    def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
+        """Return the encoded run, and the weights of its rows."""
+        columns = columns_of(run)
+        if self.grouped is not None:
+            columns = self.grouped(columns)
+        table = encode_table(columns, variables, unseen="error", order="C")
+        return table, self.rows.weights(run)
+
+
+def _discrete(
+    data: Dataset, names: Sequence[str], categorical: Any, target: str | None
+) -> Collection[str]:
+    """Return the columns that are discrete by their type, or by what the user said."""
+    types = columns_of(data.schema.empty_table())
+    chosen = categorical_names(categorical, names)
+    return [n for n in names if n == target or n in chosen or is_discrete(types[n], n)]

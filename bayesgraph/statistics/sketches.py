@@ -1,0 +1,581 @@
+"""Base classes of class-conditional summaries of numeric columns, and checks of saved states."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import DataError, ModelError
+from bayesgraph.core.variables import State
+from bayesgraph.statistics import gk_kernels
+
+# ------ Base classes of class-conditional summaries of numeric columns, and checks of saved states
+
+
+# LIGHT: minimum share of its column's weight that a faded value needs to remain separate.
+# NOTHING: minimum weight, in rows; smaller weights count as 0, as products of them would underflow.
+LIGHT = 1e-12
+NOTHING = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Histograms of columns by class, whose cells are separated by the candidate cut points.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+        Offset of the first cell of each feature; the last entry is the number of all cells.
+    counts : ndarray, shape (number of cells of all features, n_classes)
+        Weight of each class in each cell; the sum over classes is positive. Cells of a feature are
+        in ascending order.
+    cuts : ndarray, shape (number of cells of all features,)
+        Cut point between a cell and the next cell, at least the maximum of the cell; infinite for
+        the last cell of a feature.
+    low, high : ndarray, shape (number of cells of all features,)
+        Minimum and maximum value of each cell.
+    """
+
+    start: NDArray[np.int64]
+    counts: Floats
+    cuts: Floats
+    low: Floats
+    high: Floats
+
+    def of(self, feature: int) -> tuple[Floats, Floats]:
+        """Return the class weights of a feature's cells, and the cut points between the cells."""
+        a, b = self.start[feature], self.start[feature + 1]
+        return self.counts[a:b], self.cuts[a : max(a, b - 1)]
+
+    @classmethod
+    def joined(
+        cls, start: NDArray[np.int64], counts: Floats, cuts: Floats, low: Floats, high: Floats
+    ) -> Cells:
+        """Return the cells, after merging nearly empty cells into their neighbours.
+
+        A cell is nearly empty if it has less than 1e-12 of its feature's weight. It is merged into
+        the next cell that is not, or, if there is none, into the last such cell. The cut point is
+        then the middle of the merged range, because the values in the range are no longer known.
+        """
+        weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
+        feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        total = np.bincount(feature, weight, minlength=len(start) - 1)
+        there = (weight > 0.0) & (weight >= LIGHT * total[feature])
+        chosen = np.flatnonzero(there)
+        if len(chosen) == len(weight):
+            return cls(start, counts, cuts, low, high)
+        first = np.searchsorted(feature[chosen], np.arange(len(start))).astype(np.int64)
+        if not len(chosen):
+            return cls(first, counts[:0], cuts[:0], low[:0], high[:0])
+        last = first[1:][feature] - 1
+        goes = np.minimum(np.searchsorted(chosen, np.arange(len(weight))), last)
+        held = np.zeros((len(chosen), counts.shape[1]))
+        known = last >= first[:-1][feature]
+        np.add.at(held, goes[known], counts[known])
+        after = np.append(cuts[chosen[1:] - 1], np.inf)
+        own = cuts[chosen]
+        places = np.where(after > own, own / 2 + after / 2, own)
+        places[first[1:][np.diff(first) > 0] - 1] = np.inf
+        return cls(first, held, places, low[chosen], high[chosen])
+
+
+class SketchState(ABC):
+    """Base class of summaries of streams, whose whole state is in named arrays."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the complete state as named arrays."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return copy.deepcopy(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+
+class ColumnSummaries(SketchState):
+    """Base class of class-conditional summaries of several numeric columns, in bounded memory.
+
+    Updates modify a summary in place; `copy` returns an independent copy.
+
+    The class attributes of a subclass are its card, the description by which other modules list and
+    choose summaries: `name` (in ``summary=`` and in files), `options` (the classifier's parameters
+    that it takes: "size", "epsilon"), and `densities` (the densities estimated from it: a key of
+    `bayesgraph.learning.streams.densities.DENSITIES`).
+
+    Attributes
+    ----------
+    n_features, n_classes : int
+    """
+
+    # The card, which describes the class to other modules.
+    name: ClassVar[str]
+    options: ClassVar[tuple[str, ...]] = ()
+    densities: ClassVar[str] = "intervals"
+
+    n_features: int
+    n_classes: int
+
+    def update(
+        self, values: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None
+    ) -> Self:
+        """Add rows: the values of all features, and the classes.
+
+        Parameters
+        ----------
+        values : array_like, shape (n, n_features) or (n,) of a single feature
+            NaN where missing.
+        classes : array_like of int, shape (n,)
+            Codes below `n_classes`.
+        weights : array_like, shape (n,), optional
+            Not negative; rows of weight zero are ignored.
+
+        Raises
+        ------
+        DataError
+            If values are infinite, codes are out of range, or arrays differ in length.
+        """
+        matrix = np.asarray(values, dtype=np.float64)
+        if matrix.ndim == 1 and self.n_features == 1:
+            matrix = matrix[:, None]
+        if matrix.ndim != 2 or matrix.shape[1] != self.n_features:
+            raise DataError(
+                f"{type(self).__name__} takes values of shape (n, {self.n_features}); got "
+                f"{np.shape(values)}."
+            )
+        if np.isinf(matrix).any():
+            raise DataError(
+                f"{type(self).__name__} takes finite numbers or NaN; replace infinite values."
+            )
+        codes, weight = checked_rows(classes, weights, len(matrix), self.n_classes)
+        self.absorb(np.ascontiguousarray(matrix.T), codes, weight)
+        return self
+
+    @abstractmethod
+    def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
+        """Add rows whose values have been checked.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (n_features, n)
+        classes : ndarray, shape (n,)
+        weights : ndarray, shape (n,) or (0,)
+            Empty if every row has weight 1.
+        """
+
+    @property
+    @abstractmethod
+    def counts(self) -> Floats:
+        """Weight of the observed values of each feature and class, (n_features, n_classes)."""
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights by a factor.
+
+        A column is reset if its remaining weight is less than 1e-100 rows.
+
+        Parameters
+        ----------
+        factor : float
+            In [0, 1]; 0 forgets everything.
+
+        Raises
+        ------
+        ModelError
+            If the factor is not a number from 0 to 1.
+        """
+        self._fade(checked_factor(factor))
+
+    @abstractmethod
+    def _fade(self, factor: float) -> None:
+        """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
+
+    @abstractmethod
+    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
+        """Enlarge the summary to `n_features` features and `n_classes` classes.
+
+        New features and classes come after the existing ones; None changes nothing.
+        """
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a summary with a saved state, the result of the method `arrays`."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__} of {self.n_features} features and {self.n_classes} classes, "
+            f"weight {rounded(self.counts.sum(), 6)}, {self.nbytes} bytes"
+        )
+
+
+class CutSummaries(ColumnSummaries):
+    """Base class of summaries from which histograms by class, and so cut points, are obtained."""
+
+    @abstractmethod
+    def cells(self) -> Cells:
+        """Return the histogram of each column: ranges of values with the weight of each class."""
+
+
+def checked_rows(
+    classes: ArrayLike, weights: ArrayLike | None, n_rows: int, n_classes: int
+) -> tuple[NDArray[np.signedinteger], Floats]:
+    """Return the checked class codes and weights of rows; weights are empty if all are 1."""
+    codes = np.asarray(classes)
+    if codes.shape != (n_rows,) or codes.dtype.kind not in "iu":
+        raise DataError(
+            f"classes takes {n_rows} whole numbers, one for each row; got shape {codes.shape} of "
+            f"{codes.dtype}."
+        )
+    if len(codes) and not 0 <= codes.min() <= codes.max() < n_classes:
+        raise DataError(
+            f"classes takes codes from 0 to {n_classes - 1}; got {codes.min()} to {codes.max()}."
+        )
+    return codes, _weights(weights, n_rows)
+
+
+def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
+    if weights is None:
+        return np.empty(0)
+    found = np.ascontiguousarray(weights, dtype=np.float64)
+    if found.shape != (n_rows,) or not (np.isfinite(found) & (found >= 0)).all():
+        raise DataError(f"weights takes {n_rows} finite numbers that are not negative.")
+    return np.empty(0) if (found == 1.0).all() else found
+
+
+def checked_size(name: str, value: Any, minimum: int) -> int:
+    """Return `value` as an int; raise a ModelError unless it is an integer, `minimum` or more."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
+    return int(value)
+
+
+def checked_factor(factor: Any) -> float:
+    """Return the factor as a float; raise a ModelError unless it is a number in [0, 1]."""
+    number = isinstance(factor, (int, float, np.integer, np.floating))
+    if not number or isinstance(factor, bool) or not 0.0 <= factor <= 1.0:
+        raise ModelError(
+            f"fade takes a factor from 0 (forget everything) to 1 (forget nothing); got {factor!r}."
+        )
+    return float(factor)
+
+
+def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array enlarged to `shape`, with zeros in the new entries."""
+    if array.shape == shape:
+        return array
+    out = np.zeros(shape, dtype=array.dtype)
+    out[tuple(slice(n) for n in array.shape)] = array
+    return out
+
+
+def state_array(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    shape: tuple[int | None, ...],
+    *,
+    minimum: float = -np.inf,
+    maximum: float = np.inf,
+    whole: bool = False,
+) -> NDArray[Any]:
+    """Return an array of a saved state after checking it.
+
+    Parameters
+    ----------
+    arrays : mapping from name to ndarray
+    name : str
+    shape : tuple of int or None
+        Required shape; None for an axis of any length.
+    minimum, maximum : float
+        Range of its values.
+    whole : bool
+        Whether it must hold 64-bit integers, otherwise finite 64-bit floats.
+
+    Raises
+    ------
+    DataError
+        If the array is missing, or violates one of these requirements.
+    """
+    array = arrays.get(name)
+    dtype = np.dtype(np.int64 if whole else np.float64)
+    if (
+        array is None
+        or array.dtype != dtype
+        or array.ndim != len(shape)
+        or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    ):
+        found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+        expected = ", ".join("any" if n is None else str(n) for n in shape)
+        raise DataError(f"A saved state has {name} as {dtype} of shape ({expected}); got {found}.")
+    if not (np.isfinite(array) & (array >= minimum) & (array <= maximum)).all():
+        raise DataError(
+            f"A saved state has {name} with finite numbers from {minimum:g} to {maximum:g}; it has "
+            "others."
+        )
+    return array
+
+
+def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names start with a prefix, by their names without the prefix."""
+    found = arrays.items()
+    return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
+
+
+def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties: bool) -> None:
+    """Raise a DataError unless the used values of each row are in ascending order.
+
+    Parameters
+    ----------
+    name : str
+        Name of the array, for the error message.
+    values : ndarray, shape (n_features, room)
+    used : ndarray of bool, shape (n_features, room)
+        Mask of the used entries of `values`, which come first in each row.
+    ties : bool
+        Whether consecutive values may be equal.
+
+    Raises
+    ------
+    DataError
+    """
+    steps = np.diff(values, axis=1)
+    good = (steps >= 0) if ties else (steps > 0)
+    if not (good | ~used[:, 1:]).all():
+        raise DataError(f"A saved state has {name} in ascending order; they are not.")
+
+
+# ------------------------------------------ Midpoints of pairs of numbers, rounded to few decimals
+
+
+# Number of digits beyond the first digit of the distance.
+_DIGITS = 2
+# Maximum power of ten that is exact in floating point.
+_EXACT = 22
+# Entry e - FIRST_EXPONENT is for distances from 2^(e - 1): factors by which a number is multiplied
+# and divided, so that a hundredth of the distance is at least 1. NaN if that is not exact.
+_PLACES = _DIGITS - np.floor(np.arange(gk_kernels.FIRST_EXPONENT - 1, 1024) * np.log10(2.0))
+_UP = np.array([10.0**p if p >= 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
+_DOWN = np.array([10.0**-p if p < 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
+_UP[np.abs(_PLACES) > _EXACT] = np.nan
+
+
+def halfway(below: Floats, above: Floats) -> Floats:
+    """Return rounded midpoints of pairs of numbers, to serve as cut points.
+
+    The midpoint is rounded to a multiple of a power of ten that is at most a hundredth of the
+    distance: the result for 0.14 and 0.15 is 0.145, not 0.14500000000000002. It is not rounded if
+    no such multiple lies within the range, or if the power of ten is not exact as a float.
+
+    Parameters
+    ----------
+    below, above : ndarray, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        At least `below` and less than `above`; `below` if `below` is not less than `above`.
+    """
+    found = np.empty(len(below))
+    gk_kernels.round_midpoints(below, above, _UP, _DOWN, found)
+    return found
+
+
+# ----------------- The most frequent values of a column in bounded memory: the Misra-Gries summary
+
+
+# Minimum key of a hashed value; smaller keys are free for codes of known values.
+FIRST_KEY = 1 << 62
+
+Keys = NDArray[np.int64]
+
+
+def key_of(value: State) -> int:
+    """Return the hash key of a value, an integer in [2^62, 2^63): BLAKE2b of its type and repr.
+
+    It is the same in every process, whatever the hash seed; `True`, `1`, `1.0` and `"1"` differ.
+    """
+    kind = type(value)
+    text = f"{kind.__module__}.{kind.__qualname__} {value!r}"
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % FIRST_KEY + FIRST_KEY
+
+
+class FrequentValues(SketchState):
+    """Class counts of the most frequent values of one column, however many values it has.
+
+    While there are at most `size` values, their counts are exact. Each listed value has a credit,
+    which starts as the value's weight. If a batch makes the list exceed `size` by e values, the
+    e-th smallest credit is subtracted from all credits, and values without positive credit leave
+    the list. Every value with more than 1 / (`size` + 1) of the total weight is listed. Its listed
+    counts are too low by at most `missed`, which is at most 1 / (`size` + 1) of the total weight.
+
+    `fade` is exact, except that values faded below 1e-12 of the total weight leave the list, to
+    make room for others. How rows are divided into batches affects only which rare values are
+    listed.
+
+    Parameters
+    ----------
+    n_classes : int
+    size : int
+        Maximum number of values in the list.
+
+    Attributes
+    ----------
+    totals : ndarray, shape (n_classes,)
+        Class weights of all observed values, listed or not.
+    missed : float
+        Upper bound, for every value, on its true weight minus its listed weight (0 if not listed).
+
+    References
+    ----------
+    J. Misra, D. Gries: Finding repeated elements. Science of Computer Programming 2 (1982).
+    P. Agarwal, G. Cormode, Z. Huang, J. Phillips, Z. Wei, K. Yi: Mergeable summaries. PODS 2012.
+
+    Examples
+    --------
+    >>> values = FrequentValues(2, size=2)
+    >>> values.absorb(np.array([7, 8, 7, -1]), np.array([0, 1, 1, 1]), np.empty(0))
+    >>> values.listed()
+    (array([7, 8]), array([[1., 1.],
+           [0., 1.]]))
+    >>> values.absorb(np.array([9]), np.array([0]), np.empty(0))
+    >>> values.listed()[0], values.missed
+    (array([7]), 1.0)
+    """
+
+    def __init__(self, n_classes: int = 1, *, size: int = 1000) -> None:
+        self.n_classes = checked_size("n_classes", n_classes, 1)
+        self.size = checked_size("size", size, 1)
+        self.totals = np.zeros(n_classes)
+        self.missed = 0.0
+        # Ascending keys, class counts since each key was listed, and the counters of Misra and
+        # Gries.
+        self._keys: Keys = np.zeros(0, dtype=np.int64)
+        self._seen = np.zeros((0, n_classes))
+        self._credit = np.zeros(0)
+
+    def absorb(self, keys: Keys, classes: NDArray[np.signedinteger], weights: Floats) -> None:
+        """Add rows: values of the column and their classes.
+
+        Parameters
+        ----------
+        keys : ndarray of int, shape (n,)
+            Keys of the values, not negative; -1 where missing.
+        classes : ndarray of int, shape (n,)
+        weights : ndarray, shape (n,) or (0,)
+            Empty if every row has weight 1.
+        """
+        there = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
+        distinct, at = np.unique(keys[there], return_inverse=True)
+        cells = at.reshape(-1) * self.n_classes + classes[there]
+        weight = weights[there] if len(weights) else None
+        flat = np.bincount(cells, weight, minlength=len(distinct) * self.n_classes)
+        counts = flat.reshape(-1, self.n_classes).astype(np.float64)
+        self.totals += counts.sum(axis=0)
+        together = np.union1d(self._keys, distinct)
+        seen, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
+        for k, s, c in (
+            (self._keys, self._seen, self._credit),
+            (distinct, counts, counts.sum(axis=1)),
+        ):
+            place = np.searchsorted(together, k)
+            seen[place] += s
+            credit[place] += c
+        self._keys, self._seen, self._credit = together, seen, credit
+        excess = len(together) - self.size
+        if excess > 0:
+            lost = float(np.partition(credit, excess - 1)[excess - 1])
+            self.missed += lost
+            self._credit = credit - lost
+            self._select(self._credit > 0)
+
+    def _select(self, chosen: NDArray[np.bool_]) -> None:
+        """Keep only the listed values for which the mask `chosen` is true."""
+        self._keys, self._seen = self._keys[chosen], self._seen[chosen]
+        self._credit = self._credit[chosen]
+
+    def listed(self) -> tuple[Keys, Floats]:
+        """Return the keys of the listed values, and their class weights since they were listed.
+
+        The keys ascend. The weights have shape (n, n_classes) and never exceed the true weights.
+        """
+        return self._keys, self._seen
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            In [0, 1]; 0 forgets everything, as does a factor that leaves less than 1e-100 rows.
+
+        Raises
+        ------
+        ModelError
+            If the factor is not a number from 0 to 1.
+        """
+        self.totals = self.totals * checked_factor(factor)
+        self.missed *= factor
+        self._seen, self._credit = self._seen * factor, self._credit * factor
+        weight = float(self.totals.sum())
+        if weight < NOTHING:
+            self.totals, self.missed = np.zeros(self.n_classes), 0.0
+        light = self._credit < max(LIGHT * weight, NOTHING)
+        if light.any():
+            # Values that leave the list lack the counts that the list had of them.
+            self.missed += float(self._credit[light].max()) if weight >= NOTHING else 0.0
+            self._select(~light)
+
+    def grow(self, *, n_classes: int) -> None:
+        """Add classes after the existing classes, so that there are `n_classes`."""
+        self.n_classes = n_classes
+        self.totals = widened(self.totals, (n_classes,))
+        self._seen = widened(self._seen, (len(self._seen), n_classes))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
+        return {
+            "limits": np.array([self.size, self.missed]),
+            "totals": self.totals,
+            "keys": self._keys,
+            "seen": self._seen,
+            "credit": self._credit,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a summary with a saved state, the result of the method `arrays`.
+
+        Raises
+        ------
+        DataError
+            If the arrays are inconsistent.
+        """
+        size, missed = state_array(arrays, "limits", (2,), minimum=0.0).tolist()
+        totals = state_array(arrays, "totals", (None,), minimum=0.0)
+        made = cls(len(totals), size=int(size))
+        made.totals, made.missed = totals, missed
+        made._keys = state_array(arrays, "keys", (None,), minimum=0, whole=True)
+        n = len(made._keys)
+        made._seen = state_array(arrays, "seen", (n, len(totals)), minimum=0.0)
+        made._credit = state_array(arrays, "credit", (n,), minimum=0.0)
+        if n > made.size or (np.diff(made._keys) <= 0).any():
+            raise DataError(f"A saved state lists at most {made.size} keys in ascending order.")
+        return made
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__} of {self.n_classes} classes, {len(self._keys)} values, "
+            f"weight {rounded(self.totals.sum(), 6)}"
+        )

@@ -1,0 +1,380 @@
+"""Smoothing: estimates of probabilities and covariances from sufficient statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.parameter_posterior import ParameterPosterior
+
+ESTIMATIONS = ("mean", "map", "ml", "predictive")
+SCHEMES = ("dirichlet", "m", "marginal", "backoff")
+_HIERARCHIES = ("marginal", "backoff")
+
+
+def one_of(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise a DataError if the value of the parameter `name` is not one of its choices."""
+    known = list(choices)
+    if value not in known:
+        raise DataError(f"{name}= is one of {quoted(known)}; got {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False
+
+
+def _checked_alpha(value: Any) -> Floats:
+    try:
+        given = np.asarray(value)
+        alpha = given.astype(np.float64)
+        good = given.dtype.kind in "iuf" and given.ndim <= 1
+        good &= bool((np.isfinite(alpha) & (alpha >= 0)).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise DataError(
+            f"alpha takes a finite number that is not negative, or one for each state; got "
+            f"{value!r}."
+        )
+    return alpha
+
+
+def shares(cells: Floats, otherwise: Floats | float) -> Floats:
+    """Return cells divided by their sum along the last axis, or `otherwise` where the sum is 0."""
+    total = cells.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, safe_divide(cells, total), otherwise)
+
+
+@dataclass(frozen=True, repr=False)
+class Smoothing:
+    """Regularisation of tables and Gaussians: the value of every `smoothing=` parameter.
+
+    A name is short for ``Smoothing(scheme=name)``, a number for ``Smoothing(alpha=number)``.
+    Grid searches set a single value by its path, such as ``smoothing__shrinkage``.
+
+    Attributes
+    ----------
+    alpha : float, array_like, or mapping from name to either
+        Dirichlet pseudo-count added to each cell of a table: one number for all states, or one for
+        each state (1 is Laplace's rule). For presence it is both parameters of a beta prior; for
+        Poisson counts the equivalent sample size, in rows, of a gamma prior around the column's
+        mean. For the families gamma, exponential, beta, negative binomial and Student's t it is the
+        number of pseudo-rows added to each class; they are distributed like the column over all
+        classes. Variables that a mapping does not name take 1. The class of a classifier is
+        smoothed only if a mapping names it; otherwise its prior is the class frequency.
+    shrinkage : float
+        Weight, in rows, of the pooled within-class covariance, towards which the covariance of each
+        configuration of the discrete parents shrinks:
+        ``(n_d S_d + shrinkage * S_pooled) / (n_d + shrinkage)`` (as in regularised discriminant
+        analysis, Friedman 1989, equation 15, with a prior strength in rows instead of a fixed
+        share). It is pooled within classes, not within configurations: a parent of nearly unique
+        values explains nothing. If the class is not a parent, the covariance of all rows takes its
+        place. 0 is maximum likelihood.
+    var_smoothing : float
+        Share of each column's own total variance that is added to its variance. It does not depend
+        on other columns, so that rescaling one column changes nothing.
+    estimation : {"mean", "map", "ml", "predictive"}
+        * "ml": maximum likelihood; `alpha` and `shrinkage` count as 0.
+        * "map": the mode of the posterior: counts + alpha - 1 (not below 0) for tables; for
+          Gaussians the joint mode of mean and variance: the sum of squares (with that of the prior)
+          divided by rows + shrinkage + 3.
+        * "mean": posterior means of probabilities and rates, and of the precision of Gaussians (the
+          sum of squares divided by rows + shrinkage).
+        * "predictive": parameters integrated out where this differs from the mean: Student's t
+          for Gaussians, Dirichlet-multinomial for documents, negative binomial for Poisson counts.
+    ddof : {0, 1}
+        Variances are sums of squares over (rows - ddof): 0 is maximum likelihood, 1 unbiased.
+    bandwidth : "silverman", "scott", or float
+        Bandwidth of kernel densities, for each class and column: 0.9 times the smaller of the
+        standard deviation and the interquartile range over 1.34, times n^(-1/5) (Silverman 1986,
+        equation 3.31); 1.06 times the standard deviation times n^(-1/5) (Scott 1992, equation
+        6.17); or a number in units of the columns. n is the sum of the weights.
+    threshold : float
+        For presence/absence (Bernoulli) features: values above it count as present.
+    scheme : {"dirichlet", "m", "marginal", "backoff"}
+        Target towards which tables P(x | parents) shrink. N counts the rows of a configuration u of
+        the parents, s is `strength`:
+
+        * "dirichlet": ``(N(x, u) + alpha) / (N(u) + alpha r)`` for r states.
+        * "m": ``(N(x, u) + s / r) / (N(u) + s)``, the m-estimate around equal shares (Cestnik
+          1990): the prior has the same weight for any number of states.
+        * "marginal": ``(N(x, u) + s P(x)) / (N(u) + s)``, which is Friedman's mixture
+          ``a N(x, u) / N(u) + (1 - a) P(x)`` with ``a = N(u) / (N(u) + s)`` (Friedman, Geiger,
+          Goldszmidt 1997) and the m-estimate around the marginal.
+        * "backoff": as "marginal", but towards P(x | all parents but the last), which is smoothed
+          in the same way, and so on down to P(x). The class is dropped last, wherever it stands.
+
+        P(x) itself is smoothed by `alpha`, as is everything that is not a table of a discrete
+        variable.
+    strength : float, optional
+        Equivalent sample size, in rows, of the target in each configuration; by default 1 for "m",
+        and the number of states for "marginal" and "backoff": as much as Laplace's rule adds.
+    """
+
+    alpha: Any = 1.0
+    shrinkage: float = 20.0
+    var_smoothing: float = 1e-9
+    estimation: str = "mean"
+    ddof: int = 0
+    bandwidth: float | str = "silverman"
+    threshold: float = 0.0
+    scheme: str = "dirichlet"
+    strength: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("estimation", self.estimation, ESTIMATIONS)
+        one_of("ddof", self.ddof, (0, 1))
+        self._check_scheme()
+        if isinstance(self.bandwidth, str):
+            one_of("bandwidth", self.bandwidth, ("silverman", "scott"))
+        elif not (_is_number(self.bandwidth) and self.bandwidth > 0):
+            raise DataError(
+                "bandwidth takes 'silverman', 'scott' or a positive number; got "
+                f"{self.bandwidth!r}."
+            )
+        if not _is_number(self.threshold):
+            raise DataError(f"threshold takes a finite number; got {self.threshold!r}.")
+        given = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
+        for value in given:
+            _checked_alpha(value)
+        for name in ("shrinkage", "var_smoothing"):
+            value = getattr(self, name)
+            if not (_is_number(value) and value >= 0):
+                raise DataError(
+                    f"{name} takes a finite number that is not negative; got {value!r}."
+                )
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
+        return f"Smoothing({changed})"
+
+    def changed(self) -> dict[str, Any]:
+        """Return the parameters that differ from their defaults, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if not self._is_default(f)}
+
+    def _is_default(self, field: Any) -> bool:
+        value = getattr(self, field.name)
+        return isinstance(value, (str, float, int, type(None))) and bool(value == field.default)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all values by name, as scikit-learn's estimators do."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def set_params(self, **params: Any) -> Smoothing:
+        """Return a copy with some parameters changed; the original is not changed.
+
+        Raises
+        ------
+        DataError
+            If a name is not a parameter.
+        """
+        for name in params:
+            one_of("a parameter of Smoothing", name, self.get_params())
+        return replace(self, **params)
+
+    def __sklearn_clone__(self) -> Smoothing:
+        return self
+
+    def _check_scheme(self) -> None:
+        one_of("smoothing", self.scheme, SCHEMES)
+        if self.strength is not None:
+            if self.scheme == "dirichlet":
+                raise DataError(
+                    "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
+                    "'dirichlet' is alpha."
+                )
+            if not (_is_number(self.strength) and self.strength >= 0):
+                raise DataError(
+                    f"strength takes a finite number that is not negative; got {self.strength!r}."
+                )
+        if self.is_hierarchy and self.estimation == "map":
+            raise DataError(
+                f"estimation='map' is the mode of one Dirichlet distribution, and {self.scheme!r} "
+                "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
+            )
+
+    def refuse_predictive(self, name: str) -> None:
+        """Raise a DataError if estimation is "predictive".
+
+        `name` says, for the message, which model needs point estimates.
+        """
+        if self.estimation == "predictive":
+            raise DataError(
+                f"estimation='predictive' is not known for {name}; choose 'mean', 'map' or 'ml'."
+            )
+
+    @property
+    def rows(self) -> float:
+        """Equivalent sample size, in rows, of the prior of variances: 0 for maximum likelihood."""
+        return 0.0 if self.estimation == "ml" else self.shrinkage
+
+    def pseudo_counts(self, variable: Variable, n: int) -> Floats:
+        """Return the pseudo-counts of a variable's n states or items, shape () or (n,).
+
+        Raises
+        ------
+        DataError
+            If `alpha` has a wrong number of values.
+        """
+        if self.estimation == "ml":
+            return np.zeros(())
+        given = self.alpha
+        if isinstance(given, Mapping):
+            given = given.get(variable.name, 1.0)
+        alpha = _checked_alpha(given)
+        if alpha.ndim and alpha.shape != (n,):
+            raise DataError(
+                f"alpha of {variable.name!r} takes one number, or {n}, one for each state; got "
+                f"shape {alpha.shape}."
+            )
+        return alpha
+
+    def weighted(self, counts: Floats, alpha: Floats) -> Floats:
+        """Return counts plus pseudo-counts; for the posterior mode minus 1, but not below 0."""
+        cells = counts + alpha
+        return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
+
+    def pull(self, n_states: int) -> float:
+        """Return the equivalent sample size of the distribution to which a table shrinks.
+
+        It is 0 for maximum likelihood; see `strength`.
+        """
+        if self.estimation == "ml":
+            return 0.0
+        if self.strength is not None:
+            return self.strength
+        return 1.0 if self.scheme == "m" else float(n_states)
+
+    @property
+    def is_hierarchy(self) -> bool:
+        """Whether tables shrink towards distributions given fewer parents."""
+        return self.scheme in _HIERARCHIES
+
+    def state_counts(self, variable: Discrete) -> Floats:
+        """Return the pseudo-counts of a variable's states in a table, shape (n_states,)."""
+        n = variable.cardinality
+        own = self.pull(n) / n if self.scheme == "m" else self.pseudo_counts(variable, n)
+        return np.broadcast_to(own, (n,))
+
+    def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
+        """Return the smoothed table P(last axis | other axes) from counts.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (*cardinalities of the parents, n_states)
+        variable : Discrete
+            The child, along the last axis.
+        kept : int, optional
+            Axis of the class, which back-off drops last. If None, the last axis is dropped first.
+
+        Returns
+        -------
+        ndarray, shape of `counts`
+            Where a configuration has no rows and no pseudo-counts: uniform, or with scheme
+            "marginal" or "backoff" the distribution given fewer parents.
+        """
+        if counts.ndim == 1 or not self.is_hierarchy:
+            cells = self.weighted(counts, self.state_counts(variable))
+            return shares(cells, 1.0 / counts.shape[-1])
+        axes = tuple(range(counts.ndim - 1))
+        if self.scheme == "backoff":
+            axes = (axes[-2] if kept == axes[-1] and len(axes) > 1 else axes[-1],)
+            kept = None if kept is None else kept - (axes[0] < kept)
+        towards = self.table(counts.sum(axis=axes), variable, kept)
+        towards = np.expand_dims(towards, axes)
+        return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether estimates are means of a posterior distribution of the parameters."""
+        return self.estimation in ("mean", "predictive")
+
+    def table_posterior(self, counts: Floats, variable: Discrete) -> ParameterPosterior | None:
+        """Return the posterior of which `table` returns the mean; None for other estimates.
+
+        Of "marginal" and "backoff" it is the posterior given the distributions that tables shrink
+        towards, as if these were known.
+        """
+        if not self.has_posterior:
+            return None
+        rows = counts.sum(axis=-1)
+        if counts.ndim == 1 or not self.is_hierarchy:
+            return ParameterPosterior(rows, rows + self.state_counts(variable).sum())
+        return ParameterPosterior(rows, rows + self.pull(counts.shape[-1]))
+
+    def degrees_of_freedom(self, count: Floats) -> Floats:
+        """Return the degrees of freedom of variances: the divisor of `covariance`."""
+        return np.where(count > self.ddof, count - self.ddof, 0.0) + self.rows
+
+    def ridge(self, total_variance: Floats) -> Floats:
+        """Return the values to add to variances: a share of each column's total variance.
+
+        It is 1 for constant columns, so that they do not distinguish classes.
+        """
+        return np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
+
+    def covariance(self, count: Floats, comoment: Floats, towards: Floats) -> Floats:
+        """Return covariances shrunk towards `towards`, before the ridge is added (see `ridge`).
+
+        Parameters
+        ----------
+        count : ndarray
+            Number of rows in each configuration, broadcastable against `comoment`.
+        comoment : ndarray
+            Sums of products of deviations from each configuration's mean.
+        towards : ndarray
+            Target of the shrinkage, and the covariance of configurations without rows;
+            broadcastable against `comoment`; see `pooled`.
+        """
+        squares = comoment + self.rows * towards
+        if self.estimation == "map":
+            return np.where(count + self.rows > 0, squares / (count + self.rows + 3.0), towards)
+        rows = self.degrees_of_freedom(count)
+        return np.where(rows > 0, safe_divide(squares, rows), towards)
+
+    def pooled(self, count: Floats, comoment: Floats) -> Floats:
+        """Return the pooled within-class covariance, with length 1 along the axis of the classes.
+
+        Classes lie along the first axis; `count` and `comoment` are as for `covariance`.
+        """
+        full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
+        rows = full - self.ddof * (full > 0)
+        return safe_divide(comoment.sum(axis=0, keepdims=True), rows.sum(axis=0, keepdims=True))
+
+
+SmoothingLike: TypeAlias = Smoothing | str | float
+
+
+def as_smoothing(value: object) -> Smoothing:
+    """Return a Smoothing for any value of a `smoothing=` parameter.
+
+    It may be a Smoothing, the name of a scheme, or a pseudo-count.
+
+    Raises
+    ------
+    DataTypeError
+        If the value has another type.
+    DataError
+        If a name is not a scheme, or a number is not a valid pseudo-count.
+    """
+    if isinstance(value, Smoothing):
+        return value
+    if isinstance(value, str):
+        return Smoothing(scheme=value)
+    if isinstance(value, (int, float, np.number)):
+        return Smoothing(alpha=value)
+    raise DataTypeError(
+        f"smoothing= takes one of {quoted(SCHEMES)}, a number of pseudo-counts or a Smoothing; got "
+        f"{value!r}."
+    )

@@ -1,0 +1,770 @@
+"""Encoding of one column of a table of any library: as states and codes, or as numbers.
+
+A column is a one-dimensional NumPy array (masked arrays included) or a narwhals Series, which
+wraps a column of pandas, polars, pyarrow and others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats, is_sparse
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    UnknownStateError,
+    UnseenStatesWarning,
+    quoted,
+    suggestion,
+    warn,
+)
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    State,
+    Variable,
+    is_missing,
+    plain,
+)
+from bayesgraph.tables import encoding_kernels
+
+# -------- Values of a table that are no states of the model: what becomes of them, and who is told
+
+
+POLICIES = ("warn", "missing", "error")
+# Values and columns that a message shows.
+_SHOWN = 3
+
+
+class UnseenValues:
+    """Values that are no states, by column, which are taken as missing.
+
+    It stands for a policy wherever rows are encoded, and collects what it meets there.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[Name, int] = {}
+        self._values: dict[Name, dict[State, None]] = {}
+
+    def add(self, name: Name, n_rows: int, values: Iterable[State] = ()) -> None:
+        """Note that a number of rows of a column have such values, some of which are given."""
+        self._rows[name] = self._rows.get(name, 0) + n_rows
+        # Few are shown, and a column of identifiers has as many as it has rows.
+        known = self._values.setdefault(name, {})
+        known.update(dict.fromkeys(islice(values, _SHOWN)))
+
+    def unite(self, others: UnseenValues) -> None:
+        """Add what was met in other rows."""
+        for name, n_rows in others._rows.items():
+            self.add(name, n_rows, others._values[name])
+
+    def warn(self, n_rows: int) -> None:
+        """Issue one warning if there are any among a number of rows."""
+        if not self._rows:
+            return
+        most = sorted(self._rows, key=lambda name: -self._rows[name])
+        columns = [
+            f"{name!r} in {self._rows[name]:,} of {n_rows:,} rows, "
+            f"such as {quoted(islice(self._values[name], _SHOWN))}"
+            for name in most[:_SHOWN]
+        ]
+        columns += [f"and {len(most) - _SHOWN} more columns"] * (len(most) > _SHOWN)
+        warn(
+            "Values that the model never saw are taken as missing, which unseen= can refuse or "
+            f"allow: {'; '.join(columns)}.",
+            UnseenStatesWarning,
+        )
+
+
+# How values that are no states are treated: by the name of a policy, or collected.
+Unseen: TypeAlias = str | UnseenValues
+
+
+def check_unseen(unseen: Unseen) -> None:
+    """Raise a DataError unless `unseen` is a known policy for values that are not states."""
+    if not isinstance(unseen, UnseenValues) and unseen not in POLICIES:
+        raise DataError(f"unseen= is one of {quoted(POLICIES)}; got {unseen!r}.")
+
+
+def of_rows(unseen: Unseen, n_rows: int) -> Unseen:
+    """Return the policy for the rows of a table, which collects what there is to warn of.
+
+    A single row is not warned of: services ask for one row after the other.
+    """
+    return UnseenValues() if n_rows > 1 and isinstance(unseen, str) and unseen == "warn" else unseen
+
+
+def tell(met: Unseen, unseen: Unseen, n_rows: int) -> None:
+    """Warn of what `of_rows` has collected for a policy; others collect to tell it themselves."""
+    if isinstance(met, UnseenValues) and met is not unseen:
+        met.warn(n_rows)
+
+
+def cells_without_state(table: Any, matrix: Any, unseen: UnseenValues) -> None:
+    """Collect the cells of a matrix of values that are not missing but have no code."""
+    for variable, cells in zip(table.variables, matrix.T, strict=True):
+        if not isinstance(variable, Discrete):
+            continue
+        found = cells[np.flatnonzero(table.column(variable) < 0)]
+        if found.dtype.kind == "f":
+            found = found[~np.isnan(found)]
+        values = [plain(cell) for cell in found.tolist() if not is_missing(cell)]
+        if values:
+            unseen.add(variable.name, len(values), values)
+
+
+# ------------ Encoding of one column of a table of any library: as states and codes, or as numbers
+
+
+Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
+
+# The type of categories of text as datasets read them.
+_CATEGORIES = "dictionary<values=string, indices=int32, ordered=0>"
+# Maximum range of integers that are coded by a look-up table; others are coded by sorting.
+_LOOKUP_RANGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Factorised:
+    """A discrete column: distinct states in their natural order, and a code for each row.
+
+    Attributes
+    ----------
+    states : list
+    codes : ndarray of integers, shape (n_rows,)
+        Indices into `states`; -1 where missing.
+    """
+
+    states: Sequence[State]
+    codes: Codes
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return the number of missing rows, and of the rows with each state."""
+        counts = np.zeros(len(self.states) + 1, dtype=np.int64)
+        encoding_kernels.count_codes(self.codes, counts)
+        return counts
+
+    def recoded(self, variable: Discrete, dtype: np.dtype[np.signedinteger[Any]]) -> Codes:
+        """Return the codes of a variable that has all states that occur."""
+        found = [variable.find(state) for state in self.states]
+        if self.codes.dtype == dtype and found == list(range(len(found))):
+            return self.codes
+        places = np.array([-1, *(-1 if code is None else code for code in found)], dtype=dtype)
+        codes = np.empty(len(self.codes), dtype=dtype)
+        encoding_kernels.recode(self.codes, places, codes)
+        return codes
+
+    def values(self) -> list[State]:
+        """Return the states that occur in at least one row of the column, in order."""
+        return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]
+
+
+def is_discrete(column: Column, name: Name) -> bool:
+    """Return whether a column is discrete by its type: text, category or boolean.
+
+    Raises
+    ------
+    DataTypeError
+        For a type that is neither discrete nor numeric (dates, lists, ...), or for objects of
+        mixed types.
+    """
+    if isinstance(column, nw.Series):
+        dtype = column.dtype
+        if dtype.is_numeric():
+            return False
+        if dtype in (nw.String, nw.Boolean, nw.Categorical, nw.Enum):
+            return True
+        if dtype == nw.Object or dtype == nw.Unknown:
+            return _objects_are_discrete(column.to_numpy(), name)
+        raise _unusable(name, str(dtype))
+    kind = column.dtype.kind
+    if kind == "O":
+        return _objects_are_discrete(column, name)
+    if kind not in "iufbUS":
+        raise _unusable(name, str(column.dtype))
+    return kind in "bUS"
+
+
+def _unobserved(name: Name) -> DataError:
+    return DataError(
+        f"Column {name!r} has no observed value, so its type and states are unknown; drop it, or "
+        "begin with rows in which it has one."
+    )
+
+
+def _unusable(name: Name, dtype: str) -> DataTypeError:
+    return DataTypeError(
+        f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
+        "boolean or a number. Convert it (dates of a frame to numbers such as year and month; in "
+        "a file by read_table(..., dates='parts') or 'days', and by --dates) or leave it out (of "
+        "a folder by open_dataset(..., columns=), and by --drop)."
+    )
+
+
+def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
+    if set(map(type, column.tolist())) == {str}:
+        return True
+    kinds = {kind_of(value) for value in column if not is_missing(value)}
+    if not kinds:
+        raise _unobserved(name)
+    if kinds <= {"number"}:
+        return False
+    if len(kinds) == 1 and kinds <= {"text", "boolean"}:
+        return True
+    if kinds & {"number", "text", "boolean"} == kinds:
+        raise DataTypeError(
+            f"Column {name!r} mixes {' and '.join(sorted(kinds))} values. Convert it to one type, "
+            "or name it in categorical= to take each value as a state of its own."
+        )
+    wrong = next(v for v in column if not is_missing(v) and kind_of(v) not in _KINDS)
+    raise _unusable(name, f"{type(wrong).__name__} (the value {wrong!r})")
+
+
+_KINDS = ("number", "text", "boolean")
+
+
+def kind_of(value: Any) -> str:
+    """Return the kind of a value: "number", "text" or "boolean", else the name of its type."""
+    value = plain(value)
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, (int, float)):
+        return "number"
+    try:
+        if not isinstance(value, (bytes, complex)) and np.isscalar(float(value)):
+            return "number"  # Decimal and Fraction
+    except (TypeError, ValueError):
+        pass
+    return type(value).__name__
+
+
+_TO_NUMBERS = (
+    "Convert the column to numbers, with NaN where there is none (pandas.to_numeric with "
+    "errors='coerce' does; read_table by missing=, and the command line by --missing, take a text "
+    "such as '?' as missing). If it is text and was only empty when the model was made, name it in "
+    "categorical= and make the model anew."
+)
+
+
+def as_numbers(column: Column, name: Name) -> Floats:
+    """Return a numeric column as floats, NaN where missing.
+
+    Raises
+    ------
+    DataTypeError
+        If the values are not numbers.
+    """
+    try:
+        if isinstance(column, nw.Series):
+            if column.dtype.is_decimal():
+                column = column.cast(nw.Float64)
+            values = column.to_numpy()
+        else:
+            values = column
+        if values.dtype.kind == "O":
+            if any(isinstance(v, (str, bytes)) for v in values):
+                raise TypeError(_first_text([v for v in values if isinstance(v, (str, bytes))]))
+            values = np.array([np.nan if is_missing(v) else float(v) for v in values])
+        if values.dtype.kind in "US":
+            raise TypeError(_first_text(values.tolist()))
+        if values.dtype.kind not in "iufb":
+            raise TypeError(f"its type is {values.dtype}")
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(values.astype(np.float64), np.nan)
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataTypeError(
+            f"Column {name!r} is numeric for the model; these values are not numbers ({error}). "
+            f"{_TO_NUMBERS}"
+        ) from error
+    return numbers
+
+
+def _first_text(values: Sequence[Any]) -> str:
+    """Return what is wrong with texts among numbers: the first that is no number, if one is."""
+    for value in values:
+        try:
+            float(value)
+        except ValueError:
+            return f"{value!r} is no number"
+    return f"{quoted(values[:1])} is text"
+
+
+def missing_cells(column: Column) -> NDArray[np.bool_]:
+    """Return which cells of a column of any type are missing."""
+    if isinstance(column, nw.Series):
+        gone = column.is_null()
+        if column.dtype.is_float():
+            gone = gone | column.is_nan().fill_null(True)
+        elif column.dtype == nw.Object or column.dtype == nw.Unknown:
+            return missing_cells(column.to_numpy())
+        return np.asarray(gone.to_numpy(), dtype=np.bool_)
+    found = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    if column.dtype.kind == "O":
+        cells = np.array([is_missing(value) for value in column], dtype=np.bool_)
+    elif column.dtype.kind in "fc":
+        cells = np.isnan(np.asarray(column))
+    else:
+        cells = np.zeros(len(column), dtype=np.bool_)
+    return cells if found is None else cells | found
+
+
+def is_matrix(column: Any) -> bool:
+    """Return whether a column is a (dense or sparse) matrix of counts of many items."""
+    return getattr(column, "ndim", 1) == 2
+
+
+def _matrix(name: Name) -> DataTypeError:
+    return DataTypeError(
+        f"Column {name!r} is a matrix; give the family of its counts in distributions=: "
+        "'multinomial' or 'bernoulli'."
+    )
+
+
+def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
+    """Return a checked matrix of counts as floats, and whether counts are missing (NaN).
+
+    A sparse matrix is returned in CSR format.
+
+    Raises
+    ------
+    DataError
+        For a wrong number of columns, or counts that are negative or infinite.
+    DataTypeError
+        If the column is not a matrix of numbers.
+    """
+    name = variable.name
+    if not is_matrix(column):
+        raise DataTypeError(
+            f"Column {name!r} holds counts of {len(variable.items)} items: a matrix, dense or "
+            f"sparse; got {type(column).__name__}."
+        )
+    if column.shape[1] != len(variable.items):
+        raise DataError(
+            f"Column {name!r} holds counts of {len(variable.items)} items; got a matrix with "
+            f"{column.shape[1]} columns."
+        )
+    try:
+        rows, numbers = _matrix_of_floats(column)
+    except (TypeError, ValueError) as error:
+        raise DataTypeError(
+            f"Column {name!r} holds counts, which are numbers ({error})."
+        ) from error
+    negative, infinite, missing = encoding_kernels.count_invalid(numbers)
+    if negative:
+        raise DataError(
+            f"Column {name!r} holds counts, 0 or more; the minimum is {np.nanmin(numbers):g}. "
+            "(Negative values in data passed to a model of counts.)"
+        )
+    if infinite:
+        raise DataError(f"Column {name!r} has infinite counts; replace them by NaN (missing).")
+    return rows, missing > 0
+
+
+def without_duplicates(rows: Any) -> Any:
+    """Return a sparse matrix in CSR format without duplicate entries, which are summed.
+
+    A sparse matrix may store several entries for the same row and column; its value is their sum.
+    """
+    if rows.format != "csr":
+        rows = scipy.sparse.csr_array(rows)
+    if rows.has_canonical_format:
+        return rows
+    joined = rows.copy()
+    joined.sum_duplicates()
+    return joined
+
+
+def sparse_view(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> Any:
+    """Return a CSR matrix that shares the given arrays; SciPy's constructor might copy them."""
+    view = scipy.sparse.csr_array(shape, dtype=data.dtype)
+    view.data, view.indices, view.indptr = data, indices, indptr
+    return view
+
+
+def sparse_rows(matrix: Any, rows: slice) -> Any:
+    """Return successive rows of a CSR matrix, which share its entries; SciPy's slices copy them."""
+    start, stop, _ = rows.indices(matrix.shape[0])
+    indptr = matrix.indptr[start : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    shape = (stop - start, matrix.shape[1])
+    return sparse_view(matrix.data[entries], matrix.indices[entries], indptr - indptr[0], shape)
+
+
+def _matrix_of_floats(column: Any) -> tuple[Any, Floats]:
+    """Return a matrix of floats (CSR if sparse), and a flat array of its stored values."""
+    if is_sparse(column):
+        rows = column if column.format == "csr" else scipy.sparse.csr_array(column)
+        data = np.asarray(rows.data, dtype=np.float64)
+        return sparse_view(data, rows.indices, rows.indptr, rows.shape), data
+    if np.ma.isMaskedArray(column):
+        column = np.ma.filled(column.astype(np.float64), np.nan)
+    dense = np.ascontiguousarray(column, dtype=np.float64)
+    return dense, dense.reshape(-1)
+
+
+def factorise(column: Column, name: Name) -> Factorised:
+    """Return a column as its distinct states and a state code for each row.
+
+    The states of a categorical type have the order of its categories. For other types they are
+    sorted: numbers and text in ascending order, False before True.
+    """
+    if isinstance(column, nw.Series):
+        return _factorise_series(column, name)
+    if isinstance(column, np.ma.MaskedArray):
+        observed = ~np.ma.getmaskarray(column)
+        return _spread(factorise(np.asarray(column.data[observed]), name), observed)
+    kind = column.dtype.kind
+    if kind == "b":
+        return Factorised([False, True], column.astype(np.int8))
+    if kind in "iu":
+        return _factorise_integers(column)
+    if kind == "f":
+        observed = ~np.isnan(_finite(column, name))
+        return _spread(_factorise_by_sorting(column[observed]), observed)
+    if kind in "US":
+        return _factorise_by_sorting(column)
+    if kind == "O":
+        return _factorise_objects(column, name)
+    raise _unusable(name, str(column.dtype))
+
+
+def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
+    """Insert missing rows (code -1) into a column of observed values.
+
+    The boolean mask `rows` marks the rows of the result that take the codes of `observed`, in their
+    order; all other rows are missing.
+    """
+    codes = np.full(len(rows), -1, dtype=np.int32)
+    codes[rows] = observed.codes
+    return Factorised(observed.states, codes)
+
+
+def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
+    dtype = column.dtype
+    if dtype == nw.Boolean:
+        codes = column.cast(nw.Int8).fill_null(-1).to_numpy()
+        return Factorised([False, True], codes.astype(np.int8, copy=False))
+    if dtype in (nw.Categorical, nw.Enum):
+        return _factorise_categories(column, name)
+    if dtype == nw.String:
+        return _factorise_text(column)
+    if dtype.is_integer() and column.null_count():
+        # A NumPy array with missing values would have floats: other states, inexact above 2**53.
+        rows = ~column.is_null().to_numpy()
+        return _spread(_factorise_integers(column.drop_nulls().to_numpy()), rows)
+    return factorise(column.to_numpy(), name)
+
+
+def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
+    native = column.to_native()
+    if states is None and _is_in_arrow(native):
+        # pandas hands over its own memory; narwhals would make a copy.
+        array = getattr(native, "array", None)
+        whole = column.to_arrow() if array is None else array.__arrow_array__()
+        return _sorted(*_arrow_codes(whole.dictionary_encode()))
+    if states is None and nw.dependencies.is_pandas_like_series(native):
+        # pandas hashes the values once, the general way below three times.
+        codes, values = native.factorize()
+        return _sorted(values.tolist(), codes)
+    found = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
+    if not found:
+        return Factorised([], np.full(len(column), -1, dtype=np.int8))
+    codes = column.replace_strict(
+        [*found, None], [*range(len(found)), -1], return_dtype=nw.Int32, default=-1
+    )
+    return Factorised(list(found), codes.fill_null(-1).to_numpy())
+
+
+def _is_in_arrow(native: Any) -> bool:
+    """Return whether a native column of text is kept in Arrow's memory, by pandas too."""
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        return True
+    dtype = getattr(native, "dtype", None)
+    return getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype")
+
+
+def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
+    """Return the states and codes of a dictionary-encoded array of Arrow, of one chunk or more."""
+    if hasattr(array, "unify_dictionaries"):
+        array = array.unify_dictionaries().combine_chunks()
+    indices = array.indices
+    if str(indices.type) != "int32":  # it may be unsigned, without -1
+        indices = indices.cast("int64")
+    codes = indices.fill_null(-1) if indices.null_count else indices
+    return array.dictionary.to_pylist(), codes.to_numpy()
+
+
+def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
+    """Sort the states of a column, and change the codes of its rows accordingly."""
+    order = sorted(range(len(states)), key=states.__getitem__)
+    new_code = np.full(len(states) + 1, -1, dtype=np.int32)
+    new_code[order] = np.arange(len(states))
+    return Factorised([states[i] for i in order], new_code[codes])
+
+
+def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
+    native = column.to_native()
+    if nw.dependencies.is_pandas_like_series(native):
+        # The accessor `cat` makes a series of the codes, which takes longer than reading them.
+        own = native.array if hasattr(native, "array") else native.cat
+        return Factorised(own.categories.tolist(), np.asarray(own.codes))
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        # Categories may be of any type: a cast to text would change integer states.
+        return Factorised(*_arrow_codes(native))
+    text = column.cast(nw.String)
+    if isinstance(column.dtype, nw.Enum):
+        return _factorise_text(text, column.dtype.categories)
+    return _factorise_text(text)
+
+
+def factorise_chunks(column: Any, name: Name) -> Factorised:
+    """Return a ChunkedArray of Arrow as its distinct states and a state code for each row.
+
+    Unlike those of `factorise`, states that are categories of text are sorted too.
+    """
+    if str(column.type) != _CATEGORIES:
+        return factorise(nw.from_native(column, series_only=True), name)
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    values = [chunk.dictionary.to_pylist() for chunk in chunks]
+    states = sorted(set().union(*values) - {None})
+    code_of = {state: code for code, state in enumerate(states)} | {None: -1}
+    codes = np.empty(len(column), dtype=np.min_scalar_type(-max(len(states), 1)))
+    first = 0
+    for chunk, own in zip(chunks, values, strict=True):
+        # There is a last place for an empty dictionary, of which all rows are missing.
+        places = np.array([*map(code_of.__getitem__, own), -1], dtype=codes.dtype)
+        last = first + len(chunk)
+        encoding_kernels.look_up_categories(*_indices(chunk), places, codes[first:last])
+        first = last
+    return Factorised(states, codes)
+
+
+def _indices(chunk: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8], int]:
+    """Return the indices of categories, and bits of rows with a value from a first one on.
+
+    There are no bits if no value is missing.
+    """
+    found = chunk.indices
+    bits, data = found.buffers()
+    indices = np.frombuffer(data, np.int32, len(found), found.offset * 4)
+    if not found.null_count:
+        return indices, np.empty(0, dtype=np.uint8), 0
+    return indices, np.frombuffer(bits, np.uint8), found.offset
+
+
+def _factorise_integers(column: NDArray[Any]) -> Factorised:
+    if not len(column):
+        return Factorised([], np.empty(0, dtype=np.int8))
+    low, high = int(column.min()), int(column.max())
+    if high - low >= _LOOKUP_RANGE:
+        return _factorise_by_sorting(column)
+    if column.dtype.itemsize < 8:
+        column = column.astype(np.int64)  # differences may overflow a narrow type
+    offset = (column - low).astype(np.intp, copy=False)
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[offset] = True
+    rank = np.cumsum(present, dtype=np.int32) - 1
+    return Factorised([low + at for at in np.flatnonzero(present).tolist()], rank[offset])
+
+
+def _factorise_by_sorting(column: NDArray[Any]) -> Factorised:
+    states, codes = np.unique(column, return_inverse=True)
+    return Factorised(states.tolist(), codes)
+
+
+def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
+    """Return a column of Python objects as states and codes, distinguished by type and value."""
+    values = column.tolist()
+    if set(map(type, values)) == {str}:
+        found = sorted(set(values))
+        return Factorised(found, codes_of(found, values))
+    first: dict[Any, int] = {}
+    codes = np.empty(len(column), dtype=np.int64)
+    for row, item in enumerate(column):
+        if is_missing(item):
+            codes[row] = -1
+            continue
+        value = plain(item)
+        try:
+            codes[row] = first.setdefault((type(value), value), len(first))
+        except TypeError as error:
+            raise _unusable(name, f"{type(value).__name__} (the value {value!r})") from error
+    found = [value for _, value in first]
+    booleans = bool(found) and all(isinstance(value, bool) for value in found)
+    states: list[State] = [False, True] if booleans else naturally_ordered(found)
+    position = {(type(state), state): code for code, state in enumerate(states)}
+    rank = np.array([*(position[key] for key in first), -1])
+    return Factorised(states, rank[codes])
+
+
+def codes_of(states: Sequence[State], values: Sequence[State]) -> NDArray[np.int64]:
+    """Return the index of each value among the states."""
+    place = {state: code for code, state in enumerate(states)}
+    return np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
+
+
+def naturally_ordered(values: list[Any]) -> list[Any]:
+    """Return values in ascending order; mixed or unordered types by type name and `repr`."""
+    try:
+        if len({type(value) for value in values}) <= 1:
+            return sorted(values)
+    except TypeError:
+        pass
+    return sorted(values, key=lambda value: (type(value).__name__, repr(value)))
+
+
+def infer_variable(name: Name, column: Column, *, categorical: bool) -> tuple[Variable, Any]:
+    """Return the variable inferred from a column's type, and the column in encoded form.
+
+    The encoded form is state codes for a discrete variable and floats for a continuous one. With
+    `categorical`, a numeric column becomes discrete.
+    """
+    if is_matrix(column):
+        raise _matrix(name)
+    if not categorical and not is_discrete(column, name):
+        return Continuous(name), as_numbers(column, name)
+    factorised = factorise(column, name)
+    if not factorised.states:
+        raise _unobserved(name)
+    return Discrete(name, factorised.states), factorised.codes
+
+
+def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
+    """Encode a column of a known variable: as state codes, numbers or counts.
+
+    Parameters
+    ----------
+    unseen : {"warn", "missing", "error"} or UnseenValues
+        Whether a value that is not a state becomes missing or an error.
+
+    Raises
+    ------
+    UnknownStateError
+        For a value that is not a state, under "error".
+    DataTypeError
+        If no value is a state because the values have another type, such as text instead of
+        numbers. Treating the whole column as missing would hide that.
+    """
+    if isinstance(variable, CountVector):
+        return as_counts(column, variable)[0]
+    if is_matrix(column):
+        raise _matrix(variable.name)
+    if isinstance(variable, Continuous):
+        return as_numbers(column, variable.name)
+    if isinstance(variable, Binned) and not _has_text(column):
+        return variable.codes(_finite(as_numbers(column, variable.name), variable.name))
+    factorised = factorise(column, variable.name)
+    found = [variable.find(state) for state in factorised.states]
+    if all(code is None for code in found):
+        check_kinds(variable, factorised)
+    translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
+    # Categories that occur in no row need not be states.
+    if unseen == "error" and None in found and (unknown := _unknown(variable, factorised)):
+        near = suggestion(unknown[0], variable.states)
+        raise UnknownStateError(
+            f"Column {variable.name!r} has values that are not states: {quoted(unknown)}."
+            f"{near} The states are {quoted(variable.states)}."
+        )
+    codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
+    if isinstance(unseen, UnseenValues) and None in found:
+        strange = (codes < 0) & (factorised.codes >= 0)
+        if n_rows := int(np.count_nonzero(strange)):
+            unseen.add(variable.name, n_rows, _unknown(variable, factorised))
+    return codes
+
+
+def _unknown(variable: Discrete, factorised: Factorised) -> list[State]:
+    """Return the values of a column that are not states."""
+    return [value for value in factorised.values() if variable.find(value) is None]
+
+
+def _has_text(column: Column) -> bool:
+    """Return whether a column holds text or categories, such as names of intervals."""
+    if isinstance(column, nw.Series):
+        if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+            return True
+        column = column.to_numpy()
+    if column.dtype.kind == "O":
+        return any(isinstance(value, str) for value in column)
+    return column.dtype.kind in "US"
+
+
+def _finite(numbers: Floats, name: Name) -> Floats:
+    """Return the numbers, or raise a DataError if one of them is infinite."""
+    if len(wrong := np.flatnonzero(np.isinf(numbers))):
+        raise infinite(name, int(wrong[0]))
+    return numbers
+
+
+def infinite(name: Name, row: int) -> DataError:
+    """Return the error for an infinite number in a row of the column `name`."""
+    return DataError(
+        f"Column {name!r} has infinity in row {row}; replace infinite values by a number or by NaN "
+        "(missing)."
+    )
+
+
+def with_states(variable: Discrete, column: Column) -> Discrete:
+    """Return a variable with additional states for the new values of a column.
+
+    If the known states are in natural order, all states are sorted again; otherwise new states are
+    appended. In a grouped variable each new value becomes a group of its own. A binned variable is
+    returned unchanged.
+    """
+    if isinstance(variable, Binned):
+        return variable
+    factorised = factorise(column, variable.name)
+    fresh = [value for value in factorised.values() if variable.find(value) is None]
+    if not fresh:
+        return variable
+    check_kinds(variable, factorised)
+    if isinstance(variable, Grouped):
+        groups = [*variable.groups, *([value] for value in fresh)]
+        return Grouped(variable.name, groups, variable.others)
+    known = list(variable.states)
+    together = [*known, *fresh]
+    ordered = naturally_ordered(known) == known
+    return Discrete(variable.name, naturally_ordered(together) if ordered else together)
+
+
+def check_kinds(variable: Discrete, factorised: Factorised) -> None:
+    """Check that the values of a column are of the same kind as the states, such as text.
+
+    Raises
+    ------
+    DataTypeError
+        If no value is of the kind of a state.
+    """
+    values = factorised.values()
+    if isinstance(variable, Binned) and values:
+        raise DataTypeError(
+            f"Column {variable.name!r} was numeric when the model was made; now its values are "
+            f"text that is none of its intervals ({quoted(values, maximum=3)}). {_TO_NUMBERS}"
+        )
+    states = variable.values if isinstance(variable, Grouped) else variable.states
+    kinds, known = {kind_of(v) for v in values}, {kind_of(s) for s in states}
+    if values and not kinds & known:
+        raise DataTypeError(
+            f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "
+            f"made ({quoted(states, maximum=3)}); now its values are "
+            f"{' and '.join(sorted(kinds))} ({quoted(values, maximum=3)}). Convert the column to "
+            "the type it had."
+        )

@@ -1,0 +1,791 @@
+"""Datasets: tables that are read in order, as often as needed, and never held as a whole."""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import PurePath
+from typing import Any, Protocol, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
+
+from bayesgraph.core import parallel
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    FileFormatError,
+    optional_module,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.core.parallel import in_order, one_blas_thread, ordered, without_threads
+
+# ------- Executors: where the parts of a dataset are read and counted, with results in their order
+
+
+Result = TypeVar("Result")
+Results: TypeAlias = Generator[Result, None, None]
+
+# Number of parts that an executor of the standard library has at a time: more than any machine
+# has processors, and few enough for their results to be held.
+_WINDOW = 64
+# How often Dask computes a part again whose worker was lost.
+_RETRIES = 3
+
+
+class Executor(Protocol):
+    """Where functions of parts of a dataset are computed.
+
+    Attributes
+    ----------
+    n_workers : int or None
+        Number of parts that are computed at a time, None if it is unknown.
+    """
+
+    @property
+    def n_workers(self) -> int | None:
+        """Number of parts that are computed at a time."""
+        ...
+
+    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
+        """Yield function(part) for all parts in their order.
+
+        A part may be computed several times, such as after a worker was lost; its result is
+        yielded once. What is under way when the generator is closed is cancelled.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Futures:
+    """The executor that submits to a `concurrent.futures.Executor`, or to anything like it."""
+
+    pool: Any
+    n_workers: int | None = None
+
+    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
+        """Yield function(part) for all parts in their order; see `Executor`."""
+        yield from ordered(self.pool.submit, function, parts, _WINDOW)
+
+
+@dataclass(frozen=True)
+class DaskGraph:
+    """The executor that computes parts on Dask, which schedules, retries and moves data.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+        None is the scheduler that Dask is set to use: by default threads of this process.
+    """
+
+    client: Any = None
+
+    @property
+    def n_workers(self) -> int | None:
+        """Number of threads of the workers that there are now; see `Executor`."""
+        client = self._client()
+        return None if client is None else sum(client.nthreads().values())
+
+    def _client(self) -> Any:
+        return _default_client() if self.client is None else self.client
+
+    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
+        """Yield function(part) for all parts in their order; see `Executor`."""
+        dask = optional_module("dask", extra="dask", what="Reading Dask frames")
+        call = dask.delayed(_call, pure=False, traverse=False)
+        lazy = [call(function, *_apart(part)) for part in parts]
+        client = self._client()
+        if client is None:
+            yield from dask.compute(*lazy, traverse=False)
+            return
+        futures = client.compute(lazy, retries=_RETRIES)
+        try:
+            for future in futures:
+                yield future.result()
+                future.release()
+        finally:
+            client.cancel(futures)
+
+
+def _default_client() -> Any:
+    """Return the client of dask.distributed that this process uses, None if there is none."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return None if distributed is None else distributed.default_client()
+    except ValueError:
+        return None
+
+
+def _apart(part: Any) -> tuple[Any, ...]:
+    """Return a part without its frames, and the frame of each piece, None if it has none."""
+    frames = [getattr(piece, "frame", None) for piece in part.pieces]
+    return _with_frames(part, [None] * len(frames)), *frames
+
+
+def _with_frames(part: Any, frames: Sequence[Any]) -> Any:
+    """Return a part with other frames of those pieces that have one."""
+    pieces = [
+        replace(piece, frame=frame) if hasattr(piece, "frame") else piece
+        for piece, frame in zip(part.pieces, frames, strict=True)
+    ]
+    return replace(part, pieces=tuple(pieces))
+
+
+def _call(function: Callable[[Any], Result], part: Any, *frames: Any) -> Result:
+    """Return function(part) on a worker, which Dask gives the frames of the part's pieces."""
+    return function(_with_frames(part, frames))
+
+
+def as_executor(executor: Any) -> Executor | None:
+    """Return what a user gave as executor as an Executor; None stays None.
+
+    Raises
+    ------
+    DataTypeError
+        If it cannot run anything.
+    """
+    if executor is None:
+        return None
+    if type(executor).__module__.partition(".")[0] == "distributed":
+        return DaskGraph(executor)
+    if callable(getattr(executor, "submit", None)):
+        return Futures(executor)
+    raise DataTypeError(
+        "executor= is an executor of concurrent.futures, or a client of dask.distributed; got "
+        f"{type(executor).__name__}."
+    )
+
+
+# ---------- Datasets: tables that are read in order, as often as needed, and never held as a whole
+
+
+# Called with the number of rows read in a pass, and the number of all rows, None if unknown.
+Progress = Callable[[int, int | None], None]
+Cache = bool | str | os.PathLike[str]
+# Returns the columns that are predicted for a table, by name; called with the table, and the names
+# of the columns that will stand beside them.
+Predicting = Callable[[Any, Sequence[str]], dict[str, Any]]
+# A sum over runs of rows; it has ``+``.
+Sum = TypeVar("Sum")
+
+# Maximum number of blocks of a part, which one worker reads and counts, a power of two.
+BLOCKS_OF_PART = 32
+# There are this many parts, or so many for each of the workers if their number is known, if that
+# leaves them at least a few blocks: workers wait for the last part, but a row group in which a part
+# ends is decoded twice.
+_PARTS, _PARTS_OF_WORKER, _FEW_BLOCKS = 16, 2, 8
+
+
+def arrow(module: str = "") -> Any:
+    """Return pyarrow or one of its modules, or the error that says how to install it."""
+    return optional_module(
+        f"pyarrow{module}", extra="tables", what="Reading tables larger than memory"
+    )
+
+
+class Filter(Protocol):
+    """The choice of the rows of tables that count.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Columns that it looks at, which the tables need to have; without any, all rows count.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it looks at."""
+        ...
+
+    def kept(self, table: Any) -> Any:
+        """Return the rows of a table that count."""
+        ...
+
+
+@dataclass(frozen=True)
+class Every:
+    """The filter under which all rows count."""
+
+    columns: tuple[str, ...] = ()
+
+    def kept(self, table: Any) -> Any:
+        """Return the table."""
+        return table
+
+
+EVERY = Every()
+
+
+class Piece(Protocol):
+    """Successive rows of a dataset that are read without those before, in any process.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        None if the number is unknown before they are read.
+    """
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows."""
+        ...
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of some columns in order, as pyarrow Tables of any lengths."""
+        ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """Successive rows of a dataset for one worker: slices of pieces, with some columns.
+
+    Attributes
+    ----------
+    pieces : tuple of Piece
+    bounds : tuple of (int, int or None)
+        Of each piece, the first row that belongs to the part and the one after the last, counted
+        among the rows that count; None is the end of the piece.
+    columns : tuple of str
+    rows : Filter
+        The rows that count.
+    first : int
+        Number of the part's first row among those of the dataset that count.
+    """
+
+    pieces: tuple[Piece, ...]
+    bounds: tuple[tuple[int, int | None], ...]
+    columns: tuple[str, ...]
+    rows: Filter
+    first: int = 0
+
+    def tables(self) -> Iterator[Any]:
+        """Yield the rows of the part that count."""
+        for piece, (begin, end) in zip(self.pieces, self.bounds, strict=True):
+            at = 0
+            for table in piece.tables(self.columns):
+                kept = self.rows.kept(table)
+                last = len(kept) if end is None else min(end - at, len(kept))
+                if begin - at < last:
+                    yield kept.slice(max(begin - at, 0), last - max(begin - at, 0))
+                at += len(kept)
+                if end is not None and at >= end:
+                    break
+
+
+class Dataset(ABC):
+    """A table of named columns that is read in order, as often as needed.
+
+    Attributes
+    ----------
+    source : str
+        Name for messages, such as a path.
+    schema : pyarrow.Schema
+        Names and types of the columns; text is read as categories where that is faster.
+    n_rows : int or None
+        Number of rows if it is known without reading them.
+    max_categories : int
+        Maximum number of states of a column.
+    progress : callable or None
+        Called in each pass with the number of rows read so far and `n_rows`.
+    executor : Executor or None
+        Reads and counts parts of the rows elsewhere; None for threads of this process.
+    sample_rows : int
+        Number of rows of a sample for what needs the rows themselves.
+    cache : bool or path
+        Whether, or in which folder, encoded rows are kept between passes; see `EncodedRows`.
+    is_lazy : bool
+        Whether predictions of the rows are a frame of an engine; see `predicted`.
+    blocks_of_part : int or None
+        Maximum number of blocks that one worker may hold, a power of two; None if it reads rows
+        bit by bit.
+    """
+
+    source: str
+    schema: Any
+    n_rows: int | None = None
+    max_categories: int = 10_000
+    progress: Progress | None = None
+    executor: Executor | None = None
+    sample_rows: int = 2**18
+    cache: Cache = False
+    is_lazy: bool = False
+    blocks_of_part: int | None = None
+
+    @property
+    def state(self) -> str | None:
+        """Text that differs if the rows do, such as sizes and times of files, None if unknown."""
+        return None
+
+    @abstractmethod
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield all rows of some columns in order, as pyarrow Tables of any lengths."""
+
+    def pieces(self, columns: Sequence[str]) -> Sequence[Piece]:
+        """Return the pieces of the dataset in order, of which some columns will be read.
+
+        Raises
+        ------
+        DataTypeError
+            If its rows are read one after another only.
+        """
+        raise DataTypeError(
+            f"executor= reads parts of {self.source} in other processes, which takes Parquet files "
+            "or frames of Dask; write the rows to Parquet files, or leave out executor=."
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, in their order."""
+        return tuple(self.schema.names)
+
+    def read(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield what `tables` yields, and report how far the pass is."""
+        done = 0
+        for table in self.tables(columns):
+            done += len(table)
+            if self.progress is not None:
+                self.progress(done, self.n_rows)
+            yield table
+
+    def runs(
+        self, columns: Sequence[str], rows: Filter = EVERY, n_rows: int | None = None
+    ) -> Iterator[Any]:
+        """Yield the rows of some columns that count, in runs of `n_rows`; the last is shorter.
+
+        By default a run is a block of the canonical grid; see `statistics.blocks`.
+        """
+        return in_runs(map(rows.kept, self.read(columns)), n_rows)
+
+    def reduce(
+        self,
+        function: Callable[[int, Any], Sum],
+        columns: Sequence[str],
+        rows: Filter = EVERY,
+    ) -> Sum | None:
+        """Return the sum of a function of all runs along the tree of blocks, None without rows.
+
+        The sum has the same bits wherever and in whatever order the runs are read.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the number of a run's first row and the run as a Table; returns a value with
+            ``+``. With an executor it must be possible to send it to another process.
+        columns : sequence of str
+            Those that `rows` looks at are read too.
+        rows : Filter
+            The rows that count, which are numbered.
+        """
+        # Something must be read for the rows to be counted.
+        wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
+        if self.executor is None:
+            return summed(lambda run: function(*run), _numbered(self.runs(wanted, rows), 0))
+        parts = self._parts(wanted, rows)
+        # Closed at once: an error holds what was under way as long as somebody holds the error.
+        with closing(self.executor.map(_OfPart(function), parts)) as found:
+            return _sum(self._reported(found, parts))
+
+    def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
+        """Return the lazy frame of predictions of the engine that has the rows.
+
+        Parameters
+        ----------
+        predicting : callable
+        columns : sequence of str
+            Those of the table from which it predicts.
+        keep : sequence of str
+            Those that the frame has too, before the predictions.
+
+        Raises
+        ------
+        DataTypeError
+            If no engine has the rows.
+        """
+        raise DataTypeError(
+            f"target= is needed, a file or a folder for the predictions of {self.source}; only "
+            "those of frames of Dask and Spark are frames again."
+        )
+
+    def _parts(self, columns: tuple[str, ...], rows: Filter) -> list[Part]:
+        """Return the rows that count as parts, each of which is a node of the grid of blocks."""
+        pieces, lengths = self.pieces(columns), self._lengths(rows)
+        n_workers = None if self.executor is None else self.executor.n_workers
+        size = _blocks_of_part(sum(lengths), self.blocks_of_part, n_workers)
+        length = size * parallel.BLOCK
+        parts: list[Part] = []
+        held: list[tuple[Piece, tuple[int, int | None]]] = []
+        first = end = 0
+
+        def close() -> None:
+            nonlocal first
+            if held:
+                chosen, bounds = zip(*held, strict=True)
+                parts.append(Part(chosen, bounds, columns, rows, first))
+            held.clear()
+            first = end
+
+        for piece, n_rows in zip(pieces, lengths, strict=True):
+            at = 0
+            while at < n_rows:
+                step = min(n_rows - at, length - (end - first))
+                held.append((piece, (at, at + step)))
+                at, end = at + step, end + step
+                if end - first == length:
+                    close()
+        close()
+        return parts
+
+    @cached_property
+    def _lengths_of(self) -> WeakKeyDictionary[Filter, list[int]]:
+        """How many rows of each piece count, by the filter, as long as a fit holds it."""
+        return WeakKeyDictionary()
+
+    def _lengths(self, rows: Filter) -> list[int]:
+        """Return how many rows of each piece count."""
+        chosen = rows if rows.columns else EVERY
+        if chosen not in self._lengths_of:
+            self._lengths_of[chosen] = self._found_lengths(chosen)
+        return self._lengths_of[chosen]
+
+    def _found_lengths(self, rows: Filter) -> list[int]:
+        # Something must be read for the rows to be counted.
+        columns = rows.columns or self.names[:1]
+        pieces = self.pieces(columns)
+        known = [piece.n_rows for piece in pieces]
+        if rows.columns or None in known:
+            assert self.executor is not None
+            whole = [Part((piece,), ((0, None),), columns, rows) for piece in pieces]
+            return list(self.executor.map(_length, whole))
+        return known  # type: ignore[return-value]
+
+    def _reported(self, found: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
+        """Yield what was found in parts, and report how far the pass is."""
+        ends = [*(part.first for part in parts), self.n_rows][1:]
+        for value, end in zip(found, ends, strict=True):
+            if self.progress is not None and end is not None:
+                self.progress(end, self.n_rows)
+            yield value
+
+    def __repr__(self) -> str:
+        return f"Dataset of {self.source} with {len(self.names)} columns"
+
+    def checked(self, names: Iterable[Any], where: str) -> None:
+        """Raise an error for a name that is not a column; `where` begins its message."""
+        check_list(names, where)
+        for name in names:
+            if name not in self.names:
+                raise unknown_variable(name, self.names, where=f"{where}: {self.source}")
+
+
+def check_list(names: Iterable[Any], where: str) -> None:
+    """Raise an error for a text in place of a list of names, or a name that occurs twice."""
+    if isinstance(names, str):
+        raise DataTypeError(f"{where} takes a list of names, such as [{names!r}]; got a text.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"{where} names {quoted(twice)} more than once.")
+
+
+def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:
+    """Yield the rows of tables in runs of `n_rows`, of which only the last is shorter."""
+    n_rows = parallel.BLOCK if n_rows is None else n_rows
+    waiting: list[Any] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += len(table)
+        if size < n_rows:
+            continue
+        joined = arrow().concat_tables(waiting)
+        for begin in range(0, size - n_rows + 1, n_rows):
+            yield joined.slice(begin, n_rows)
+        size %= n_rows
+        waiting = [joined.slice(len(joined) - size)] if size else []
+    if size:
+        yield arrow().concat_tables(waiting)
+
+
+def summed(function: Callable[[Any], Sum], runs: Iterable[Any]) -> Sum | None:
+    """Return the sum of a function of runs along the tree of blocks, by threads; None without rows.
+
+    The runs are all blocks, in their order.
+    """
+    # The limit holds for the process, so that it is set once for all threads.
+    with one_blas_thread():
+        return _sum(in_order(function, runs))
+
+
+def sum_of_runs(
+    function: Callable[[int, Any], Sum], tables: Iterable[Any], first: int
+) -> Sum | None:
+    """Return the sum of a function of all runs of tables, None without rows; see `reduce`.
+
+    `first` is the number of the first row.
+    """
+    with one_blas_thread(), without_threads():
+        return _sum(function(*run) for run in _numbered(in_runs(tables), first))
+
+
+def _blocks_of_part(n_rows: int, maximum: int | None, n_workers: int | None) -> int:
+    """Return the number of blocks of a part, given the number of all rows."""
+    size = min(BLOCKS_OF_PART, maximum or BLOCKS_OF_PART)
+    n_parts = _PARTS_OF_WORKER * n_workers if n_workers else _PARTS
+    while size > _FEW_BLOCKS and n_rows < n_parts * size * parallel.BLOCK:
+        size //= 2
+    return size
+
+
+def _numbered(runs: Iterable[Any], first: int) -> Iterator[tuple[int, Any]]:
+    """Yield runs with the number of the first row of each."""
+    for run in runs:
+        yield first, run
+        first += len(run)
+
+
+def _sum(parts: Iterable[Sum]) -> Sum | None:
+    """Return the sum along the tree of blocks, None of nothing."""
+    items = iter(parts)
+    for first in items:
+        found: Sum = parallel.tree_sum(chain([first], items))
+        return found
+    return None
+
+
+@dataclass(frozen=True)
+class _OfPart:
+    """The sum of a function of the runs of a part."""
+
+    function: Callable[[int, Any], Any]
+
+    def __call__(self, part: Part) -> Any:
+        return sum_of_runs(self.function, part.tables(), part.first)
+
+
+def _length(part: Part) -> int:
+    return sum(len(table) for table in part.tables())
+
+
+# ------------------ Files: which of a folder hold rows, and that they do not change between passes
+
+
+PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv")
+CODECS = ("", ".gz", ".zst")
+
+
+def is_data(path: PurePath) -> bool:
+    """Return whether a file, by its path inside of a folder, holds rows."""
+    endings = (*PARQUET, *(s + c for s in CSV for c in CODECS))
+    return not any(map(is_hidden, path.parts)) and path.name.lower().endswith(endings)
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether other programs keep logs, statistics or unfinished files under a name."""
+    return name.startswith((".", "_"))
+
+
+def kind_of(file: str) -> str:
+    """Return the suffix of a file without that of its compression, such as "csv"."""
+    name = file.lower()
+    for codec in CODECS[1:]:
+        name = name.removesuffix(codec)
+    return name.rpartition(".")[2]
+
+
+def check_unchanged(
+    source: str, paths: Sequence[str], before: Sequence[Any], now: Sequence[Any]
+) -> None:
+    """Raise a DataError if size or time of a file is not what it was."""
+    changed = [p for p, a, b in zip(paths, before, now, strict=True) if a != b]
+    if changed:
+        raise DataError(
+            f"{quoted(changed)} changed while {source} was read, so that its passes would not be "
+            "about the same rows. Start again when nothing writes to it."
+        )
+
+
+def state_of(filesystem: Any, paths: Sequence[str]) -> tuple[Any, ...]:
+    """Return size and time of files of a filesystem of pyarrow."""
+    return tuple((info.size, info.mtime_ns) for info in filesystem.get_file_info(list(paths)))
+
+
+def unreadable(source: str, error: Exception) -> FileFormatError:
+    """Return the error for files that pyarrow refuses."""
+    return FileFormatError(f"{source} cannot be read: {str(error).splitlines()[0]:.300}")
+
+
+# -------------- Columns that files share: their names, and types that hold the values of all files
+
+
+def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> Any:
+    """Return the schema of the columns that all files of a dataset have; see `Fragments`."""
+    fragments = list(dataset.get_fragments()) if hasattr(dataset, "get_fragments") else []
+    found = [(f.path, f.physical_schema) for f in fragments if hasattr(f, "path")]
+    everywhere = set(dataset.schema.names).union(*(schema.names for _, schema in found))
+    for name in columns or ():
+        if name not in everywhere:
+            raise unknown_variable(name, sorted(everywhere), where=f"columns=: {source}")
+    check_same_names([(path, schema.names) for path, schema in found], columns)
+    # Columns of partitioned paths are in the dataset's schema alone.
+    kinds = {field.name: field.type for field in dataset.schema} | _joined_types(found, columns)
+    return arrow().schema([(n, kinds[n]) for n in dataset.schema.names if kinds[n] is not None])
+
+
+def check_same_names(
+    found: Sequence[tuple[str, Sequence[str]]], columns: Collection[str] | None
+) -> None:
+    """Check that files, given by path and names of columns, have the same columns, or those used.
+
+    Raises
+    ------
+    FileFormatError
+    """
+    first = set(found[0][1]) if found else set()
+    for path, names in found:
+        if len(set(names)) < len(names):
+            raise FileFormatError(
+                f"{path}: each column needs a name of its own; got {quoted(names)}."
+            )
+        lacking = (first if columns is None else first & set(columns)) - set(names)
+        added = set(names) - first
+        if columns is not None:
+            added &= set(columns)
+        if lacking or added:
+            what = "it lacks" if lacking else "only it has"
+            raise FileFormatError(
+                f"{path}: expected the columns of the other files; {what} "
+                f"{quoted(sorted(lacking or added))}. Give the columns that all files have by "
+                "columns=, or leave out the file."
+            )
+
+
+def _joined_types(
+    found: Sequence[tuple[str, Any]], columns: Collection[str] | None
+) -> dict[str, Any]:
+    """Return the type of each column that holds the values of all files, None if there is none.
+
+    Raises
+    ------
+    FileFormatError
+        If there is none of a column that is used.
+    """
+    kinds: dict[str, Any] = {}
+    first_of: dict[str, str] = {}
+    for path, schema in found:
+        for field in schema:
+            name, before = field.name, kinds.get(field.name)
+            if name in kinds and before is None:
+                continue
+            kinds[name] = widened(before, field.type)
+            if kinds[name] is None and (columns is None or name in columns):
+                raise FileFormatError(
+                    f"The column {name!r} is {before} in {first_of[name]} and {field.type} in "
+                    f"{path}. Write it with one type in all files."
+                )
+            if before is None or arrow().types.is_null(before):
+                first_of[name] = path
+    return kinds
+
+
+def selected(schema: Any, columns: Sequence[str]) -> Any:
+    return arrow().schema([schema.field(name) for name in columns])
+
+
+def widened(first: Any, second: Any) -> Any:
+    """Return the type that holds values of two types, or None if they are of different kinds."""
+    types = arrow().types
+    if first is None or types.is_null(first) or first == second:
+        return second
+    if types.is_null(second):
+        return first
+    if is_text(first) and is_text(second):
+        return first if types.is_dictionary(first) else second
+    if all(types.is_integer(t) or types.is_floating(t) for t in (first, second)):
+        both = types.is_integer(first) and types.is_integer(second)
+        return arrow().int64() if both else arrow().float64()
+    return None
+
+
+def is_text(kind: Any) -> bool:
+    types = arrow().types
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(
+        types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
+    )
+
+
+def with_categories(schema: Any) -> Any:
+    """Return a schema in which text is read as categories, which takes a third of the time."""
+    coded = arrow().dictionary(arrow().int32(), arrow().string())
+    return arrow().schema([(f.name, coded if is_text(f.type) else f.type) for f in schema])
+
+
+def decoded(table: Any) -> Any:
+    """Return a table with text in place of categories of text that have no order."""
+    types = arrow().types
+    kinds = [
+        (f.name, arrow().string())
+        if types.is_dictionary(f.type) and is_text(f.type) and not f.type.ordered
+        else (f.name, f.type)
+        for f in table.schema
+    ]
+    return table.cast(arrow().schema(kinds))
+
+
+def as_schema(table: Any, schema: Any) -> Any:
+    """Return a table with the types of a schema that has its columns."""
+    if table.schema.types == schema.types:
+        return table
+    columns = [_as_type(c, t) for c, t in zip(table.columns, schema.types, strict=True)]
+    return arrow().Table.from_arrays(columns, schema=schema)
+
+
+def fitted(table: Any, schema: Any, what: str) -> Any:
+    """Return a table with the types of a schema that has its columns, if its values have them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    schema : pyarrow.Schema
+    what : str
+        Begins the message, such as "A batch of the relation".
+
+    Raises
+    ------
+    DataTypeError
+        If a column has values of another type.
+    """
+    for found, expected in zip(table.schema, schema, strict=True):
+        # Numbers would become text in silence.
+        is_known = is_text(found.type) or arrow().types.is_null(found.type)
+        if is_text(expected.type) and not is_known:
+            raise other_type(what, f"{found.name!r} is {found.type}, expected text")
+    try:
+        return as_schema(table, schema)
+    except (arrow().ArrowInvalid, arrow().ArrowTypeError, NotImplementedError) as error:
+        raise other_type(what, *error.args) from error
+
+
+def other_type(what: str, *said: object) -> DataTypeError:
+    """Return the error for values of another type than their columns; `what` has them."""
+    return DataTypeError(
+        f"{what} has values of another type than its columns: {'; '.join(map(str, said)):.300}. "
+        "Give each column one type in all of them, such as by astype or cast."
+    )
+
+
+def _as_type(column: Any, kind: Any) -> Any:
+    types = arrow().types
+    if column.type == kind:
+        return column
+    if types.is_null(column.type):
+        return arrow().nulls(len(column), kind)
+    if types.is_dictionary(kind):
+        text = column.cast(kind.value_type)
+        return text.dictionary_encode().cast(kind)
+    return column.cast(kind)

@@ -1,0 +1,360 @@
+"""Loops that encode the values of matrices, reading each row once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+from bayesgraph.core.parallel import over_rows
+
+# Minimum number of values for each thread.
+_THREAD = 1 << 18
+# Number of values below which NumPy's operations on arrays take no longer than one pass.
+_FEW = 1 << 15
+# Number of values over which the start of a loop does not show.
+_LONG_ROW = 256
+
+
+@kernel()
+def column_ranges(
+    matrix: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+) -> None:
+    """Write the minimum of each column to `low` and its maximum to `high`, shape (n_columns,)."""
+    for j in range(matrix.shape[1]):
+        low[j] = matrix[0, j]
+        high[j] = matrix[0, j]
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            value = matrix[i, j]
+            low[j] = min(low[j], value)
+            high[j] = max(high[j], value)
+
+
+@kernel()
+def mark_present(
+    matrix: NDArray[np.int64],
+    low: NDArray[np.int64],
+    start: NDArray[np.int64],
+    present: NDArray[np.uint8],
+) -> None:
+    """Set ``present[start[j] + value - low[j]]`` to 1 for each value that occurs in column j.
+
+    `low` holds the minimum of each column, `start` the offset of each column in `present`.
+    """
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            present[start[j] + matrix[i, j] - low[j]] = 1
+
+
+def count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Count the negative, the infinite and the missing (NaN) values of an array."""
+    if len(values) < _FEW:
+        counts = values < 0.0, np.isinf(values), np.isnan(values)
+        return tuple(int(np.count_nonzero(c)) for c in counts)  # type: ignore[return-value]
+    parts: list[tuple[int, int, int]] = []
+    over_rows(lambda a, b: parts.append(_count_invalid(values[a:b])), len(values), _THREAD)
+    negative, infinite, missing = map(sum, zip(*parts, strict=True)) if parts else (0, 0, 0)
+    return negative, infinite, missing
+
+
+@kernel()
+def _count_invalid(values: NDArray[np.float64]) -> tuple[int, int, int]:
+    negative, infinite, missing = 0, 0, 0
+    for i in range(len(values)):  # over `values` itself the loop is not vectorised
+        value = values[i]
+        negative += value < 0.0
+        infinite += abs(value) == np.inf
+        missing += value != value
+    return negative, infinite, missing
+
+
+def are_finite(values: NDArray[np.float64]) -> bool:
+    """Return whether no value of an array is infinite or missing (NaN)."""
+    if len(values) < _FEW:
+        return bool(np.isfinite(values).all())
+    parts: list[bool] = []
+    over_rows(lambda a, b: parts.append(_are_finite(values[a:b])), len(values), _THREAD)
+    return all(parts)
+
+
+@kernel()
+def _are_finite(values: NDArray[np.float64]) -> bool:
+    wrong = 0
+    for i in range(len(values)):
+        wrong |= not abs(values[i]) < np.inf
+    return wrong == 0
+
+
+def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the largest magnitude and the number of NaN of each column, shape (n_columns,)."""
+    n_columns = matrix.shape[1]
+    # Several rows of few columns are scanned as one long one, which takes less time.
+    together = 1 + _LONG_ROW // max(1, n_columns) if matrix.flags.c_contiguous else 1
+    parts: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
+
+    def work(a: int, b: int) -> None:
+        largest = np.zeros((together, n_columns))
+        missing = np.zeros((together, n_columns), dtype=np.int64)
+        rest = b - (b - a) % together
+        rows = matrix[a:rest].reshape((rest - a) // together, together * n_columns)
+        _scan(rows, largest.reshape(-1), missing.reshape(-1))
+        _scan(matrix[rest:b], largest[0], missing[0])
+        parts.append((largest.max(axis=0), missing.sum(axis=0)))
+
+    over_rows(work, len(matrix), 1 + _THREAD // max(1, n_columns))
+    largest, missing = zip(*parts, strict=True)
+    return np.max(largest, axis=0), np.sum(missing, axis=0)
+
+
+@kernel()
+def look_up(
+    matrix: NDArray[np.int64],
+    low: NDArray[np.int64],
+    start: NDArray[np.int64],
+    codes: NDArray[np.signedinteger],
+    out: NDArray[np.signedinteger],
+    begin: int,
+    end: int,
+) -> None:
+    """Translate integers to state codes by look-up tables, one table for each column.
+
+    The code of a value outside the table of its column is -1.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    low : ndarray, shape (n_columns,)
+        The value of the first entry in the table of each column.
+    start : ndarray, shape (n_columns + 1,)
+        Offset in `codes` at which the table of each column starts.
+    codes : ndarray
+        The look-up tables of all columns, one after the other.
+    out : ndarray, shape (n_columns, n_rows)
+    begin, end : int
+        Range of the rows.
+    """
+    # As unsigned integers, values below the lowest wrap to large ones: one comparison suffices.
+    block = 64
+    for first in range(begin, end, block):
+        last = min(first + block, end)
+        for j in range(matrix.shape[1]):
+            size = np.uint64(start[j + 1] - start[j])
+            table = codes[start[j] : start[j + 1]]
+            lowest = low[j]
+            column = out[j]
+            for i in range(first, last):
+                at = np.uint64(matrix[i, j] - lowest)
+                column[i] = table[at] if at < size else -1
+
+
+@kernel()
+def find_intervals(
+    matrix: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> None:
+    """Write the index of the interval of each number: the number of cut points below it.
+
+    The code of NaN is -1.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    cuts : ndarray
+        The cut points of all columns, one column after the other, ascending in each.
+    start : ndarray, shape (n_columns + 1,)
+        Offset in `cuts` at which the cut points of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (n_columns,)
+        Set to 1 for columns that have an infinite number.
+    begin, end : int
+        Range of the rows.
+    """
+    block = 64
+    values, codes = np.empty(block), np.empty(block, dtype=np.int64)
+    for first in range(begin, end, block):
+        size = min(block, end - first)
+        for j in range(matrix.shape[1]):
+            own = cuts[start[j] : start[j + 1]]
+            column = out[j]
+            wrong = False
+            for i in range(size):
+                value = matrix[first + i, j]
+                wrong |= abs(value) == np.inf
+                values[i] = value
+            if wrong:
+                infinite[j] = 1
+            if len(own) <= 24:
+                # Comparing with every cut takes few vector instructions.
+                codes[:] = 0
+                for k in range(len(own)):
+                    cut = own[k]
+                    for i in range(block):
+                        codes[i] += values[i] > cut
+            else:
+                codes[:size] = np.searchsorted(own, values[:size])
+            for i in range(size):
+                column[first + i] = codes[i] if values[i] == values[i] else -1
+
+
+@kernel()
+def find_states(
+    matrix: NDArray[np.float64],
+    states: NDArray[np.float64],
+    codes: NDArray[np.signedinteger],
+    start: NDArray[np.int64],
+    out: NDArray[np.signedinteger],
+    infinite: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> None:
+    """Write the state code of each number: -1 for NaN and for numbers that are not states.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (n_rows, n_columns)
+    states : ndarray
+        The states of all columns, one column after the other, ascending in each.
+    codes : ndarray
+        The code of each entry of `states`.
+    start : ndarray, shape (n_columns + 1,)
+        Offset in `states` at which the states of each column start.
+    out : ndarray, shape (n_columns, n_rows)
+    infinite : ndarray, shape (1,)
+        Set to 1 if there is an infinite number.
+    begin, end : int
+        Range of the rows.
+    """
+    block = 64
+    for first in range(begin, end, block):
+        last = min(first + block, end)
+        for j in range(matrix.shape[1]):
+            own = states[start[j] : start[j + 1]]
+            code_of = codes[start[j] : start[j + 1]]
+            column = out[j]
+            for i in range(first, last):
+                value = matrix[i, j]
+                if abs(value) == np.inf:
+                    infinite[0] = 1
+                at = np.searchsorted(own, value)
+                # Comparisons with NaN are false.
+                column[i] = code_of[at] if at < len(own) and own[at] == value else -1
+
+
+@kernel()
+def _scan(
+    matrix: NDArray[np.float64], largest: NDArray[np.float64], missing: NDArray[np.int64]
+) -> None:
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            value = abs(matrix[i, j])
+            # Comparisons with NaN are false, so that NaN does not change `largest`.
+            largest[j] = value if value > largest[j] else largest[j]
+            missing[j] += value != value
+
+
+@kernel()
+def may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np.bool_]:
+    """Return for each column whether a few rows leave it open that it determines the class.
+
+    It does not if a value occurs in rows of different classes, or if distinct numbers of different
+    classes are mixed. NaN stands for missing values, of which no class is known.
+
+    Parameters
+    ----------
+    common : ndarray, shape (n_common, n_columns)
+        Rows of the most frequent class.
+    others : ndarray, shape (n_others, n_columns)
+        Rows of other classes.
+    is_number : bool
+        Whether the order of the values has a meaning.
+    """
+    found = np.ones(common.shape[1], np.bool_)
+    values = np.empty(len(common) + len(others))
+    for j in range(common.shape[1]):
+        low, high = np.inf, -np.inf
+        for i in range(len(common)):
+            low, high = min(low, common[i, j]), max(high, common[i, j])
+            values[i] = common[i, j]
+        mixed = False
+        for k in range(len(others)):
+            x = others[k, j]
+            mixed |= low <= x <= high
+            values[len(common) + k] = x
+            for i in range(len(common)):
+                if common[i, j] == x:
+                    found[j] = False
+        if found[j] and mixed and is_number:
+            # Distinct numbers: nothing hints at a code, whose order has no meaning.
+            found[j] = False
+            for i in range(len(values)):
+                for k in range(i):
+                    found[j] |= values[i] == values[k]
+    return found
+
+
+@kernel()
+def count_codes(codes: NDArray[np.signedinteger], counts: NDArray[np.int64]) -> None:
+    """Add the number of rows with each code to ``counts[code + 1]``; -1 is missing."""
+    # A sum that was just written is waited for: four rows in turn have sums of their own.
+    sums = np.zeros((len(counts), 4), dtype=np.int64)
+    for row in range(len(codes)):
+        sums[np.uint64(codes[row] + 1), row & 3] += 1
+    for code in range(len(counts)):
+        counts[code] += sums[code].sum()
+
+
+@kernel()
+def recode(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.signedinteger],
+    out: NDArray[np.signedinteger],
+) -> None:
+    """Write ``places[code + 1]`` of each row to `out`."""
+    for row in range(len(codes)):
+        out[row] = places[np.uint64(codes[row] + 1)]
+
+
+@kernel()
+def look_up_categories(
+    indices: NDArray[np.int32],
+    valid: NDArray[np.uint8],
+    first: int,
+    places: NDArray[np.signedinteger],
+    out: NDArray[np.signedinteger],
+) -> None:
+    """Write ``places[index]`` of each row to `out`, -1 where the value is missing.
+
+    Parameters
+    ----------
+    indices : ndarray, shape (n_rows,)
+        Any numbers where the value is missing.
+    valid : ndarray
+        Bits of rows with a value, the lowest of a byte first; empty if all have one.
+    first : int
+        Number of the bit of the first row.
+    places : ndarray, not empty
+    out : ndarray, shape (n_rows,)
+    """
+    if len(valid) == 0:
+        for row in range(len(indices)):
+            out[row] = places[np.uint64(indices[row])]
+        return
+    for row in range(len(indices)):
+        bit = (np.int64(valid[(first + row) >> 3]) >> ((first + row) & 7)) & 1
+        out[row] = places[np.uint64(indices[row] * bit)] | (bit - 1)
+
+
+@kernel()
+def are_within(values: Floats, maximum: float) -> bool:
+    """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing."""
+    good = True
+    for i in range(len(values)):
+        good &= abs(values[i]) <= maximum
+    return good

@@ -1,0 +1,669 @@
+"""Tables in CSV and Parquet files, read and written by pyarrow."""
+
+from __future__ import annotations
+
+import codecs
+import datetime
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.errors import (
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    FileFormatError,
+    optional_module,
+    quoted,
+    warn,
+)
+from bayesgraph.core.files import (
+    Budget,
+    PathLike,
+    path_text,
+    read_bytes,
+    reading,
+    replacing,
+    write_text,
+)
+from bayesgraph.core.variables import MISSING
+
+# ------------ The text of CSV files: its encoding, its comment lines and what separates its fields
+
+
+_DELIMITERS = ",;\t|"
+# How many bytes and lines at the beginning of a file decide on the delimiter.
+_SAMPLE_BYTES = 1 << 20
+_SAMPLE_LINES = 100
+# The four bytes of UTF-32 begin with the two of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# A quote opens a field only where a field begins: 6" is six inches. Whatever the text, no byte is
+# looked at more than twice: the quantifiers are possessive, and an open quote ends with the text.
+_QUOTED = rb'(?<![^,;\t|\r\n])"(?:[^"]++|"")*+(?:"|\Z)'
+_QUOTED_FIELD = re.compile(_QUOTED)
+_HEADER = re.compile(rb'(?:[^"\r\n]++|' + _QUOTED + rb'|")*+')
+
+
+def as_utf8(data: bytes, encoding: str | None, source: str) -> bytes:
+    """Return text in UTF-8 without byte order mark.
+
+    Parameters
+    ----------
+    data : bytes
+    encoding : str or None
+        One of Python's text encodings; None for that of the byte order mark, or else UTF-8.
+    source : str
+        Name of the file in messages.
+
+    Raises
+    ------
+    DataError
+        If there is no such encoding.
+    FileFormatError
+        If the bytes are not of the encoding.
+    """
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    name = marked if encoding is None else encoding
+    try:
+        text = data.decode(name)
+    except LookupError as error:
+        raise DataError(
+            f"encoding= (--encoding) is a name such as 'utf-8', 'latin-1' or 'utf-16'; "
+            f"got {encoding!r}."
+        ) from error
+    except UnicodeError as error:
+        at = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = data.count(b"\n", 0, at) + 1
+        raise FileFormatError(
+            f"{source}, line {line}: the byte 0x{data[at]:02x} is not text in {name}; give the "
+            "encoding of the file, such as encoding='latin-1' or 'utf-16' (--encoding)."
+        ) from error
+    if "\0" in text:
+        raise FileFormatError(
+            f"{source}: a table of text holds no zero bytes; if it is in UTF-16, give "
+            "encoding='utf-16-le' or 'utf-16-be' (--encoding)."
+        )
+    return data if name == "utf-8" else text.removeprefix("\ufeff").encode()
+
+
+def without_comments(text: bytes, comment: str) -> bytes:
+    """Return a text without the lines that begin with `comment` and are not within quotes."""
+    start = re.escape(comment.encode())
+    lines = re.compile(b"(" + _QUOTED + rb")|(?<![^\r\n])" + start + rb"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
+    return lines.sub(lambda found: found[1] or b"", text)
+
+
+def header_of(text: bytes) -> bytes:
+    """Return the first line that is not empty, with line ends that stand within quotes."""
+    begin = len(text) - len(text.lstrip(b"\r\n"))
+    found = _HEADER.match(text, begin)
+    return found[0] if found else b""
+
+
+def n_fields(line: bytes, delimiter: str) -> int:
+    """Return the number of fields of a line, given with what it has within quotes."""
+    return _QUOTED_FIELD.sub(b"", line).count(delimiter.encode()) + 1
+
+
+def sniffed_delimiter(text: bytes, source: str, *, decimal: str | None) -> str:
+    """Return what separates the fields, decided by the first lines.
+
+    It is the one of comma, semicolon, tab and bar that is in the header, outside of quotes, and
+    equally often in every line. If none is, the table is ragged, and it is the one of which that
+    is true of most lines; a table without any of them has one column.
+
+    Raises
+    ------
+    FileFormatError
+        If it is true of several.
+    """
+    sample = _QUOTED_FIELD.sub(b"", text[:_SAMPLE_BYTES])
+    lines = [line for line in re.split(rb"[\r\n]+", sample) if line]
+    if len(text) > _SAMPLE_BYTES:
+        lines = lines[:-1] or lines  # the last one is cut off
+    lines = lines[:_SAMPLE_LINES]
+    shares = {}
+    for delimiter in _DELIMITERS:
+        counts = [line.count(delimiter.encode()) for line in lines]
+        if delimiter != decimal and counts and counts[0]:
+            shares[delimiter] = counts.count(counts[0]) / len(counts)
+    consistent = [delimiter for delimiter, share in shares.items() if share == 1]
+    if len(consistent) > 1:
+        raise FileFormatError(
+            f"{source}: the fields may be separated by any of {quoted(consistent)}; say which "
+            "with delimiter= (--delimiter)."
+        )
+    return max(shares, key=lambda delimiter: shares[delimiter], default=",")
+
+
+# ------ Columns of dates in tables, as columns that a model takes: their parts, or numbers of days
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_EPOCH = datetime.date(1970, 1, 1)
+_MICROSECONDS = 86_400_000_000  # of a day
+
+
+def origin_of(dates: str | None) -> datetime.date | None:
+    """Return the date from which days are counted; None if they are not.
+
+    Raises
+    ------
+    DataError
+        If `dates` is none of the texts that `read_table` takes.
+    """
+    if dates in (None, "parts"):
+        return None
+    if dates == "days":
+        return _EPOCH
+    begin, _, end = str(dates).rpartition(" ")
+    if begin == "days since":
+        try:
+            return datetime.date.fromisoformat(end)
+        except ValueError:
+            pass
+    raise DataError(
+        "dates= (--dates) is 'parts' (year, month, weekday, hour), 'days' (since 1970-01-01) or "
+        f"such as 'days since 2000-01-01'; got {dates!r}."
+    )
+
+
+def with_dates(table: Any, dates: str | None) -> Any:
+    """Return a pyarrow Table with other columns in the place of each column of dates.
+
+    Parameters
+    ----------
+    table : pyarrow Table
+    dates : str or None
+        As for `read_table`.
+    """
+    origin = origin_of(dates)
+    types = optional_module("pyarrow.types", extra="tables", what="Reading tables")
+    if dates is None:
+        return table
+    names: list[str] = []
+    columns: list[Any] = []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        found = {field.name: column}
+        if types.is_timestamp(field.type) or types.is_date(field.type):
+            found = _days(field.name, column, origin) if origin else _parts(field.name, column)
+        names += found
+        columns += found.values()
+    return type(table).from_arrays(columns, names=names)
+
+
+def _days(name: str, column: Any, origin: datetime.date) -> dict[str, Any]:
+    """Return the days since the origin, with a fraction for the time of the day."""
+    arrow = optional_module("pyarrow", extra="tables", what="Reading tables")
+    compute = optional_module("pyarrow.compute", extra="tables", what="Reading tables")
+    zone = getattr(column.type, "tz", None)
+    instants = compute.cast(column, arrow.timestamp("us", zone), safe=False)
+    numbers = compute.divide(compute.cast(instants, arrow.int64()), float(_MICROSECONDS))
+    since = compute.subtract(numbers, float((origin - _EPOCH).days))
+    return {f"{name}_days_since_{origin}": since}
+
+
+def _parts(name: str, column: Any) -> dict[str, Any]:
+    compute = optional_module("pyarrow.compute", extra="tables", what="Reading tables")
+    types = optional_module("pyarrow.types", extra="tables", what="Reading tables")
+    months = compute.subtract(compute.month(column), 1)
+    found = {
+        f"{name}_year": compute.year(column),
+        f"{name}_month": _named(months, _MONTHS),
+        f"{name}_weekday": _named(compute.day_of_week(column), _WEEKDAYS),
+    }
+    if types.is_timestamp(column.type):
+        found[f"{name}_hour"] = compute.hour(column)
+    return found
+
+
+def _named(numbers: Any, names: tuple[str, ...]) -> Any:
+    """Return a column of categories, in the order of their names, from numbers."""
+    arrow = optional_module("pyarrow", extra="tables", what="Reading tables")
+    codes = numbers.combine_chunks().cast(arrow.int8())
+    return arrow.DictionaryArray.from_arrays(codes, arrow.array(names), ordered=True)
+
+
+# ------------------------------------ Tables in CSV and Parquet files, read and written by pyarrow
+
+
+_PARQUET = (".parquet", ".pq")
+WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
+READ = (*WRITTEN, ".csv.zst", ".tsv.zst")
+# The first bytes of files: those of compressed ones, and of Parquet.
+_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_PARQUET_MAGIC = b"PAR1"
+_CHUNK = 1 << 20
+# What pyarrow allocates for a column of a CSV file, whatever the number of rows.
+_COLUMN_BYTES = 8 << 10
+# The largest block that pyarrow takes; it infers the types of columns from the first block.
+_MAX_BLOCK = 1 << 30
+# Rows that are converted without Arrow's help.
+_FEW_ROWS = 10_000
+# The largest content of an Arrow array of text, whose offsets have 32 bits.
+_MAX_TEXT = (1 << 31) - 1
+# Numbers with a decimal comma, or without one; and those whose commas may group thousands.
+_COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
+_THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
+
+
+def _arrow(module: str = "") -> Any:
+    return optional_module(f"pyarrow{module}", extra="tables", what="Reading and writing tables")
+
+
+def _suffix(path: PathLike, known: tuple[str, ...]) -> str:
+    name = path_text(path)
+    for suffix in known:
+        if name.lower().endswith(suffix):
+            return suffix
+    raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(known)}.")
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """How a CSV file is written; see the parameters of `read_table`."""
+
+    missing: tuple[str, ...]
+    text: tuple[str, ...]
+    delimiter: str | None
+    encoding: str | None
+    decimal: str | None
+    comment: str | None
+
+    def __post_init__(self) -> None:
+        for name, value in (("delimiter", self.delimiter), ("decimal", self.decimal)):
+            if value is not None and (len(value) != 1 or not value.isascii() or value in '"\r\n\0'):
+                raise DataError(
+                    f"{name}= (--{name}) is one ASCII character, such as ';' or ','; got {value!r}."
+                )
+        if self.decimal not in (None, ".", ","):
+            raise DataError(f"decimal= (--decimal) is '.' or ','; got {self.decimal!r}.")
+        if self.comment is not None and not self.comment.strip():
+            raise DataError(
+                "comment= (--comment) is what begins a line that is left out, such as '#'; "
+                f"got {self.comment!r}."
+            )
+
+
+def read_table(
+    path: PathLike | BinaryIO,
+    *,
+    missing: Sequence[str] = MISSING,
+    text: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    comment: str | None = None,
+    dates: str | None = None,
+    limit: int | None = None,
+) -> Any:
+    """Read a CSV or Parquet file as a pyarrow Table.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        .csv, .tsv (both optionally .gz or .zst), .parquet or .pq; or an open file, such as
+        ``sys.stdin.buffer``, whose first bytes tell what it is.
+    missing : sequence of str
+        Texts of CSV cells that mean a missing value.
+    text : sequence of str
+        Columns of a CSV file to read as text, even if all values look like numbers.
+    delimiter : str, optional
+        What separates the fields of a CSV file. By default the tab in .tsv files, and elsewhere
+        the one of comma, semicolon, tab and bar that the header and each of the first 100 lines
+        have equally often outside of quotes.
+    encoding : str, optional
+        One of Python's text encodings, such as ``"latin-1"``; by default UTF-8, or what the byte
+        order mark of a CSV file says.
+    decimal : {".", ","}, optional
+        The decimal point of a CSV file. By default a point; and a comma if another delimiter
+        separates the fields and no number has a point. Columns that look like numbers with a comma
+        and stay text are named in a warning.
+    comment : str, optional
+        Lines of a CSV file that begin with this text are left out, those within quotes excepted.
+    dates : str, optional
+        What becomes of each column of dates or instants: ``"parts"``, columns with the year, the
+        month, the weekday and, of instants, the hour (``when_year``, ..., of a column ``when``;
+        months and weekdays are categories); ``"days"``, a column of the number of days since
+        1970-01-01 in UTC (``when_days_since_1970-01-01``); or from another origin, such as
+        ``"days since 2000-01-01"``. By default they stay dates, which no model takes. Dates in CSV
+        files are recognised as ISO 8601 writes them, ``2024-05-31`` and ``2024-05-31 12:00``; with
+        an offset from UTC, they are instants in UTC.
+    limit : int, optional
+        Bytes that reading may allocate; by default 64 MB and 40 times the size of the file.
+
+    Warns
+    -----
+    BayesGraphWarning
+        If columns of text look like numbers with a comma.
+
+    Raises
+    ------
+    FileNotFoundError
+    FileFormatError
+        If the suffix is unknown, the file is not of the format that it names, two columns have one
+        name, or reading would take more than `limit`.
+    DataError
+        If the file has no rows, or a parameter has a value that it cannot have.
+    """
+    dialect = _Dialect(tuple(missing), tuple(text), delimiter, encoding, decimal, comment)
+    origin_of(dates)  # a wrong value is told before the file is read
+    source, suffix, data = _content(path)
+    budget = Budget(source, len(data), limit)
+    with reading(source, suffix):
+        if suffix in _PARQUET:
+            table = _read_parquet(data, budget)
+        else:
+            table = _read_csv(_inflated(data, budget), suffix, dialect, budget)
+        table = with_dates(table, dates)
+    if not table.num_rows:
+        raise DataError(f"{source!r} has no rows.")
+    _check_names(table.column_names, source)
+    if suffix not in _PARQUET:
+        _warn_of_commas(table, dialect, source)
+    return table
+
+
+def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
+    """Return name, suffix and bytes of a file."""
+    if isinstance(path, (str, os.PathLike)):
+        _check_is_file(Path(path))
+        return path_text(path), _suffix(path, READ), read_bytes(path)
+    if not hasattr(path, "read"):
+        raise DataTypeError(f"read_table takes a path or an open binary file; got {path!r:.80}.")
+    data = path.read()
+    suffix = ".parquet" if data.startswith(_PARQUET_MAGIC) else ".csv"
+    return str(getattr(path, "name", "the stream")), suffix, data
+
+
+def _check_is_file(path: Path) -> None:
+    """Raise an error for a path without a suffix that is a folder, or that does not exist."""
+    if path.suffix:
+        return
+    if path.is_dir():
+        raise FileFormatError(
+            f"'{path}' is a folder, and a table is one file here. Folders are what classifiers "
+            "take in fit and predict_dataset."
+        )
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder '{path}'.")
+
+
+def _check_names(names: Sequence[str], source: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise FileFormatError(
+            f"{source}: each column needs a name of its own; several have the name "
+            f"{quoted(repeated)}. Rename them in the file."
+        )
+
+
+# ------------------------------------------------------------------------------------- CSV
+
+
+def _inflated(data: bytes, budget: Budget) -> bytes:
+    """Return the content of a compressed file, recognised by its first bytes, or that of others."""
+    codec = next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
+    if codec is None:
+        return data
+    arrow = _arrow()
+    content, pieces, buffer = 0, [], memoryview(bytearray(_CHUNK))
+    with arrow.CompressedInputStream(arrow.BufferReader(data), codec) as stream:
+        # Not `read`, which never frees its buffer if the content is damaged.
+        while n := stream.readinto(buffer):
+            content += n
+            if content > budget.inflated:
+                raise budget.refusal(f"the {codec} content", content, budget.inflated)
+            pieces.append(bytes(buffer[:n]))
+    budget.take(content, "the inflated content")
+    return b"".join(pieces)
+
+
+def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: Budget) -> Any:
+    text = as_utf8(data, dialect.encoding, budget.source)
+    if dialect.comment is not None:
+        text = without_comments(text, dialect.comment)
+    delimiter = dialect.delimiter
+    if delimiter is None and ".tsv" in suffix:
+        delimiter = "\t"
+    if delimiter is None:
+        delimiter = sniffed_delimiter(text, budget.source, decimal=dialect.decimal)
+    columns = n_fields(header_of(text), delimiter)
+    budget.take(columns * _COLUMN_BYTES, f"{columns:,} columns")
+    table = _parsed(text, delimiter, dialect.decimal or ".", dialect, budget.source)
+    if (
+        dialect.decimal is None
+        and delimiter != ","
+        and any(_comma_numbers(table, dialect).values())
+    ):
+        other = _parsed(text, delimiter, ",", dialect, budget.source)
+        if not _lost_numbers(table, other):
+            return other
+    return table
+
+
+def _warn_of_commas(table: Any, dialect: _Dialect, source: str) -> None:
+    if dialect.decimal is None and (columns := _comma_numbers(table, dialect)):
+        warn(
+            f"{source}: numbers with a comma are read as text in the column "
+            f"{quoted(columns)}. Give decimal=',' (--decimal ,) if it is the decimal comma, or "
+            "name the column in text= (--text) if it is text.",
+            BayesGraphWarning,
+        )
+
+
+def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source: str) -> Any:
+    """Parse text; every row decides on the types of the columns, not only the first ones."""
+    csv, arrow = _arrow(".csv"), _arrow()
+
+    def parse(threads: bool) -> Any:
+        return csv.read_csv(
+            arrow.BufferReader(text),
+            read_options=csv.ReadOptions(
+                use_threads=threads, block_size=min(max(len(text), 1), _MAX_BLOCK)
+            ),
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                null_values=list(dialect.missing),
+                strings_can_be_null=True,
+                decimal_point=decimal,
+                column_types=dict.fromkeys(dialect.text, arrow.string()),
+            ),
+        )
+
+    try:
+        return parse(True)
+    except arrow.ArrowInvalid:
+        pass
+    try:
+        return parse(False)  # says which row it is
+    except arrow.ArrowInvalid as error:
+        said = str(error).splitlines()[0].removeprefix("CSV parse error: ")
+        raise FileFormatError(
+            f"{source!r} cannot be read as a table with the fields separated by {delimiter!r}: "
+            f"{said:.200}. Mend the file, or say how it is written: delimiter=, comment= "
+            "(--delimiter, --comment)."
+        ) from error
+
+
+def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
+    """Return the columns of text whose values look like numbers with commas.
+
+    The value is whether some comma cannot group thousands.
+    """
+    arrow = _arrow()
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type != arrow.string() or name in dialect.text:
+            continue
+        # The first values tell most columns, without the functions that look at all values.
+        first = [value for value in column.slice(0, 20).to_pylist() if value is not None]
+        if not all(re.search(_COMMA_NUMBER, value) for value in first):
+            continue
+        compute = _arrow(".compute")
+        numbers = compute.all(compute.match_substring_regex(column, _COMMA_NUMBER)).as_py()
+        if numbers and compute.any(compute.match_substring(column, ",")).as_py():
+            thousands = compute.all(compute.match_substring_regex(column, _THOUSANDS)).as_py()
+            found[name] = not thousands
+    return found
+
+
+def _lost_numbers(table: Any, other: Any) -> bool:
+    """Return whether a column of numbers in one table is text in another."""
+    text = _arrow().string()
+    pairs = zip(table.schema.types, other.schema.types, strict=True)
+    return any(old != text and new == text for old, new in pairs)
+
+
+# ------------------------------------------------------------------------------------- Parquet
+
+
+def _read_parquet(data: bytes, budget: Budget) -> Any:
+    """Read a Parquet file, whose tables are larger than the file says.
+
+    A value that is stored once may be repeated in all rows: text is read as categories, and
+    decoded when its size is known.
+    """
+    arrow, parquet = _arrow(), _arrow(".parquet")
+    file = parquet.ParquetFile(arrow.BufferReader(data))
+    groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+    for group in groups:
+        cells = max(group.num_rows, 0) * max(group.num_columns, 1)
+        budget.take(cells * 8 + max(group.total_byte_size, 0), f"{cells:,} cells")
+    texts = []
+    for i in range(len(file.schema)):
+        leaf = file.schema.column(i)
+        if leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type == "DECIMAL":
+            continue
+        if leaf.max_repetition_level == 0 and leaf.max_definition_level <= 1:
+            texts.append(leaf.path)
+            continue
+        for chunk in (group.column(i) for group in groups):  # nested text is decoded at once
+            bound = max(chunk.num_values, 0) * max(chunk.total_uncompressed_size, 0)
+            budget.take(bound, f"the nested texts {leaf.path!r}")
+    options = {"metadata": file.metadata, "read_dictionary": texts}
+    coded = parquet.ParquetFile(arrow.BufferReader(data), **options).read()
+    coded.validate(full=True)  # text is UTF-8, and indices are within bounds
+    columns = [
+        column if column.type == kind else _decoded(name, column, kind, budget)
+        for name, column, kind in zip(
+            coded.column_names, coded.columns, file.schema_arrow.types, strict=True
+        )
+    ]
+    return arrow.table(columns, names=coded.column_names)
+
+
+def _decoded(name: str, column: Any, kind: Any, budget: Budget) -> Any:
+    """Return a column of categories as one of their type."""
+    compute = _arrow(".compute")
+    for chunk in column.chunks:
+        lengths = compute.take(compute.binary_length(chunk.dictionary), chunk.indices)
+        size = compute.sum(compute.cast(lengths, "int64")).as_py() or 0
+        budget.take(size, f"the column {name!r}")
+    return column.cast(kind)
+
+
+# ------------------------------------------------------------------------------------- writing
+
+
+def write_table(columns: Mapping[str, Any], path: PathLike) -> None:
+    """Write columns to a CSV or Parquet file, which is replaced as a whole or not at all.
+
+    Parameters
+    ----------
+    columns : mapping from name to one-dimensional array
+    path : str or path
+    """
+    suffix = _suffix(path, WRITTEN)
+    if suffix in _PARQUET:
+        with replacing(path) as stream:
+            _arrow(".parquet").write_table(_table(columns), stream)
+    else:
+        text = io.BytesIO()
+        print_table(columns, text, tabs="tsv" in suffix)
+        write_text(path, text.getvalue().decode())
+
+
+def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) -> None:
+    """Write columns as text to a binary stream, separated by commas, or by tabs if `tabs`."""
+    csv = _arrow(".csv")
+    csv.write_csv(_table(columns), stream, csv.WriteOptions(delimiter="\t" if tabs else ","))
+
+
+def rounded(columns: Mapping[str, Any], places: int) -> dict[str, Any]:
+    """Return columns with numbers rounded to a number of decimal places."""
+    arrow, found, table = _arrow(), dict(columns), _table(columns)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if arrow.types.is_floating(column.type):
+            found[name] = _arrow(".compute").round(column, places)
+    return found
+
+
+def _table(columns: Mapping[str, Any]) -> Any:
+    return _arrow().table({name: _arrow_array(values) for name, values in columns.items()})
+
+
+def plain_columns(table: Any) -> Any:
+    """Return the columns of a small Arrow table as arrays of NumPy, by name.
+
+    Larger tables, and those with columns of other types, such as dates, are returned as they are:
+    Arrow converts them faster, but imports pandas first, which takes longer than all the rest.
+    """
+    kinds = {str(column.type) for column in table.columns}
+    if table.num_rows > _FEW_ROWS or not kinds <= {"double", "int64", "string", "bool"}:
+        return table
+    return {name: _plain_column(table.column(name)) for name in table.column_names}
+
+
+def _plain_column(column: Any) -> NDArray[Any]:
+    kind = str(column.type)
+    values = column.to_pylist()
+    if kind == "double":
+        return np.array([np.nan if value is None else value for value in values])
+    # Beside missing values, whole numbers and booleans stay so in an array of objects only.
+    types = {} if column.null_count else {"int64": np.int64, "bool": np.bool_}
+    return np.array(values, dtype=types.get(kind, object))
+
+
+def _arrow_array(values: Any) -> Any:
+    """Return a list or an array of numbers, text or booleans as an array of Arrow."""
+    # `array` of pyarrow imports pandas to ask for a series, which takes longer than all the rest.
+    if not isinstance(values, np.ndarray):
+        return _arrow().array(values)
+    if values.dtype.kind in "iuf" and values.dtype.isnative:
+        return _from_buffers(values)
+    texts = values.tolist()
+    if values.dtype.kind in "OU" and all(type(text) is str for text in texts):
+        parts = [text.encode() for text in texts]
+        ends = np.cumsum([0, *map(len, parts)])
+        if ends[-1] <= _MAX_TEXT:
+            return _from_buffers(ends.astype(np.int32), b"".join(parts))
+    return _arrow().array(values)
+
+
+def _from_buffers(values: NDArray[Any], text: bytes | None = None) -> Any:
+    """Return an array of numbers, or of the texts that `values` are the offsets of."""
+    arrow = _arrow()
+    content = arrow.py_buffer(np.ascontiguousarray(values))
+    if text is not None:
+        return arrow.StringArray.from_buffers(len(values) - 1, content, arrow.py_buffer(text))
+    kind = arrow.from_numpy_dtype(values.dtype)
+    return arrow.Array.from_buffers(kind, len(values), [None, content])

@@ -1,0 +1,638 @@
+"""Encoded tables: one array of state codes, one of numbers, and matrices of item counts."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats, is_sparse
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    MemoryLimitError,
+    MissingDependencyError,
+    optional_module,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.core.evidence import Arrangement, Evidence, arranged
+from bayesgraph.core.parallel import default_memory_limit, format_bytes
+from bayesgraph.core.variables import (
+    Continuous,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    Variable,
+    decode,
+)
+from bayesgraph.tables import encoding_kernels
+from bayesgraph.tables.columns import (
+    Codes,
+    Column,
+    Unseen,
+    check_unseen,
+    encode_column,
+    infer_variable,
+    infinite,
+    missing_cells,
+    without_duplicates,
+)
+
+# ----------------------- Lazy frames: tables whose rows an engine computes when they are asked for
+
+
+# Engines by the packages that define their frames.
+_ENGINES = {
+    "polars": "polars",
+    "duckdb": "DuckDB",
+    "_duckdb": "DuckDB",
+    "dask": "Dask",
+    "dask_expr": "Dask",
+    "pyspark": "Spark",
+}
+_KINDS = ("LazyFrame", "DuckDBPyRelation", "DataFrame", "Series", "Scalar", "Column")
+# Number of rows that are read at a time.
+_BATCH_ROWS = 1 << 16
+
+
+def engine_of(data: Any) -> str | None:
+    """Return the engine of a lazy frame or a lazy column, None for other data."""
+    kind = type(data)
+    engine = _ENGINES.get(kind.__module__.partition(".")[0])
+    if engine is None or kind.__name__ not in _KINDS:
+        return None
+    # Other frames of polars are in memory.
+    return None if engine == "polars" and kind.__name__ != "LazyFrame" else engine
+
+
+def check_not_distributed(data: Any) -> None:
+    """Raise a DataTypeError for a frame of Dask or Spark, which belongs to other processes."""
+    if engine_of(data) in ("Dask", "Spark"):
+        raise DataTypeError(
+            f"A frame of {engine_of(data)} is not read into memory. fit takes it with the name of "
+            "the column with the classes, and predict_dataset predicts its rows where they are; "
+            "or collect it first."
+        )
+
+
+def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Return the rows of a lazy frame that fit into memory.
+
+    Raises
+    ------
+    DataTypeError
+        If they are not read in batches, so that nobody knows before how many they are.
+    MemoryLimitError
+        If they need more than the default limit; no more than that is read.
+    """
+    data = nw.to_native(frame)
+    batches: Iterable[Any]
+    if engine_of(data) == "polars":
+        batches = data.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True)
+    elif engine_of(data) == "DuckDB":
+        table = optional_module("pyarrow", extra="tables", what="Reading relations of DuckDB").Table
+        batches = (table.from_batches([batch]) for batch in data.to_arrow_reader(_BATCH_ROWS))
+    else:
+        raise DataTypeError(
+            f"Expected a table in memory; got a lazy frame, {type(data).__name__}. Collect it."
+        )
+    held, size, limit = [], 0, default_memory_limit()
+    for batch in map(nw.from_native, batches):
+        size += batch.estimated_size()
+        if size > limit:
+            raise MemoryLimitError(
+                f"The lazy frame has more than {format_bytes(limit)}, the limit of what is read "
+                "into memory. Give fit the name of the column with the classes instead of labels, "
+                "and use predict_dataset to predict: rows are then read in runs."
+            )
+        held.append(batch)
+    if not held:
+        return frame.head(0).collect()
+    return nw.concat(held)
+
+
+# ----------- Encoded tables: one array of state codes, one of numbers, and matrices of item counts
+
+
+# Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
+MAGNITUDES = (1e-140, 1e140)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """An encoded table, the form of data that statistics and inference use.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        Variables in the order of the columns.
+    codes : ndarray of signed integers, shape (n_rows, number of discrete variables)
+        State codes, -1 where missing; columns are contiguous.
+    values : ndarray of float, shape (n_rows, number of continuous variables)
+        Numbers, NaN where missing.
+    complete : bool
+        Whether the table is known to have no missing value.
+    counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
+        The counts of each vector of counts, NaN where missing.
+    """
+
+    variables: tuple[Variable, ...]
+    codes: Codes
+    values: Floats
+    complete: bool = False
+    counts: Mapping[CountVector, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", arranged(self.variables))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.codes)
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """Where the columns are."""
+        return arranged(self.variables)
+
+    @property
+    def discrete(self) -> tuple[Discrete, ...]:
+        """Discrete variables, in the order of the columns of `codes`."""
+        return self.arrangement.discrete
+
+    @property
+    def continuous(self) -> tuple[Continuous, ...]:
+        """Continuous variables, in the order of the columns of `values`."""
+        return self.arrangement.continuous
+
+    def column(self, variable: Variable) -> NDArray[Any]:
+        """Return the codes, numbers or counts of one variable."""
+        if isinstance(variable, CountVector):
+            return self.counts[variable]  # type: ignore[no-any-return]
+        source = self.codes if isinstance(variable, Discrete) else self.values
+        return np.asarray(source[:, self.arrangement.place[variable]])
+
+    def is_missing(self, variable: Variable) -> NDArray[np.bool_]:
+        """Return which rows lack the state or the number of a variable, shape (n_rows,)."""
+        return _are_missing(self.column(variable))
+
+    def missing(self) -> dict[Name, int]:
+        """Return the number of missing values in each column that has any.
+
+        Of a vector of counts it is that of all its items together.
+        """
+        if self.complete:
+            return {}
+        found: dict[Variable, int] = {}
+        for v in self.discrete:
+            found[v] = int(np.count_nonzero(self.column(v) < 0))
+        # Most tables have all of their numbers, which their sum tells the fastest.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = self.values.sum()
+        if np.isnan(total):
+            gone = np.isnan(self.values).sum(axis=0).tolist()
+            found |= dict(zip(self.continuous, gone, strict=True))
+        for vector, counts in self.counts.items():
+            numbers = counts.data if is_sparse(counts) else counts
+            found[vector] = int(np.count_nonzero(np.isnan(numbers)))
+        return {v.name: found[v] for v in self.variables if found.get(v)}
+
+    def evidence(self) -> Evidence:
+        """Return all columns as evidence for the engine."""
+        return Evidence.of_matrices(
+            self.arrangement, self.codes, self.values, counts=self.counts, complete=self.complete
+        )
+
+    def rows(self, index: slice | NDArray[np.bool_]) -> Table:
+        """Return the table of the rows that `index`, a slice or a mask, selects."""
+        counts = {variable: matrix[index] for variable, matrix in self.counts.items()}
+        return Table(self.variables, self.codes[index], self.values[index], self.complete, counts)
+
+    def without(self, variable: Discrete) -> Table:
+        """Return the table without a discrete column."""
+        place = self.discrete.index(variable)
+        rest = tuple(v for v in self.variables if v != variable)
+        codes = np.asfortranarray(np.delete(self.codes, place, axis=1))
+        return Table(rest, codes, self.values, self.complete, self.counts)
+
+    def with_column(self, variable: Discrete, codes: Codes) -> Table:
+        """Return the table with one more discrete column, given by its codes, at the end."""
+        return self._with_columns([variable], [codes])
+
+    def indicated(self, variables: Iterable[Variable]) -> Table:
+        """Return the table with the indicators among `variables` of columns that it has."""
+        wanted = [v for v in variables if isinstance(v, MissingIndicator)]
+        if not wanted:
+            return self
+        own = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
+        found = [v for v in wanted if v.of in own and v.name not in own]
+        return self._with_columns(found, [self.is_missing(own[v.of]) for v in found])
+
+    def _with_columns(self, variables: Sequence[Discrete], columns: Sequence[Any]) -> Table:
+        dtype = np.promote_types(self.codes.dtype, arranged(variables).code_type)
+        n_before = self.codes.shape[1]
+        extended = np.empty((self.n_rows, n_before + len(columns)), dtype=dtype, order="F")
+        extended[:, :n_before] = self.codes
+        complete = self.complete
+        for j, column in enumerate(columns):
+            extended[:, n_before + j] = column
+            complete = complete and int(np.min(column, initial=0)) >= 0
+        return Table((*self.variables, *variables), extended, self.values, complete, self.counts)
+
+
+def as_frame(data: Any) -> Any:
+    """Wrap a data frame of any library as a narwhals frame; return other data unchanged.
+
+    Raises
+    ------
+    DataError
+        For a column name given twice.
+    DataTypeError
+        For a frame of Dask or Spark.
+    """
+    if isinstance(data, np.ndarray):  # most often, and narwhals looks for long before it says so
+        return data
+    check_not_distributed(data)
+    try:
+        return nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(f"Column names must differ. {error}.") from error
+
+
+def array_names(n_columns: int) -> list[Name]:
+    """Return default names for the columns of an array: "x0", "x1", ..."""
+    return [f"x{j}" for j in range(n_columns)]
+
+
+def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Column]:
+    """Return the columns of a table of any kind by name.
+
+    Parameters
+    ----------
+    data : pandas, polars, pyarrow or other table that narwhals knows; mapping from name to column;
+        or 2-D array (then `names` or "x0", "x1", ... name its columns)
+
+    Raises
+    ------
+    DataTypeError
+        For data of another type, and for lazy frames that are not read into memory.
+    MemoryLimitError
+        For a lazy frame that does not fit.
+    DataError
+        For no columns, columns of different lengths, or a name given twice.
+    """
+    if hasattr(data, "toarray"):
+        raise DataTypeError("Sparse matrices are not supported here; pass data.toarray().")
+    if isinstance(data, Mapping):
+        return _checked({name: _array(name, column) for name, column in data.items()})
+    frame = as_frame(data)
+    if isinstance(frame, nw.LazyFrame):
+        frame = collected(frame)
+    if isinstance(frame, nw.DataFrame):
+        if len(set(frame.columns)) < len(frame.columns):
+            raise DataError(f"Column names must differ; got {quoted(frame.columns)}.")
+        return _checked({series.name: series for series in frame.iter_columns()})
+    array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+    if array.ndim != 2:
+        raise DataTypeError(
+            "Expected a data frame, a mapping from name to column, or a 2-D array; got "
+            f"{type(data).__name__} of dimension {array.ndim}."
+        )
+    if names is None:
+        names = array_names(array.shape[1])
+    return _checked({name: array[:, j] for j, name in enumerate(names)})
+
+
+def _array(name: Name, column: Any) -> Column:
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series
+    if isinstance(column, (list, tuple)):
+        return _array_of_list(column)
+    if is_sparse(column):
+        return without_duplicates(column)  # type: ignore[no-any-return]
+    array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+    if array.ndim not in (1, 2):
+        raise DataTypeError(
+            f"Column {name!r} must have one axis, or two for counts of many items; got an array of "
+            f"shape {array.shape}."
+        )
+    return array
+
+
+def _array_of_list(values: Sequence[Any]) -> NDArray[Any]:
+    """Return a list of Python values as an array that keeps their types.
+
+    NumPy alone turns ["a", 1] into text, [True, 2] into integers and large integers into floats.
+    """
+    types = {type(value) for value in values}
+    if len(types) == 1 and issubclass(kind := types.pop(), (int, float, str, np.generic)):
+        array = np.asarray(values)
+        if array.dtype.kind != "f" or not issubclass(kind, int):
+            return array
+    objects = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        objects[row] = value
+    return objects
+
+
+def _checked(columns: dict[Name, Column]) -> dict[Name, Column]:
+    if not columns:
+        raise DataError("The table has no columns.")
+    lengths = {name: length(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"Columns must have the same length; got {lengths}.")
+    return columns
+
+
+def length(column: Column) -> int:
+    """Return the number of rows of a column (or of a matrix)."""
+    return int(column.shape[0])
+
+
+def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
+    """Return the names of the columns that the user named as categorical.
+
+    Parameters
+    ----------
+    categorical : None, "all", or iterable of names
+        An integer that is not a column name is the index of a column.
+
+    Raises
+    ------
+    UnknownVariableError
+        For a name that is not a column.
+    """
+    if categorical is None:
+        return set()
+    known = set(names)
+    if isinstance(categorical, str) and categorical == "all":
+        return known
+    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
+        raise DataTypeError(
+            f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
+            f"Write [{categorical!r}] for a single column."
+        )
+    chosen = set()
+    for item in categorical:
+        if item in known:
+            chosen.add(item)
+        elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
+            chosen.add(names[int(item)])
+        else:
+            raise unknown_variable(item, names, where="categorical=: the table")
+    return chosen
+
+
+def infer_variables(
+    columns: Mapping[Name, Column],
+    categorical: Any = None,
+    declared: Mapping[Name, Variable] | None = None,
+) -> Table:
+    """Return the encoded table of columns whose variables are inferred from the columns' types.
+
+    A column with a variable in `declared` is encoded by this variable; a value that is not one of
+    the variable's states is an error. Text, category and boolean columns become discrete; numeric
+    columns become continuous unless named in `categorical`, however few distinct values they have.
+
+    Raises
+    ------
+    DataError, DataTypeError
+        For no rows, infinite values, mixed or unusable types.
+    """
+    names = list(columns)
+    n_rows = length(columns[names[0]])
+    if n_rows == 0:
+        raise DataError(f"The table has no rows (its columns are {quoted(names)}).")
+    chosen = categorical_names(categorical, names)
+    known = declared or {}
+    found = [
+        (known[n], encode_column(known[n], c, unseen="error"))
+        if n in known
+        else infer_variable(n, c, categorical=n in chosen)
+        for n, c in columns.items()
+    ]
+    variables, encoded = zip(*found, strict=True)
+    return assembled(variables, encoded, n_rows, fitting=True)
+
+
+def encode_table(
+    columns: Mapping[Name, Column],
+    variables: Sequence[Variable],
+    *,
+    unseen: Unseen = "missing",
+    order: Literal["C", "F"] = "F",
+) -> Table:
+    """Return the encoded table of columns of known variables.
+
+    Columns without a variable are ignored, variables without a column are left out. Indicators of
+    missing values are read off the columns that they are of.
+
+    Parameters
+    ----------
+    unseen : {"warn", "missing", "error"} or UnseenValues
+        Whether a value that is not a state becomes missing or an error.
+    order : {"F", "C"}
+        Of the numbers; see `assembled`.
+    """
+    check_unseen(unseen)
+    known = {v.name: v for v in variables}
+    n_rows = length(next(iter(columns.values())))
+    encoded = {
+        n: encode_column(v, columns[n], unseen=unseen) for n, v in known.items() if n in columns
+    }
+    for variable in variables:
+        if isinstance(variable, MissingIndicator) and variable.name not in columns:
+            own = variable.of
+            if own in encoded:
+                encoded[variable.name] = _are_missing(encoded[own])
+            elif own in columns:
+                encoded[variable.name] = missing_cells(columns[own])
+    there = [v for v in variables if v.name in encoded]
+    return assembled(there, [encoded[v.name] for v in there], n_rows, fitting=False, order=order)
+
+
+def _are_missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which entries of a column of state codes or numbers are missing."""
+    return np.isnan(column) if column.dtype.kind == "f" else column < 0
+
+
+def assembled(
+    variables: Sequence[Variable],
+    encoded: Sequence[Any],
+    n_rows: int,
+    *,
+    fitting: bool,
+    order: Literal["C", "F"] = "F",
+) -> Table:
+    """Return the table of the encoded column of each variable; see `checked_table`.
+
+    `order` is that of the numbers: "C" for a block of rows whose moments are summed.
+    """
+    discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
+    numbers = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Continuous)]
+    counts = {v: a for v, a in zip(variables, encoded, strict=True) if isinstance(v, CountVector)}
+    codes = np.empty((n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
+    for j, column in enumerate(discrete):
+        codes[:, j] = column
+    values = np.empty((n_rows, len(numbers)), order=order)
+    for j, column in enumerate(numbers):
+        values[:, j] = column
+    table = checked_table(variables, codes, values, fitting=fitting)
+    # Counts are not searched for missing values here, so completeness is unknown.
+    return replace(table, complete=table.complete and not counts, counts=counts)
+
+
+def checked_table(
+    variables: Sequence[Variable], codes: Codes, values: Floats, *, fitting: bool
+) -> Table:
+    """Return a table of codes and values after checking the values.
+
+    Infinite values and negative counts are errors. If `fitting`, magnitudes whose squares overflow
+    or underflow are errors too, because variances could not be computed. The table is marked
+    complete if no value is missing.
+    """
+    arrangement = arranged(variables)
+    if fitting:
+        largest, n_missing = encoding_kernels.scan(values)
+        missing, infinity = int(n_missing.sum()), largest.max(initial=0.0) == np.inf
+    else:
+        missing = infinity = 0
+        if not encoding_kernels.are_finite(flat := values.ravel(order="K")):
+            _, infinity, missing = encoding_kernels.count_invalid(flat)
+    if infinity:
+        wrong = np.argwhere(np.isinf(values.T))
+        raise infinite(arrangement.continuous[wrong[0, 0]].name, int(wrong[0, 1]))
+    for j, variable in arrangement.counted:
+        if (values[:, j] < 0).any():
+            raise DataError(
+                f"Column {variable.name!r} holds counts, 0 or more; the minimum is "
+                f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
+                "counts.)"
+            )
+    if fitting:
+        check_magnitudes([v.name for v in arrangement.continuous], largest)
+    complete = not missing and (not codes.size or int(codes.min()) >= 0)
+    return Table(arrangement, codes, values, complete)
+
+
+def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
+    """Check that variances of columns can be computed: squares must neither overflow nor underflow.
+
+    Parameters
+    ----------
+    names : sequence of names
+    largest : ndarray, shape (n_columns,)
+        The largest magnitude in each column.
+
+    Raises
+    ------
+    DataError
+        For a column whose squares overflow or underflow.
+    """
+    low, high = MAGNITUDES
+    for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():
+        raise DataError(
+            f"The largest magnitude in column {names[j]!r} is {largest[j]:.3g}, whose square is "
+            "beyond what a floating-point number holds, so that it has no variance. Multiply the "
+            f"column by a constant that brings it between {low:g} and {high:g}."
+        )
+
+
+# ---------------------------------------------------------------------- matrices of one kind
+
+
+def table_of_numbers(matrix: Floats, variables: Sequence[Variable], *, fitting: bool) -> Table:
+    """Return a float matrix as a table of continuous variables, without a copy.
+
+    For `fitting` see `checked_table`.
+    """
+    codes = np.empty((len(matrix), 0), dtype=np.int8, order="F")
+    return checked_table(variables, codes, matrix, fitting=fitting)
+
+
+def table_of_codes(variables: Sequence[Variable], codes: Codes) -> Table:
+    """Return state codes as a table of discrete variables, without a copy."""
+    complete = not codes.size or int(codes.min()) >= 0
+    return Table(arranged(variables), codes, np.empty((len(codes), 0)), complete)
+
+
+# ------------------------------------- Conversion of encoded columns to data frames of any library
+
+
+FRAMES = ("pandas", "polars", "pyarrow", "dict")
+
+
+def frame_kind(data: Any) -> str | None:
+    """Return the kind of a table, which is one of `FRAMES`, or None for other tables."""
+    if isinstance(data, Mapping):
+        return "dict"
+    frame = as_frame(data)
+    if not isinstance(frame, (nw.DataFrame, nw.LazyFrame)):
+        return None
+    name = str(frame.implementation.value)
+    return name if name in FRAMES else None
+
+
+def to_frame(
+    variables: Sequence[Variable], codes: Mapping[Variable, NDArray[Any]], kind: str | None = None
+) -> Any:
+    """Return encoded columns as a table of states and numbers.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        The columns, in their order.
+    codes : mapping from Variable to ndarray
+        State codes, numbers or counts.
+    kind : {"pandas", "polars", "pyarrow", "dict"}, optional
+        By default the first of these libraries that is installed. A vector of counts is one matrix
+        in a dict, and one column for each item in a frame.
+
+    Raises
+    ------
+    DataError
+        For another kind, or two columns of the same name.
+    DataTypeError
+        For names, or states of several types, that a frame of that kind cannot hold.
+    MissingDependencyError
+        If the library is not installed.
+    """
+    if kind is not None and kind not in FRAMES:
+        raise DataError(f"frame= is one of {quoted(FRAMES)} or None; got {kind!r}.")
+    if kind is None:
+        kind = next(k for k in FRAMES if k == "dict" or importlib.util.find_spec(k) is not None)
+    if kind == "dict":
+        return {v.name: decode(v, codes[v]) for v in variables}
+    columns: dict[Name, NDArray[Any]] = {}
+    for v in variables:
+        names: Sequence[Name] = [v.name]
+        parts: Any = [decode(v, codes[v])]
+        if isinstance(v, CountVector):
+            counts: Any = codes[v]
+            names, parts = v.items, (counts.toarray() if is_sparse(counts) else counts).T
+        for name, column in zip(names, parts, strict=True):
+            if name in columns:
+                raise DataError(
+                    f"Two columns of a frame would be called {name!r}; use frame='dict'."
+                )
+            columns[name] = column
+    try:
+        return nw.from_dict(columns, backend=kind).to_native()  # type: ignore[arg-type]
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"frame={kind!r} needs the package {kind!r}, which is not installed. Install it with: "
+            f"pip install {kind}"
+        ) from error
+    except (TypeError, ValueError) as error:
+        raise DataTypeError(
+            f"A {kind} frame does not hold these names or states ({error}). Use "
+            "frame='pandas' or frame='dict'."
+        ) from error

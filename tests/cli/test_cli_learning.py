@@ -1,0 +1,90 @@
+"""Networks without a class, learned on the command line, and the names of models."""
+
+import numpy as np
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.cli.entry import main
+
+
+@pytest.fixture
+def run(capfd):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return stopped.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def rows(tmp_path):
+    random = np.random.default_rng(0)
+    heat = random.normal(size=300)
+    sold = np.where(heat + random.normal(size=300) > 0, "many", "few")
+    lines = [f"{h},{s},{i % 4}" for i, (h, s) in enumerate(zip(heat, sold, strict=True))]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["heat,sold,season", *lines]) + "\n")
+    return path
+
+
+def test_intervals_of_numbers_without_a_class(run, rows, tmp_path):
+    path = tmp_path / "m.bif"  # which holds no Gaussians
+    given = ("learn", rows, "-o", path, "--categorical", "season", "--lossy")
+    assert run(*given)[0] == 2
+    code, _, _ = run(*given, "--discretizer", "frequency", "--bins", "3")
+    assert code == 0
+    net = bg.load(path)
+    expected = bg.EqualFrequency(3).fit(bg.read_table(rows).select(["heat"])).cuts_["heat"]
+    assert net.variable("heat").cuts == tuple(expected)
+    assert net.variable("season").states == (0, 1, 2, 3)
+    assert {frozenset(arc) for arc in net.graph.edges} == {frozenset({"heat", "sold"})}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--discretizer", "mdlp"), "--discretizer is one of width, frequency; got 'mdlp'"),
+        (("--bins", "3"), "--bins goes with --discretizer"),
+        (("--method", "pc", "--restarts", "2"), "--method pc does not take --restarts"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_any_work(run, tmp_path, options, message):
+    code, _, err = run("learn", tmp_path / "none.csv", "-o", tmp_path / "m.bayesgraph", *options)
+    assert code == 2
+    assert message in err
+
+
+def test_discretizers_take_tables_in_memory(run, rows, tmp_path):
+    given = ("learn", rows.parent, "--discretizer", "width", "-o", tmp_path / "m.bayesgraph")
+    code, _, err = run(*given)
+    assert (code, "--discretizer goes with a single file" in err) == (2, True)
+
+
+def test_restarts_of_the_search(run, rows, tmp_path, monkeypatch):
+    seen = []
+    learn = bg.BayesianNetwork.learn
+    monkeypatch.setattr(
+        bg.BayesianNetwork,
+        "learn",
+        staticmethod(lambda *a, **k: (seen.append(k["restarts"]), learn(*a, **k))[1]),
+    )
+    assert run("learn", rows, "--restarts", "2", "-o", tmp_path / "m.bayesgraph")[0] == 0
+    assert seen == [2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("naive", "nb"), ("naive-bayes", "nb"), ("decision-tree", "tree"), ("kbd", "kdb")],
+)
+def test_names_of_classes_are_suggested(run, tmp_path, typed, meant):
+    given = ("--target", "y", "--model", typed, "-o", tmp_path / "m.bayesgraph")
+    code, _, err = run("fit", tmp_path / "none.csv", *given)
+    assert (code, f"Did you mean {meant!r}?" in err) == (2, True)
+
+
+def test_the_help_has_a_panel_for_each_group(run):
+    _, out, _ = run("--help")
+    panels = [line.split()[1] for line in out.splitlines() if line.startswith("╭─")]
+    assert panels == ["Options", "Learning", "Predicting", "Asking", "Comparing", "Files"]

@@ -1,0 +1,107 @@
+"""Predictions and evaluations on the command line."""
+
+import pytest
+
+from bayesgraph.cli.entry import main
+
+ROWS = "a,b,y\n" + "".join(f"{'xyz'[i % 3]},{'pq'[i % 2]},{'ns'[i % 3 > 0]}\n" for i in range(60))
+
+
+@pytest.fixture
+def run(capfd):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return stopped.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def model(run, tmp_path):
+    (tmp_path / "rows.csv").write_text(ROWS)
+    path = tmp_path / "m.bayesgraph"
+    fit = ("fit", tmp_path / "rows.csv", "--target", "y", "--model", "nb", "--no-check-columns")
+    assert run(*fit, "-o", path)[0] == 0
+    return path
+
+
+@pytest.mark.filterwarnings("always:Values that the model never saw")
+class TestUnseenValues:
+    @pytest.fixture
+    def new(self, tmp_path):
+        path = tmp_path / "new.csv"
+        path.write_text("a,b\nx,p\noops,q\n,q\nother,q\n")
+        return path
+
+    def test_are_told_once_on_standard_error(self, run, model, new):
+        code, out, err = run("predict", model, new)
+        assert code == 0
+        assert len(out.splitlines()) == 5
+        (line,) = err.splitlines()
+        assert line.startswith("bayesgraph: warning: Values that the model never saw")
+        assert "--unseen" in line
+        assert "'a' in 2 of 4 rows, such as 'oops', 'other'" in line or "'other', 'oops'" in line
+
+    def test_are_told_of_a_folder_too(self, run, model, new, tmp_path):
+        (tmp_path / "many").mkdir()
+        new.rename(tmp_path / "many" / "new.csv")
+        _, _, err = run("predict", model, tmp_path / "many", "-o", tmp_path / "found.csv")
+        assert err.count("never saw") == 1
+
+    def test_the_option_says_otherwise(self, run, model, new):
+        assert run("predict", model, new, "--unseen", "missing")[2] == ""
+        code, _, err = run("predict", model, new, "--unseen", "error")
+        assert code == 2
+        assert "oops" in err
+        code, _, err = run("predict", model, new, "--unseen", "drop")
+        assert (code, "one of 'warn', 'missing', 'error'; got 'drop'" in err) == (2, True)
+
+    def test_the_option_goes_with_other_targets_too(self, run, model, new):
+        code, _, err = run("predict", model, new, "--target", "b")
+        assert (code, "'oops'" in err) == (2, True)
+        code, out, err = run("predict", model, new, "--unseen", "missing", "--target", "b")
+        assert (code, err, len(out.splitlines())) == (0, "", 5)
+        _, told, err = run("predict", model, new, "--unseen", "warn", "--target", "b")
+        assert told == out
+        assert "'a' in 2 of 4 rows" in err
+
+
+class TestEvaluate:
+    @pytest.fixture
+    def evaluate(self, run, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text(ROWS)
+        fixed = ("evaluate", path, "--target", "y", "--model", "nb", "--cv", "2")
+        return lambda *given: run(*fixed, *given)
+
+    def test_the_default_measures_fit_a_terminal(self, evaluate):
+        _, out, _ = evaluate("--model", "nb:discretizer=mdlp,smoothing=m,alpha=0.5")
+        heads = " ".join(out.splitlines()[2].replace("┃", " ").split())
+        assert heads == "model accuracy AUC log loss Brier ECE fit s parameters"
+        assert max(map(len, out.splitlines())) <= 80
+
+    def test_scoring_chooses(self, evaluate):
+        _, out, _ = evaluate("--scoring", "auc,f1", "--scoring", "balanced-accuracy")
+        assert out.splitlines()[2].replace("┃", " ").split() == ["model", "AUC", "F1", "balanced"]
+        assert "1.0000" in out.splitlines()[4]  # a tells y
+        code, _, err = evaluate("--scoring", "acuracy")
+        assert (code, "Did you mean 'accuracy'?" in err) == (2, True)
+
+    def test_repeats(self, evaluate):
+        code, out, _ = evaluate("--repeats", "3", "--scoring", "accuracy")
+        assert code == 0
+        assert out.startswith("Cross-validation, 2 folds x 3\n")
+        assert "│ s │  0 │ 120 │" in out  # each of 40 rows three times
+        code, _, err = evaluate("--repeats", "2", "--as-saved")
+        assert (code, "--repeats goes with folds" in err) == (2, True)
+
+    @pytest.mark.filterwarnings("always:The target looks wrong")
+    def test_a_target_of_many_numbers_is_told_once(self, run, tmp_path):
+        rows = "".join(f"{i % 5},{i % 30 * 3}\n" for i in range(90))
+        (tmp_path / "numbers.csv").write_text(f"a,y\n{rows}")
+        models = ("--model", "nb", "--model", "tan", "--cv", "2")
+        code, _, err = run("evaluate", tmp_path / "numbers.csv", "--target", "y", *models)
+        assert code == 0
+        assert err.count("30 different numbers") == 1

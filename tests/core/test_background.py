@@ -1,0 +1,224 @@
+"""The process that compiles in the background: one for each cache, which ends with its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayesgraph
+from bayesgraph.cli import warm_up
+from bayesgraph.cli.models import models
+from bayesgraph.core import compilation as background
+
+pytestmark = pytest.mark.skipif(background.fcntl is None, reason="needs locks of files")
+
+SOURCES = Path(bayesgraph.__file__).parents[1]
+EXAMPLES = SOURCES / "examples"
+# A stand-in that tells its number and waits for the end of its input, as the real one does.
+WAITING = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} '); sys.stdin.read()"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Return a cache that is empty, in which a stand-in would be started."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+    command = [sys.executable, "-c", WAITING, str(tmp_path / "started")]
+    monkeypatch.setattr(background, "_command", lambda: command)
+    return folder
+
+
+def started(tmp_path):
+    """Return the numbers of the processes that were started, waiting for the first."""
+    path = tmp_path / "started"
+    while not (path.exists() and path.read_text().endswith(" ")):
+        pass
+    return [int(number) for number in path.read_text().split()]
+
+
+def end(*processes):
+    for process in processes:
+        process.stdin.close()
+        process.wait()
+
+
+def test_eight_start_one(cache, tmp_path):
+    several = [background.Background() for _ in range(8)]
+    for one in several:
+        one.start()
+        one.start()
+    running = [one._process for one in several if one._process is not None]
+    assert len(running) == 1
+    assert started(tmp_path) == [running[0].pid]
+    assert not any(one.is_ready() for one in several)
+    end(*running)
+    # Nobody compiles any more: there is nothing to wait for.
+    assert all(one.is_ready() for one in several)
+
+
+def test_nothing_starts_when_all_is_compiled(cache):
+    assert not background.is_complete()
+    background.mark_complete()
+    assert background.is_complete()
+    one = background.Background()
+    one.start()
+    assert one._process is None
+    assert one.is_ready()
+
+
+def test_nothing_starts_where_it_is_not_allowed(cache):
+    one = background.Background()
+    one.allowed = False
+    one.start()
+    assert one._process is None
+
+
+def test_other_sources_are_not_compiled(cache, monkeypatch):
+    background.mark_complete()
+    monkeypatch.setattr(background, "_compiler", lambda: [Path(__file__)])
+    assert not background.is_complete()
+    background.mark_complete()
+    assert len(list(cache.glob(".bayesgraph-*"))) == 1
+
+
+def test_what_cannot_start_is_silent(cache, monkeypatch):
+    monkeypatch.setattr(background, "_command", lambda: ["/there/is/no/such/program"])
+    one = background.Background()
+    one.start()
+    assert one._process is None
+    assert one.is_ready()
+
+
+def test_a_folder_that_cannot_be_written_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "inside"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert background.cache_folder() == tmp_path / "home" / "bayesgraph"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert background.cache_folder() is None
+    assert not background.is_complete()
+    one = background.Background()
+    one.start()
+    assert one.is_ready()
+
+
+def test_it_ends_with_a_parent_that_is_killed(cache, tmp_path):
+    code = (
+        "import sys, time\n"
+        "from bayesgraph.core import compilation as background\n"
+        f"background._command = lambda: {background._command()!r}\n"
+        "one = background.Background(); one.start()\n"
+        "print('up', flush=True); time.sleep(1000)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+    assert parent.stdout.readline() == b"up\n"
+    [child] = started(tmp_path)
+    lock = background._start_lock()
+    assert lock is None
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    # The child holds the lock until it ends.
+    while lock is None:
+        lock = background._start_lock()
+    os.close(lock)
+    assert child != parent.pid
+
+
+def run(code, folder, mode="background"):
+    """Run a program with a cache of its own, and return what it prints."""
+    environment = os.environ | {
+        "PYTHONPATH": str(SOURCES), "NUMBA_CACHE_DIR": str(folder), "BAYESGRAPH_COMPILE": mode,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+FIRST = f"""
+import sys
+import bayesgraph as bg
+X = bg.read_table({str(EXAMPLES / "data" / "heart.csv")!r})
+X, y = X.drop_columns("disease"), X["disease"]
+bg.TANClassifier().fit(X, y).predict_proba(X)
+print("numba" in sys.modules)
+"""
+
+
+def test_it_ends_with_a_program_that_ends(cache, tmp_path):
+    code = (
+        "from bayesgraph.core import compilation as background\n"
+        f"background._command = lambda: {background._command()!r}\n"
+        "one = background.Background(); one.start(); print(one._process.pid)"
+    )
+    assert len(run(code, cache)) == 1
+    lock = background._start_lock()
+    assert lock is not None
+    os.close(lock)
+
+
+@pytest.mark.parametrize("mode", ["background", pytest.param("never", marks=pytest.mark.slow)])
+def test_a_first_answer_needs_no_compiler(tmp_path, mode):
+    assert run(FIRST, tmp_path, mode) == ["False"]
+
+
+def test_a_wrong_mode_is_refused(tmp_path):
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        run("import bayesgraph.core.compilation", tmp_path, mode="sometimes")
+    assert "must be one of background, inline, never" in error.value.stderr
+
+
+DAMAGED = """
+import numpy as np
+from bayesgraph.inference.planning_kernels import _ones
+print(_ones(np.uint64(7)), sum(_ones.compiled._cache_hits.values()))
+"""
+
+
+@pytest.mark.slow
+def test_a_damaged_cache_is_mended(tmp_path):
+    assert run(DAMAGED, tmp_path, "inline") == ["3", "0"]
+    for path in tmp_path.rglob("*.nb?"):
+        path.write_bytes(b"damaged")
+    assert run(DAMAGED, tmp_path, "inline") == ["3", "0"]
+    assert all(path.read_bytes() != b"damaged" for path in tmp_path.rglob("*.nb?"))
+
+
+NOWHERE = """
+from numba.core.caching import CompileResultCacheImpl
+CompileResultCacheImpl._locator_classes = []
+"""
+
+
+@pytest.mark.slow
+def test_without_a_place_to_write_kernels_are_compiled_in_memory(tmp_path):
+    assert run(NOWHERE + DAMAGED, tmp_path, "inline") == ["3", "0"]
+    assert not list(tmp_path.rglob("*.nb?"))
+
+
+def test_every_model_is_warmed_up():
+    names = [name for name, _ in warm_up._steps()]
+    assert {f"model {name}" for name in models()} <= {*names}
+    assert len(names) == len({*names})
+
+
+@pytest.mark.slow
+def test_the_background_compiles_what_examples_need(tmp_path):
+    code = FIRST + "tiers.background._process.wait(); print(tiers.background.is_ready())\n"
+    code = "from bayesgraph.core.compilation import tiers\n" + code
+    assert run(code, tmp_path) == ["False", "True"]
+    (stamp,) = tmp_path.glob(".bayesgraph-????????????????")
+    stamp.unlink()
+    before = set(tmp_path.rglob("*.nbc"))
+    run(FIRST, tmp_path, "inline")
+    assert before == set(tmp_path.rglob("*.nbc"))

@@ -1,0 +1,356 @@
+"""Names and states as the user typed them."""
+
+import copy
+import datetime
+import decimal
+import fractions
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.core.errors import BayesGraphError, DataTypeError, EvidenceError, UnknownStateError
+from bayesgraph.core.variables import is_missing, plain
+
+MISSING = [
+    None,
+    math.nan,
+    np.nan,
+    np.float32("nan"),
+    np.float64("nan"),
+    np.datetime64("NaT"),
+    np.timedelta64("NaT"),
+    pd.NA,
+    pd.NaT,
+    np.ma.masked,
+    decimal.Decimal("NaN"),
+]
+PRESENT = [0, 0.0, "", "nan", "None", False, (), np.float64(0), math.inf, np.array([1.0, np.nan])]
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_what_is_missing(value):
+    assert is_missing(value) is True
+
+
+@pytest.mark.parametrize("value", PRESENT, ids=repr)
+def test_what_is_not_missing(value):
+    assert is_missing(value) is False
+
+
+# ---------------------------------------------------------------------------------- Discrete
+
+
+def test_states_keep_type_spelling_and_order():
+    states = ["b", "a", "A", " a", "", "Ä", "1", 1, 1.5, (1, "x"), datetime.date(2020, 1, 1)]
+    variable = bg.Discrete("v", states)
+    assert list(variable.states) == states
+    assert [type(s) for s in variable.states] == [type(s) for s in states]
+    assert variable.cardinality == len(states)
+    for code, state in enumerate(states):
+        assert variable.index(state) == code
+
+
+def test_numpy_scalars_become_python_values():
+    variable = bg.Discrete("v", np.array([3, 1, 2]))
+    assert [type(s) for s in variable.states] == [int] * 3
+    assert bg.Discrete("v", np.array(["a", "b"])).states == ("a", "b")
+    assert [type(s) for s in bg.Discrete("v", np.array([True, False])).states] == [bool] * 2
+    assert variable.index(np.int8(1)) == 1
+    assert bg.Discrete("v", [np.str_("a")]).states == ("a",)
+    assert type(plain(np.float32(0.5))) is float
+    assert bg.Discrete("v", pd.Series(["x", "y"])).states == ("x", "y")
+
+
+def test_dates_of_numpy_stay_dates():
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+    assert bg.Discrete("v", days).states == (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2))
+    # To the nanosecond: Python's datetime cannot hold it, but a bare integer is no date at all.
+    nanoseconds = days.astype("datetime64[ns]")
+    assert not any(isinstance(state, int) for state in bg.Discrete("v", nanoseconds).states)
+
+
+def test_true_one_and_text_are_different_states():
+    states = [True, 1, 1.0, "1"]
+    variable = bg.Discrete("v", states)
+    for code, state in enumerate(states):
+        assert variable.index(state) == code
+    assert variable.index(np.True_) == 0
+    assert variable.index(np.int64(1)) == 1
+    assert variable.index(np.float32(1)) == 2
+    assert variable.index(np.str_("1")) == 3
+
+
+def test_equality_finds_a_state_only_if_unambiguous():
+    assert bg.Discrete("v", [False, True]).index(1) == 1
+    assert bg.Discrete("v", [False, True]).index(0.0) == 0
+    assert bg.Discrete("v", [0, 1]).index(True) == 1
+    assert bg.Discrete("v", [0.0, 1.0]).index(decimal.Decimal(1)) == 1
+    with pytest.raises(UnknownStateError, match="more than one state"):
+        bg.Discrete("v", [True, 1]).index(1.0)
+    with pytest.raises(UnknownStateError, match="more than one state"):
+        bg.Discrete("v", [True, 1, 1.0]).index(fractions.Fraction(1))
+
+
+def test_text_is_never_a_number():
+    with pytest.raises(UnknownStateError, match=r"no state '1'\. Did you mean 1"):
+        bg.Discrete("v", [0, 1]).index("1")
+    with pytest.raises(UnknownStateError, match=r"no state 1\. Did you mean '1'"):
+        bg.Discrete("v", ["0", "1"]).index(1)
+
+
+@pytest.mark.parametrize("wrong", [[1], {}, {1}, np.array([1, 2]), math.nan, None, object()])
+def test_what_cannot_be_a_state_is_unknown(wrong):
+    with pytest.raises(UnknownStateError, match="'v' has no state"):
+        bg.Discrete("v", [0, 1]).index(wrong)
+
+
+@pytest.mark.parametrize("states", [[], (), iter(())])
+def test_no_states(states):
+    with pytest.raises(EvidenceError, match="at least one state"):
+        bg.Discrete("v", states)
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_missing_is_not_a_state(value):
+    with pytest.raises(BayesGraphError):
+        bg.Discrete("v", ["a", value])
+
+
+@pytest.mark.parametrize("states", [["a", "b", "a"], [1, 2, np.int64(1)], [0.0, -0.0]])
+def test_a_state_twice(states):
+    with pytest.raises(EvidenceError, match="more than once"):
+        bg.Discrete("v", states)
+
+
+@pytest.mark.parametrize("states", ["yes", b"yes", 5, None, {"a", "b"}])
+def test_states_that_are_not_a_list(states):
+    with pytest.raises(DataTypeError, match="'v'"):
+        bg.Discrete("v", states)
+
+
+def test_states_that_cannot_be_hashed():
+    with pytest.raises(DataTypeError, match="cannot be hashed"):
+        bg.Discrete("v", [["a"], ["b"]])
+
+
+@pytest.mark.parametrize("make", [lambda name: bg.Discrete(name, [0]), bg.Continuous])
+@pytest.mark.parametrize("name", [["a"], {}, None, math.nan, pd.NA])
+def test_names_that_cannot_be_used(make, name):
+    with pytest.raises(DataTypeError, match="name"):
+        make(name)
+
+
+@pytest.mark.parametrize("name", ["", "ä b", 0, -1.5, ("a", 1), True, frozenset({1})])
+def test_names_of_any_hashable_type(name):
+    for variable in (bg.Discrete(name, [0]), bg.Continuous(name)):
+        assert variable.name == name
+        assert type(variable.name) is type(name)
+
+
+def test_equality_is_by_name_states_order_and_type():
+    variants = [
+        bg.Discrete("a", [0, 1]),
+        bg.Discrete("b", [0, 1]),
+        bg.Discrete("a", [1, 0]),
+        bg.Discrete("a", [False, True]),
+        bg.Discrete("a", [0.0, 1.0]),
+        bg.Discrete("a", ["0", "1"]),
+        bg.Discrete("a", [0, 1, 2]),
+        bg.Continuous("a"),
+        bg.Continuous("b"),
+    ]
+    for a, b in itertools.combinations(variants, 2):
+        assert a != b
+        assert len({a, b}) == 2
+    for variable in variants:
+        assert variable == copy.deepcopy(variable)
+        assert hash(variable) == hash(copy.deepcopy(variable))
+        assert variable != variable.name
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [bg.Discrete(("n", 1), [True, 1, 1.0, "1", ("t", 2)]), bg.Continuous("x")],
+    ids=["discrete", "continuous"],
+)
+def test_copies_and_pickles(variable):
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(variable, protocol))
+        assert again == variable
+        assert repr(again) == repr(variable)
+    assert copy.copy(variable) == variable
+    assert copy.deepcopy([variable, variable])[0] == variable
+
+
+def test_repr():
+    assert repr(bg.Discrete("a", [True, "x"])) == "Discrete('a', [True, 'x'])"
+    assert repr(bg.Continuous(("a", 1))) == "Continuous(('a', 1))"
+
+
+# -------------------------------------------------------------------------------- Continuous
+
+
+@pytest.mark.parametrize(
+    "value",
+    [3, 3.0, True, np.float32(3), np.int8(3), decimal.Decimal(3), fractions.Fraction(3)],
+    ids=repr,
+)
+def test_numbers(value):
+    number = bg.Continuous("x").number(value)
+    assert type(number) is float
+    assert number == float(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "3",
+        b"3",
+        math.inf,
+        -math.inf,
+        np.inf,
+        1j,
+        [3.0],
+        None,
+        10**400,
+        np.array([1.0, 2.0]),
+        pd.Timestamp("2020-01-01"),
+        np.datetime64("2020-01-01"),
+        np.datetime64("2020-01-01", "ns"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_what_is_not_a_number(value):
+    with pytest.raises(EvidenceError, match="'x'"):
+        bg.Continuous("x").number(value)
+
+
+# ------------------------------------------------------------------------- Binned and Grouped
+
+
+@pytest.mark.parametrize("n_cuts", [1, 31, 65])
+@pytest.mark.parametrize("n", [3, 1 << 14, (1 << 14) + 77])
+def test_many_numbers_are_in_the_intervals_of_single_ones(n, n_cuts):
+    random = np.random.default_rng(n + n_cuts)
+    numbers = random.normal(size=n).round(2)
+    numbers[:3] = math.nan, math.inf, -math.inf
+    width = bg.Binned("width", np.unique(random.normal(size=n_cuts).round(2)))
+    expected = [-1, *(width.encode(float(x)) for x in numbers[1:])]
+    np.testing.assert_array_equal(width.codes(numbers), expected)
+
+
+def test_intervals_are_states_and_numbers_fall_into_them():
+    width = bg.Binned("width", [0.8, 1.75])
+    assert width.states == ("(-inf, 0.8]", "(0.8, 1.75]", "(1.75, inf)")
+    assert [width.index(x) for x in (-5, 0.8, 0.80001, 1.75, 2, np.float32(1.0))] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        1,
+    ]
+    assert width.index("(0.8, 1.75]") == width.encode(1) == 1
+    numbers = np.array([0.8, math.nan, 9.0])
+    assert width.codes(numbers).tolist() == [0, -1, 2]
+    assert bg.Binned("x", []).states == ("(-inf, inf)",)
+
+
+def test_intervals_refuse_what_is_no_number():
+    width = bg.Binned("width", [0.5])
+    with pytest.raises(UnknownStateError, match=r"'width' takes a number.*got 'wide'"):
+        width.index("wide")
+    with pytest.raises(UnknownStateError):
+        width.index(True)
+    for cuts in ([1, 1], [2, 1], [math.nan], [math.inf]):
+        with pytest.raises(EvidenceError, match="ascending"):
+            bg.Binned("x", cuts)
+
+
+def test_groups_are_states_and_values_are_found_in_them():
+    colour = bg.Grouped("colour", [["red"], ["blue", "green"]])
+    assert colour.states == ("red", "{blue, green}")
+    assert [colour.index(v) for v in ("red", "blue", "green", "{blue, green}")] == [0, 1, 1, 1]
+    assert colour.find("pink") is None
+    with pytest.raises(EvidenceError, match="at least one value"):
+        bg.Grouped("x", [["a"], []])
+    with pytest.raises(EvidenceError, match="more than once"):
+        bg.Grouped("x", [["a"], ["b", "a"]])
+
+
+def test_any_other_value_may_be_in_the_last_group():
+    v = bg.Grouped("v", [["a", "b"], ["c"]], others=True)
+    assert [v.index(value) for value in ("a", "c", "{a, b}", "z", 7, 2.5)] == [0, 1, 0, 1, 1, 1]
+    assert v != bg.Grouped("v", [["a", "b"], ["c"]])
+    assert pickle.loads(pickle.dumps(v)) == v
+    assert eval(repr(v), {"Grouped": bg.Grouped}) == v
+    assert [v.find(value) for value in (None, np.nan, ["z"])] == [None, None, None]
+
+
+def test_labels_of_groups_differ_whatever_the_values():
+    long = [f"value number {i}" for i in range(40)]
+    v = bg.Grouped("v", [["a", "b"], ["{a, b}"], long, [1, 2], ["1", "2"]])
+    assert len(set(v.states)) == 5
+    assert v.states[2].endswith("more}")
+    assert [v.index(x) for x in ("{a, b}", 1, "1", long[-1])] == [1, 3, 4, 2]
+
+
+@pytest.mark.parametrize("wrong", ["thirty", "0.3", [0.3], True])
+def test_what_is_no_number_has_no_interval(wrong):
+    with pytest.raises(UnknownStateError, match="'width' takes a number, or one of its inter") as e:
+        bg.Binned("width", [0.5]).index(wrong)
+    assert f"got {wrong!r}. Its intervals are '(-inf, 0.5]', '(0.5, inf)'" in str(e.value)
+
+
+def test_an_interval_that_is_misspelt_has_a_near_one():
+    with pytest.raises(UnknownStateError, match=r"Did you mean '\(-inf, 0\.5\]'"):
+        bg.Binned("width", [0.5]).index("(-inf, 0.5)")
+
+
+@pytest.mark.parametrize(
+    "variable", [bg.Binned("x", [0.1, 2]), bg.Grouped("x", [[1], ["a", True]])], ids=repr
+)
+def test_binned_and_grouped_are_values(variable):
+    for twin in (copy.deepcopy(variable), pickle.loads(pickle.dumps(variable))):
+        assert twin == variable
+        assert hash(twin) == hash(variable)
+    assert variable != bg.Discrete("x", variable.states)
+    assert bg.Discrete("x", variable.states) != variable
+    assert variable != bg.Binned("x", [0.1, 2.5])
+    assert variable != bg.Grouped("x", [[1, "a"], [True]])
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        bg.Discrete(np.str_("x"), [0, 1]),
+        bg.Continuous(np.str_("x")),
+        bg.CountVector(np.str_("x"), [np.str_("a"), np.int64(1)]),
+    ],
+    ids=repr,
+)
+def test_names_are_plain_values_as_states_are(variable):
+    assert type(variable.name) is str
+    assert [type(item) for item in getattr(variable, "items", ())] in ([], [str, int])
+
+
+# ----------------------------------------------------------------------------- MissingIndicator
+
+
+def test_an_indicator_of_missing_values():
+    v = bg.MissingIndicator("no age", "age")
+    assert (v.name, v.of, v.states) == ("no age", "age", ("no", "yes"))
+    assert v == bg.MissingIndicator("no age", "age")
+    assert v != bg.MissingIndicator("no age", "height")
+    assert v != bg.Discrete("no age", ["no", "yes"])
+    assert hash(v) == hash(bg.MissingIndicator("no age", "age"))
+    assert repr(v) == "MissingIndicator('no age', 'age')"
+    assert pickle.loads(pickle.dumps(v)) == v
+    assert copy.deepcopy(v).of == "age"
+    with pytest.raises(DataTypeError, match="hashable"):
+        bg.MissingIndicator("x", ["age"])

@@ -1,0 +1,527 @@
+import copy
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from oracle import Oracle
+from tree_oracle import average_at, average_table
+
+import bayesgraph as bg
+from bayesgraph.core import Evidence
+from bayesgraph.core.errors import CPDError, FileFormatError
+from bayesgraph.models import tree_average_kernels as kernels
+from bayesgraph.models import tree_program_kernels
+from bayesgraph.models.cpds import tree_average as tree_program
+
+# Rows that are sent down the trees together.
+BLOCK = 32 * 64
+
+
+def random_trees(random, n_states, cards, *, n_trees=5, depth=5):
+    """Return trees that split groups of states at random; some leaves have zeros."""
+    groups = [random.permutation(np.arange(n) % int(random.integers(1, n + 1))) for n in cards]
+    nodes, roots, values = [], [], []
+
+    def fill(node, alive, depth):
+        usable = [j for j, own in enumerate(alive) if len(own) > 1]
+        if depth == 0 or not usable or random.random() < 0.1:
+            leaf = random.dirichlet(np.ones(n_states))
+            leaf[random.integers(n_states)] *= random.random() < 0.8
+            nodes[node] = (-1, 0, len(values))
+            values.append(leaf / leaf.sum())
+            return
+        j = usable[random.integers(len(usable))]
+        own = random.permutation(alive[j])
+        sides = np.split(own, [int(random.integers(1, len(own)))])
+        left = len(nodes)
+        nodes[node] = (j, sum(1 << int(g) for g in sides[0]), left)
+        nodes.extend([None, None])
+        for at, side in enumerate(sides):
+            fill(left + at, [*alive[:j], side, *alive[j + 1 :]], depth - 1)
+
+    for _ in range(n_trees):
+        roots.append(len(nodes))
+        nodes.append(None)
+        fill(roots[-1], [np.unique(g) for g in groups], depth)
+    feature, states, below = (np.array(column) for column in zip(*nodes, strict=True))
+    groups = np.concatenate([*groups, np.empty(0)]).astype(np.uint8)
+    return bg.Trees(np.array(roots), feature, states, below, np.array(values), groups)
+
+
+def random_cpd(seed, cards=(3, 1, 4, 2), n_states=3, **options):
+    random = np.random.default_rng(seed)
+    parents = [bg.Discrete(f"f{j}", range(n)) for j, n in enumerate(cards)]
+    trees = random_trees(random, n_states, cards, **options)
+    return bg.TreeAverageCPD(bg.Discrete("c", range(n_states)), trees, parents)
+
+
+def random_network(seed, **options):
+    """Return features -> c -> d, where the last feature has a parent and is no root."""
+    random = np.random.default_rng(seed)
+    cpd = random_cpd(seed, **options)
+    *roots, last = cpd.parents
+    cpds = [bg.TableCPD(v, random.dirichlet(np.ones(v.cardinality))) for v in roots]
+    above = bg.Discrete("above", ["no", "yes"])
+    cpds.append(bg.TableCPD(above, [0.3, 0.7]))
+    cpds.append(bg.TableCPD(last, random.dirichlet(np.ones(last.cardinality), 2), [above]))
+    below = random.dirichlet([1, 1], cpd.variable.cardinality)
+    cpds += [cpd, bg.TableCPD(bg.Discrete("d", ["no", "yes"]), below, [cpd.variable])]
+    return bg.BayesianNetwork([cpds[i] for i in random.permutation(len(cpds))])
+
+
+def oracle(network):
+    cpds = [average_table(c) if isinstance(c, bg.TreeAverageCPD) else c for c in network.cpds]
+    return Oracle.of(bg.BayesianNetwork(cpds))
+
+
+def drawn_columns(random, cpd, n, share=1.0):
+    return {
+        p: np.where(random.random(n) < share, random.integers(p.cardinality, size=n), -1)
+        for p in cpd.parents
+    }
+
+
+# ------------------------------------------------------------------------------------ potentials
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_rows", [1, 7, 19, 200])
+def test_rows_reach_the_leaves_that_a_walk_reaches(seed, n_rows):
+    cpd, random = random_cpd(seed), np.random.default_rng(seed)
+    columns = drawn_columns(random, cpd, n_rows)
+    found = np.exp(cpd.potential(Evidence(n_rows, columns)).log_values)
+    for i in range(n_rows):
+        expected = average_at(cpd, {p: int(column[i]) for p, column in columns.items()})
+        np.testing.assert_allclose(found[i], expected, atol=1e-15)
+
+
+def test_the_child_may_be_observed_in_some_rows():
+    cpd, random = random_cpd(3), np.random.default_rng(3)
+    columns = drawn_columns(random, cpd, 20)
+    child = random.integers(-1, 3, size=20)
+    logs = cpd.potential(Evidence(20, {**columns, cpd.variable: child})).log_values
+    for i in range(20):
+        shares = average_at(cpd, {p: int(column[i]) for p, column in columns.items()})
+        expected = 1.0 if child[i] < 0 else shares[child[i]]
+        np.testing.assert_allclose(np.exp(logs[i]), expected, atol=1e-15)
+
+
+def test_free_parents_stay_in_the_factor():
+    cpd = random_cpd(4)
+    table = average_table(cpd).values
+    free = np.exp(cpd.potential(Evidence(1, {})).log_values[0])
+    np.testing.assert_allclose(free, table, atol=1e-15)
+    one = {cpd.parents[2]: np.array([3, 0])}
+    some = np.exp(cpd.potential(Evidence(2, one)).log_values)
+    np.testing.assert_allclose(some[0], table[:, :, 3], atol=1e-15)
+    np.testing.assert_allclose(some[1], table[:, :, 0], atol=1e-15)
+
+
+def test_many_rows_answer_as_single_ones():
+    cpd, random = random_cpd(5, n_trees=2), np.random.default_rng(5)
+    n = 2 * BLOCK + 13
+    columns = drawn_columns(random, cpd, n)
+    whole = cpd.potential(Evidence(n, columns)).log_values
+    rows = [0, 7, BLOCK - 1, BLOCK, n - 14, n - 1]
+    part = cpd.potential(Evidence(len(rows), {p: c[rows] for p, c in columns.items()}))
+    np.testing.assert_array_equal(whole[rows], part.log_values)
+    for row in rows:
+        one = cpd.potential(Evidence(1, {p: c[[row]] for p, c in columns.items()}))
+        np.testing.assert_array_equal(whole[[row]], one.log_values)
+
+
+def test_the_leaves_of_many_trees_are_added_in_their_order():
+    """Some trees here are leaves."""
+    cpd, random = random_cpd(6, n_trees=300, depth=3), np.random.default_rng(6)
+    assert (cpd.trees.feature[cpd.trees.roots] < 0).any()
+    columns = drawn_columns(random, cpd, 300)
+    whole = cpd.potential(Evidence(300, columns)).log_values
+    for n in (1, 5, 19, 21):
+        part = cpd.potential(Evidence(n, {p: c[:n] for p, c in columns.items()}))
+        np.testing.assert_array_equal(part.log_values, whole[:n])
+
+
+@pytest.mark.parametrize(("depth", "n_leaves"), [(5, (2, 255)), (11, (256, 65535))])
+def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
+    """Codes of leaves have eight bits, or more where there are more leaves."""
+    cards = (9, 4, 1, 12, 7, 2)
+    cpd = random_cpd(8, cards, n_trees=6, depth=depth)
+    trees, random, n = cpd.trees, np.random.default_rng(8), 1300
+    ends = [*trees.roots[1:], len(trees.feature)]
+    most = max((b - a + 1) // 2 for a, b in zip(trees.roots, ends, strict=True))
+    assert n_leaves[0] <= most <= n_leaves[1]
+    codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
+    # Rows that lack nothing, two kinds of many rows that lack parents, and rows like no others.
+    kind = random.integers(3, size=n)
+    codes[1, kind == 1], codes[0, kind == 2] = kernels.MISSING, kernels.MISSING
+    codes[3, kind == 2] = kernels.MISSING
+    codes[:, :9][random.random((6, 9)) < 0.5] = kernels.MISSING
+    sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
+    shares = {j: random.dirichlet(np.ones(size)) for j, size in enumerate(sizes)}
+    shares[0][0] = 0.0
+    share = trees.left_shares(shares)
+    found = trees.means(codes, share)
+    for row in range(0, n, 7):
+        np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
+    # What is cached for one distribution of the missing parents is not used for another.
+    other = trees.left_shares({j: share[::-1] for j, share in shares.items()})
+    again = trees.means(codes, other)
+    assert (again != found).any()
+    np.testing.assert_array_equal(again[[7]], trees.means(codes[:, [7]], other))
+
+
+@pytest.mark.parametrize("n", [150, 2051])
+def test_rows_go_down_large_trees_one_by_one_with_the_same_bits(monkeypatch, n):
+    cards = (9, 4, 1, 12, 7, 2)
+    cpd, random = random_cpd(8, cards, n_trees=6, depth=9), np.random.default_rng(8)
+    codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
+    codes[1, : n // 3] = kernels.MISSING
+    share = cpd.trees.left_shares({1: np.full(4, 0.25)})
+    expected = copy.copy(cpd.trees).means(codes, share)
+    monkeypatch.setattr(tree_program, "_WALKED", 0)
+    reached = []
+    monkeypatch.setattr(
+        tree_program,
+        "add_reached",
+        lambda out, *others: reached.append(out.shape) or kernels.add_reached(out, *others),
+    )
+    np.testing.assert_array_equal(copy.copy(cpd.trees).means(codes, share), expected)
+    assert reached == [(3, n - n // 3)]
+    small = [np.zeros((3, 40)) for _ in range(2)]
+    walked = cpd.trees.roots, cpd.trees.steps, cpd.trees.below, cpd.trees.values
+    for out, kernel in zip(
+        small, (kernels.add_reached.interpreted, kernels.add_reached.compiled), strict=True
+    ):
+        kernel(out, np.ascontiguousarray(codes[:, -41:-1]), *walked, 0, 40)
+    np.testing.assert_array_equal(*small)
+
+
+def test_parents_without_splits_make_no_further_programs():
+    cards = (5, 4, 6)
+    cpd, random = random_cpd(9, cards), np.random.default_rng(9)
+    used = np.flatnonzero(cpd.trees.feature == 1)
+    states = cpd.trees.states.copy()
+    # Splits on the second parent become splits on the first one.
+    feature = cpd.trees.feature.copy()
+    feature[used], states[used] = 0, 1
+    trees = replace(cpd.trees, feature=feature, states=states)
+    codes = cpd.codes(np.arange(3), np.array([random.integers(k, size=400) for k in cards]))
+    lacking = codes.copy()
+    lacking[1, ::2] = kernels.MISSING
+    share = trees.left_shares({})
+    np.testing.assert_array_equal(trees.means(lacking, share), trees.means(codes, share))
+    assert len(trees.programs._kept) == 1
+
+
+@pytest.mark.parametrize("limit", ["_KEPT", "_KEPT_BYTES"])
+def test_programs_that_are_kept_are_bounded(monkeypatch, limit):
+    """Each of the 2**9 sets of parents that rows lack has a program of its own."""
+    cards = (4,) * 9
+    cpd, random = random_cpd(10, cards, n_trees=20), np.random.default_rng(10)
+    trees = cpd.trees
+    largest = 7 if limit == "_KEPT" else 100_000
+    monkeypatch.setattr(tree_program, limit, largest)
+    sets = (np.arange(1 << 9)[:, None] >> np.arange(9) & 1).astype(bool)
+    codes = cpd.codes(
+        np.arange(9), np.array([random.integers(4, size=64 * len(sets)) for _ in cards])
+    )
+    codes[np.repeat(sets, 64, axis=0).T] = kernels.MISSING
+    sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
+    share = trees.left_shares({j: random.dirichlet(np.ones(n)) for j, n in enumerate(sizes)})
+    found = trees.means(codes, share)
+    kept = [program for _, program in trees.programs._kept.values()]
+    assert 1 < (len(kept) if limit == "_KEPT" else sum(p.n_bytes for p in kept)) <= largest
+    assert len(kept) < len(sets)
+    for row in range(0, codes.shape[1], 4001):
+        np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
+
+
+def test_leaves_may_share_a_distribution():
+    shared = made(below=[1, 0, 3, 1, 0, 1], values=GOOD["values"][:2])
+    alone = made(values=[GOOD["values"][k] for k in (0, 1, 0, 1)])
+    assert shared.n_parameters == alone.n_parameters == 4
+    np.testing.assert_array_equal(average_table(shared).values, average_table(alone).values)
+    for evidence in (Evidence(1, {}), Evidence(1, {shared.parents[0]: np.array([2])})):
+        np.testing.assert_array_equal(
+            shared.potential(evidence).log_values, alone.potential(evidence).log_values
+        )
+
+
+# --------------------------------------------------------------------------------------- networks
+
+EVIDENCE = (
+    {},
+    {"f0": 1},
+    {"f0": 2, "f1": 0, "f2": 1, "f3": 1},
+    {"f2": 3, "d": "yes"},
+    {"above": "no", "f0": 0},
+    {"f0": [0.2, 0.5, 0.3], "f2": 0},
+    {"f2": [0.1, 0.0, 0.7, 0.2], "d": "no"},
+)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("evidence", EVIDENCE)
+@pytest.mark.parametrize("seed", range(3))
+def test_missing_roots_are_summed_out(seed, evidence):
+    network = random_network(seed)
+    whole = oracle(network)
+    for target in ("c", "d", "f1", "f3"):
+        if target not in evidence:
+            np.testing.assert_allclose(
+                network.query(target, evidence).probabilities,
+                whole.posterior([target], evidence),
+                atol=1e-12,
+            )
+    two = [name for name in ("c", "f3") if name not in evidence]
+    np.testing.assert_allclose(
+        network.query(two, evidence).probabilities, whole.posterior(two, evidence), atol=1e-12
+    )
+
+
+def test_rows_with_missing_values_equal_single_queries():
+    network, random = random_network(7), np.random.default_rng(7)
+    whole = oracle(network)
+    cpd = next(c for c in network.cpds if isinstance(c, bg.TreeAverageCPD))
+    columns = drawn_columns(random, cpd, 40, share=0.6)
+    logs = network.log_posterior_rows(cpd.variable, Evidence(40, columns))
+    for i, row in enumerate(logs):
+        evidence = {p.name: int(c[i]) for p, c in columns.items() if c[i] >= 0}
+        shares = np.exp(row - row.max())
+        np.testing.assert_allclose(
+            shares / shares.sum(), whole.posterior(["c"], evidence), atol=1e-12
+        )
+
+
+def test_a_state_of_probability_zero_is_never_taken():
+    c, f = bg.Discrete("c", [0, 1]), bg.Discrete("f", [0, 1, 2])
+    trees = bg.Trees(
+        np.array([0]),
+        np.array([0, -1, 0, -1, -1]),
+        np.array([0b001, 0, 0b010, 0, 0]),
+        np.array([1, 0, 3, 1, 2]),
+        np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]),
+        np.arange(3),
+    )
+    for shares, expected in (([1, 0, 0], 0.1), ([0, 1, 0], 0.6), ([0, 0, 1], 0.8)):
+        network = bg.BayesianNetwork([bg.TableCPD(f, shares), bg.TreeAverageCPD(c, trees, [f])])
+        assert network.query("c").probabilities[1] == pytest.approx(expected, abs=1e-15)
+
+
+def test_an_average_without_parents():
+    trees = bg.Trees(
+        np.array([0, 1]), np.array([-1, -1]), np.zeros(2, int), np.array([1, 0]),
+        np.array([[0.9, 0.1], [0.5, 0.5]]), np.empty(0, int),
+    )  # fmt: skip
+    network = bg.BayesianNetwork([bg.TreeAverageCPD(bg.Discrete("c", [0, 1]), trees)])
+    np.testing.assert_allclose(network.query("c").probabilities, [0.7, 0.3])
+    assert set(network.sample(9, random_state=0)["c"]) <= {0, 1}
+
+
+def test_draws_have_the_distribution():
+    network = random_network(8, cards=(2, 2, 2), n_states=2)
+    n = 20_000
+    draws = network.sample(n, random_state=0)
+    joint = oracle(network).posterior(["c", "f0", "f1"])
+    for codes in np.ndindex(*joint.shape):
+        names = zip(("c", "f0", "f1"), codes, strict=True)
+        own = np.all([np.asarray(draws[name]) == code for name, code in names], axis=0)
+        assert own.mean() == pytest.approx(joint[codes], abs=0.02)
+
+
+# ---------------------------------------------------------------------- equality, files, printing
+
+
+def test_equal_are_those_of_equal_arrays():
+    cpd, other = random_cpd(1), random_cpd(2)
+    assert cpd == random_cpd(1)
+    assert cpd != other
+    values = cpd.trees.values.copy()
+    values[0] = np.roll(values[0], 1)
+    assert cpd != bg.TreeAverageCPD(cpd.variable, replace(cpd.trees, values=values), cpd.parents)
+
+
+def test_pickles_and_copies_answer_alike():
+    network = random_network(9)
+    before = network.query("c", {"f0": 1}).probabilities
+    for other in (pickle.loads(pickle.dumps(network)), copy.deepcopy(network)):
+        assert other.cpds == network.cpds
+        np.testing.assert_array_equal(other.query("c", {"f0": 1}).probabilities, before)
+
+
+def test_files_keep_every_byte(tmp_path):
+    network = random_network(10)
+    network.save(tmp_path / "a.bayesgraph")
+    found = bg.load(tmp_path / "a.bayesgraph")
+    assert found.cpds == network.cpds
+    found.save(tmp_path / "b.bayesgraph")
+    assert (tmp_path / "a.bayesgraph").read_bytes() == (tmp_path / "b.bayesgraph").read_bytes()
+
+
+def test_files_hold_averages_of_different_sizes(tmp_path):
+    one, two = random_network(3), random_network(4, n_trees=400)
+    cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.TreeAverageCPD)]
+    assert len({cpd.to_arrays()["below"].dtype for cpd in cpds}) == 2
+    average = bg.PosteriorAverage([one, two])
+    average.save(tmp_path / "a.bayesgraph")
+    assert bg.load(tmp_path / "a.bayesgraph") == average
+
+
+def test_files_take_few_bytes_for_small_numbers():
+    cpd = random_cpd(4)
+    kinds = {name: array.dtype.itemsize for name, array in cpd.to_arrays().items()}
+    assert kinds["feature"] == kinds["states"] == 1
+    assert bg.TreeAverageCPD.from_arrays([cpd.variable], cpd.parents, cpd.to_arrays()) == cpd
+
+
+def test_it_prints_its_size_and_its_splits():
+    cpd = random_cpd(0)
+    text = str(cpd)
+    assert "5 trees with" in text
+    assert "splits deep" in text
+    assert text.startswith("TreeAverageCPD P(c | f0, f1, f2, f3)")
+
+
+# ------------------------------------------------------------------------------- malformed arrays
+
+# Two trees: a split on f and on g, and a leaf.
+GOOD = {
+    "roots": [0, 5],
+    "feature": [0, -1, 1, -1, -1, -1],
+    "states": [0b001, 0, 0b10, 0, 0, 0],
+    "below": [1, 0, 3, 1, 2, 3],
+    "values": [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]],
+    "groups": [0, 1, 1, 0, 1],
+}
+BAD = {
+    "an axis too many": {"feature": [[0, -1, 1, -1, -1, -1]]},
+    "floats": {"below": [1.0, 0, 3, 1, 2, 3]},
+    "text": {"feature": ["0"] * 6},
+    "complex": {"values": [[0.9j, 0.1]] * 4},
+    "too large": {"below": [1, 0, 2**40, 1, 2, 3]},
+    "a negative group": {"groups": [0, -1, 1, 0, 1]},
+    "fewer states": {"states": [1, 0, 2, 0, 0]},
+    "fewer nodes below": {"below": [1, 0, 3, 1, 2]},
+    "no tree": {"roots": []},
+    "an unknown parent": {"feature": [0, -1, 2, -1, -1, -1]},
+    "a negative parent": {"feature": [0, -1, -2, -1, -1, -1]},
+    "a split below itself": {"below": [1, 0, 2, 1, 2, 3]},
+    "an earlier node below": {"below": [1, 0, 0, 1, 2, 3]},
+    "nothing below": {"below": [1, 0, 5, 1, 2, 3]},
+    "a node below two": {"below": [1, 0, 4, 1, 2, 3]},
+    "a root below another": {"roots": [0, 4]},
+    "a root twice": {"roots": [0, 0]},
+    "a root too many": {"roots": [0, 5, 5]},
+    "a root too large": {"roots": [0, 6]},
+    "a negative root": {"roots": [0, -1]},
+    "a leaf of no row": {"below": [1, 0, 3, 1, 2, 4]},
+    "a leaf of a negative row": {"below": [1, -1, 3, 1, 2, 3]},
+    "a row of two leaves, and one of none": {"below": [1, 0, 3, 1, 2, 2]},
+    "a row of no leaf": {"values": [*GOOD["values"], [0.5, 0.5]]},
+    "fewer groups": {"groups": [0, 1, 1, 0]},
+    "too many groups": {"groups": [0, 62, 1, 0, 1]},
+    "all go left": {"states": [0b011, 0, 0b10, 0, 0, 0]},
+    "all go right": {"states": [0b100, 0, 0b10, 0, 0, 0]},
+    "a state too many": {"values": [[0.9, 0.1, 0.0]] * 4},
+    "a negative probability": {"values": [[1.1, -0.1], *GOOD["values"][1:]]},
+    "not a number": {"values": [[np.nan, 1.0], *GOOD["values"][1:]]},
+    "no distribution": {"values": [[0.9, 0.2], *GOOD["values"][1:]]},
+}
+
+
+def made(**arrays):
+    f, g, c = bg.Discrete("f", [0, 1, 2]), bg.Discrete("g", [0, 1]), bg.Discrete("c", [0, 1])
+    trees = bg.Trees(**{name: np.array(array) for name, array in (GOOD | arrays).items()})
+    return bg.TreeAverageCPD(c, trees, [f, g])
+
+
+def test_good_arrays_are_taken():
+    cpd = made()
+    assert cpd.trees.depth == 2
+    assert not any(getattr(cpd.trees, name).flags.writeable for name in GOOD)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_malformed_arrays_are_refused(name):
+    with pytest.raises(CPDError, match="TreeAverageCPD"):
+        made(**BAD[name])
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", BAD)
+def test_malformed_arrays_in_files_are_refused(name, tmp_path, monkeypatch):
+    cpd = made()
+    roots = [bg.TableCPD(p, np.full(p.cardinality, 1 / p.cardinality)) for p in cpd.parents]
+    network = bg.BayesianNetwork([*roots, cpd])
+    bad = {key: np.array(array) for key, array in BAD[name].items()}
+    if any(array.dtype.kind not in "biuf" for array in bad.values()):
+        pytest.skip("Files hold no such arrays.")
+    arrays = cpd.to_arrays() | bad
+    monkeypatch.setattr(bg.TreeAverageCPD, "to_arrays", lambda self: arrays)
+    network.save(tmp_path / "a.bayesgraph")
+    with pytest.raises(FileFormatError):
+        bg.load(tmp_path / "a.bayesgraph")
+
+
+def test_numbers_are_refused():
+    x, c = bg.Continuous("x"), bg.Discrete("c", [0, 1])
+    trees = made().trees
+    with pytest.raises(CPDError):
+        bg.TreeAverageCPD(c, trees, [x])
+    with pytest.raises(CPDError):
+        bg.TreeAverageCPD(x, trees, [c])
+
+
+# ------------------------------------------------------------------------------------------ tiers
+
+
+def test_both_tiers_give_the_same_bits():
+    cpd, random = random_cpd(11), np.random.default_rng(11)
+    trees = cpd.trees
+    states = np.array(list(drawn_columns(random, cpd, 150, share=0.8).values()))
+    codes = cpd.codes(np.arange(len(states)), states)
+    shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
+    found = []
+    for tier in ("interpreted", "compiled"):
+        share = np.full(len(trees.feature), np.nan)
+        for j, own in shares.items():
+            arrays = trees.feature, trees.states, trees.below
+            getattr(kernels.left_shares, tier)(j, own, *arrays, share)
+        out = np.zeros((150, 3))
+        below, depth = trees.below, trees.depth
+        arguments = (
+            codes,
+            np.arange(150),
+            trees.roots,
+            trees.steps,
+            below,
+            depth,
+            share,
+            trees.values,
+        )
+        getattr(kernels.add_leaves, tier)(out, *arguments, 0, 150)
+        roots = np.full(150, trees.roots[1])
+        leaves = getattr(kernels.leaves_of, tier)(
+            np.where(codes == kernels.MISSING, 0, codes), roots, trees.steps
+        )
+        found.append((share, out, leaves))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_programs_give_the_same_bits_on_both_tiers(monkeypatch):
+    cpd, random = random_cpd(12, n_trees=5), np.random.default_rng(12)
+    states = np.array(list(drawn_columns(random, cpd, 300, share=0.95).values()))
+    codes = cpd.codes(np.arange(len(states)), states)
+    shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
+    found = []
+    for tier in ("interpreted", "compiled"):
+        names = ("count_leaves", "write_program", "run_program")
+        own = {name: getattr(getattr(tree_program_kernels, name), tier) for name in names}
+        monkeypatch.setattr(tree_program, "tree_program_kernels", SimpleNamespace(**own))
+        trees = copy.copy(cpd.trees)
+        found.append(trees.means(codes, trees.left_shares(shares)))
+    np.testing.assert_array_equal(*found)

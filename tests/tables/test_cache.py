@@ -1,0 +1,344 @@
+"""Encoded rows on disk: the same models, nothing left behind, nothing stale or damaged used."""
+
+import gc
+import json
+import os
+import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import bayesgraph as bg
+from bayesgraph.core import parallel as blocks
+from bayesgraph.core.errors import BayesGraphWarning, DataError, DataTypeError
+from bayesgraph.tables import Dataset
+from bayesgraph.tables import dataset_cache as cache
+
+N_ROWS = 400
+MODELS = {
+    "tan": bg.TANClassifier,
+    "hill climbing": partial(bg.BayesianNetworkClassifier, "hill_climb"),
+    "selective kDB": partial(bg.BayesianNetworkClassifier, "selective_kdb"),
+    "intervals": partial(bg.KDBClassifier, 2, discretizer="mdlp"),
+    "balanced": partial(bg.NaiveBayesClassifier, class_weight="balanced"),
+    "counts": partial(
+        bg.NaiveBayesClassifier, {"m": "multinomial", "n": "multinomial", "k": "poisson"}
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch, tmp_path):
+    """Several runs of several blocks, and a place of their own for temporary files."""
+    monkeypatch.setattr(blocks, "BLOCK", 16)
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+@pytest.fixture(scope="module")
+def table():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, N_ROWS)
+    text = np.array(list("abcdef"), dtype=object)[(y + random.integers(0, 3, N_ROWS)) % 6]
+    text[random.random(N_ROWS) < 0.1] = None
+    size = random.normal(size=N_ROWS) + y
+    size[random.random(N_ROWS) < 0.1] = np.nan
+    return pa.table(
+        {
+            "text": text.tolist(),
+            "many": [f"s{k}" for k in random.integers(0, 200, N_ROWS)],
+            "size": pa.array(size, from_pandas=True),
+            "flag": (random.random(N_ROWS) < 0.3 + 0.1 * y).tolist(),
+            "cost": random.normal(size=N_ROWS) * 5 + 1e4,
+            "k": random.poisson(2, N_ROWS),
+            "m": random.poisson(y + 1.0),
+            "n": random.poisson(2.0, N_ROWS),
+            "w": random.integers(0, 5, N_ROWS) * 0.3,
+            "y": [f"c{k}" for k in y],
+        }
+    )
+
+
+@pytest.fixture
+def files(table, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pq.write_table(table.slice(0, 150), folder / "0.parquet")
+    pq.write_table(table.slice(150), folder / "1.parquet")
+    return folder
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Count passes over files."""
+    found = []
+    read = Dataset.read
+
+    def counted(self, columns):
+        found.append(list(columns))
+        return read(self, columns)
+
+    monkeypatch.setattr(Dataset, "read", counted)
+    return found
+
+
+def saved(model, path):
+    model.save(path)
+    return path.read_bytes()
+
+
+def fit(name, data, weight=None):
+    return MODELS[name](check_columns=False).fit(data, "y", weight)
+
+
+@pytest.mark.one_in(16)
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("name", MODELS)
+def test_models_have_the_same_bits_with_a_cache(files, tmp_path, small_blocks, name, weight):
+    path = tmp_path / "m.bayesgraph"
+    names = ["text", "many", "size", "flag", "cost", "y"]
+    names += ["w"] if weight else []
+    names += ["k", "m", "n"] if name == "counts" else []
+    place = tmp_path / "kept"
+    expected = saved(fit(name, bg.open_dataset(files, columns=names), weight), path)
+    for where in (True, place, str(place)):
+        model = fit(name, bg.open_dataset(files, columns=names, cache=where), weight)
+        assert saved(model, path) == expected
+    gc.collect()
+    assert list(small_blocks.iterdir()) == []  # while the model is still there
+    assert len(list(place.iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_em_and_networks_read_the_cache(files, reads, small_blocks):
+    arcs = [("y", "text"), ("y", "size"), ("text", "flag")]
+    columns = ["text", "size", "flag", "y"]
+    fitted = []
+    for is_cached in (False, True):
+        reads.clear()
+        data = bg.open_dataset(files, columns=columns, cache=is_cached)
+        fitted.append(bg.BayesianNetwork.fit(arcs, data, missing="em"))
+    assert len(reads) == 2  # states, and all columns once
+    first, second = fitted
+    assert first.history == second.history
+    for mine, theirs in zip(first.cpds, second.cpds, strict=True):
+        for name in ("values", "mean", "variance"):
+            assert np.array_equal(getattr(mine, name, 0), getattr(theirs, name, 0))
+
+
+def learned(files, **options):
+    columns = ["text", "flag", "many", "y"]
+    data = bg.open_dataset(files, **{"columns": columns} | options)
+    return bg.hill_climb(bg.count_source(data, "y"))
+
+
+@pytest.mark.slow
+def test_a_kept_cache_is_used_again_for_the_same_rows_alone(files, table, tmp_path, reads):
+    place = tmp_path / "kept"
+    learned(files, cache=place)
+    reads.clear()
+    learned(files, cache=place)
+    assert len(reads) == 1  # states
+    first = set(place.iterdir())
+
+    pq.write_table(table.slice(150, 249), files / "1.parquet")
+    os.utime(files / "1.parquet", ns=(1, 1))
+    expected = learned(files)
+    changes = [
+        {},
+        {"columns": ["text", "flag", "y"]},
+        {"where": ds.field("k") > 0},
+    ]
+    for options in changes:
+        expected = learned(files, **options)
+        with pytest.warns(BayesGraphWarning, match="is of other rows.*written anew"):
+            found = learned(files, cache=place, **options)
+        assert found.scores == expected.scores
+    assert len(list(place.iterdir())) == 2  # those before were removed
+    assert not first & {p for p in place.iterdir() if p.is_dir()}
+
+
+@pytest.mark.slow
+def test_weights_are_part_of_what_is_kept(files, tmp_path):
+    place = tmp_path / "kept"
+    names = ["text", "flag", "w", "k", "y"]
+    data = bg.open_dataset(files, columns=names, cache=place)
+    bg.hill_climb(bg.count_source(data, "y", sample_weight="w"))
+    for weight in ("k", None):
+        plain = bg.open_dataset(files, columns=names)
+        expected = bg.hill_climb(bg.count_source(plain, "y", sample_weight=weight))
+        with pytest.warns(BayesGraphWarning, match="written anew"):
+            found = bg.hill_climb(bg.count_source(data, "y", sample_weight=weight))
+        assert found.scores == expected.scores
+    balanced = partial(bg.TANClassifier, check_columns=False)
+    expected = balanced(class_weight={"c0": 3.0}).fit(plain, "y")
+    with pytest.warns(BayesGraphWarning, match="written anew"):
+        balanced(class_weight={"c0": 2.0}).fit(data, "y")
+    with pytest.warns(BayesGraphWarning, match="written anew"):
+        found = balanced(class_weight={"c0": 3.0}).fit(data, "y")
+    paths = tmp_path / "f.bayesgraph", tmp_path / "e.bayesgraph"
+    assert saved(found, paths[0]) == saved(expected, paths[1])
+
+
+def rows_of(place):
+    (found,) = [path for path in place.iterdir() if path.is_dir()]
+    return found
+
+
+def truncated(place):
+    path = rows_of(place) / "1.arrow"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def flipped(place):
+    path = rows_of(place) / "1.arrow"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def without_a_file(place):
+    (rows_of(place) / "1.arrow").unlink()
+
+
+def changed(place, **values):
+    path = place / "encoded-rows.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def no_json(place):
+    (place / "encoded-rows.json").write_text("{")
+
+
+DAMAGES = {
+    "truncated": truncated,
+    "a bit": flipped,
+    "a file less": without_a_file,
+    "no json": no_json,
+    "no list": partial(changed, files=3),
+    "no files": partial(changed, files=[["a", "b", "c"]]),
+    "another folder": partial(changed, folder="../elsewhere"),
+    "a later version": partial(changed, version=99),
+}
+
+
+@pytest.mark.one_in(10)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cache_is_written_anew(files, tmp_path, damage):
+    place = tmp_path / "kept"
+    expected = learned(files, cache=place)
+    DAMAGES[damage](place)
+    with pytest.warns(BayesGraphWarning, match="is damaged.*written anew"):
+        found = learned(files, cache=place)
+    assert found.scores == expected.scores
+    assert learned(files, cache=place).scores == expected.scores  # without a warning
+
+
+@pytest.mark.slow
+def test_codes_that_are_no_states_are_damage(files, tmp_path):
+    """Even if the checksum says that the file is whole."""
+    place = tmp_path / "kept"
+    expected = learned(files, cache=place)
+    path = rows_of(place) / "0.arrow"
+    with pa.ipc.open_file(path) as file:
+        batch = file.get_batch(0)
+    columns = [batch.column(i) for i in range(batch.num_columns)]
+    columns[0] = pa.array(np.full(len(batch), 100, dtype=np.int8))
+    with pa.ipc.new_file(path, batch.schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
+    index = json.loads((place / "encoded-rows.json").read_text())
+    index["files"][0] = [len(batch), *cache._checked(path)]
+    changed(place, files=index["files"])
+    with pytest.warns(BayesGraphWarning, match=r"is damaged \(0\.arrow\)"):
+        assert learned(files, cache=place).scores == expected.scores
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_what_ends_early_leaves_nothing(files, tmp_path, small_blocks, monkeypatch, error, kept):
+    write, written = cache._write, []
+
+    def stops(path, *given):
+        if len(written) == 2:
+            raise error
+        written.append(path)
+        return write(path, *given)
+
+    monkeypatch.setattr(cache, "_write", stops)
+    place = tmp_path / "kept"
+    expected = KeyboardInterrupt if error is KeyboardInterrupt else DataError
+    with pytest.raises(expected):
+        learned(files, cache=place if kept else True)
+    assert len(written) == 2
+    assert not [*small_blocks.iterdir(), *place.glob("*")]
+
+
+def test_rows_that_change_while_they_are_read_are_told(files, tmp_path):
+    place = tmp_path / "kept"
+    data = bg.open_dataset(files, columns=["text", "flag", "y"], cache=place)
+    source = bg.count_source(data, "y")
+    list(source.blocks())
+    (rows_of(place) / "2.arrow").write_bytes(b"")
+    with pytest.raises(DataError, match="were changed while they were read"):
+        list(source.blocks())
+
+
+def test_progress_goes_on(files):
+    seen = []
+    data = bg.open_dataset(
+        files, columns=["text", "y"], cache=True, progress=lambda *state: seen.append(state)
+    )
+    source = bg.count_source(data, "y")
+    list(source.blocks())
+    seen.clear()
+    list(source.blocks())
+    assert seen == [(16 * k, 400) for k in range(1, 26)]
+
+
+def test_what_has_no_identity_has_no_kept_cache(table, tmp_path, small_blocks):
+    memory = table.select(["text", "flag", "y"])
+    lazy = pl.from_arrow(memory).lazy()
+    with pytest.raises(DataError, match="Use cache=True"):
+        bg.count_source(bg.open_dataset(lazy, cache=tmp_path / "kept"), "y")
+    found = bg.hill_climb(bg.count_source(bg.open_dataset(lazy, cache=True), "y"))
+    assert found.scores == bg.hill_climb(bg.count_source(memory, "y")).scores
+    assert list(small_blocks.iterdir()) == []
+
+
+def test_what_is_no_place_is_refused(files, tmp_path):
+    with pytest.raises(DataTypeError, match="cache="):
+        bg.open_dataset(files, cache=3)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        learned(files, cache=tmp_path / "file" / "kept")
+    with pytest.raises(DataError, match="sample_rows="):
+        bg.open_dataset(files, sample_rows=0)
+
+
+@pytest.mark.slow
+def test_intervals_of_many_rows_leave_a_kept_cache_to_the_model(files, tmp_path, reads):
+    opened = bg.open_dataset(files, cache=tmp_path / "kept", sample_rows=100)
+    make = MODELS["intervals"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BayesGraphWarning)
+        make().fit(opened, "y")
+        before = len(reads)
+        make().fit(opened, "y")
+    # The second fit finds states and intervals, and counts what the first one wrote.
+    assert len(reads) - before < before
+
+
+def test_a_cache_of_a_dataset_with_an_executor_is_refused(files):
+    with ThreadPoolExecutor(1) as pool:
+        opened = bg.open_dataset(files, executor=pool)
+        with pytest.raises(DataTypeError, match="leave out executor="):
+            bg.open_dataset(opened, cache=True)

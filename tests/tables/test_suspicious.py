@@ -1,0 +1,301 @@
+"""Columns that look wrong are named once, in one warning, and clean tables give none."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import datasets
+
+import bayesgraph as bg
+from bayesgraph.core.errors import SuspiciousColumnsWarning
+
+FITTED = (
+    bg.NaiveBayesClassifier,
+    bg.TANClassifier,
+    bg.DecisionTreeNetworkClassifier,
+    bg.StreamingNaiveBayesClassifier,
+)
+
+
+def rows(n=200, seed=0):
+    """Return a clean table of a number and a text column, and classes."""
+    random = np.random.default_rng(seed)
+    y = np.where(random.random(n) < 0.3, "yes", "no")
+    numbers = random.normal(size=n) + (y == "yes")
+    return {"a": numbers, "b": np.array(list("xyz"))[random.integers(3, size=n)]}, y
+
+
+def said_of(columns, y, estimator=bg.NaiveBayesClassifier, **parameters):
+    """Return what the one warning of a fit says; empty if there is none."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        estimator(**parameters).fit(columns, y)
+    found = [w for w in seen if issubclass(w.category, SuspiciousColumnsWarning)]
+    assert len(found) <= 1
+    assert all(w.filename == __file__ for w in found)
+    return str(found[0].message) if found else ""
+
+
+def wrong_columns(n, y):
+    """Return columns that look wrong by what is said of them."""
+    number = np.arange(n)
+    return {
+        "identifiers": [f"row {i}" for i in number],
+        "without any value": [np.nan] * n,
+        "constant": [3.5] * n,
+        "determines the class": [{"no": "negative", "yes": "positive"}[label] for label in y],
+        "numbers as text, because of values such as '?'": [
+            "?" if i % 50 == 7 else str(i % 4) for i in number
+        ],
+        "integers beyond 2**53": 2**60 + number % 7,
+    }
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("estimator", FITTED)
+@pytest.mark.parametrize("what", wrong_columns(0, []))
+def test_a_column_that_looks_wrong_is_named_with_the_reason(what, estimator):
+    columns, y = rows()
+    wrong = wrong_columns(len(y), y)[what]
+    assert f"'wrong': {what}" in said_of({**columns, "wrong": wrong}, y, estimator)
+    assert not said_of({**columns, "wrong": wrong}, y, estimator, check_columns=False)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_all_of_them_are_in_one_line_whatever_the_frame(frame):
+    columns, y = rows()
+    table = frame({**columns, **wrong_columns(len(y), y)})
+    said = said_of(table, y)
+    assert all(f"{what!r}" in said or f'"{what}"' in said for what in wrong_columns(0, []))
+    assert "\n" not in said
+    assert "check_columns=False" in said
+
+
+@pytest.mark.parametrize("estimator", FITTED)
+def test_a_clean_table_gives_no_warning(estimator):
+    assert not said_of(*rows(), estimator)
+
+
+def test_numbers_with_a_state_for_each_row():
+    columns, y = rows()
+    assert "'a': identifiers" in said_of(columns, y, categorical=["a"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["id", "ID", "Id", "user_id", "userid", "Patient ID", "PassengerId", "loanID", "customer-key",
+     "index", "row", "Row number", "case no.", "Serial Nr", "sample_num"],
+)  # fmt: skip
+def test_whole_numbers_of_identifiers_by_their_name(name):
+    columns, y = rows()
+    number = 1000 + 7 * np.random.default_rng(2).permutation(len(y))
+    assert f"{name!r}: identifiers" in said_of({**columns, name: number}, y)
+    some = np.where(np.arange(len(y)) % 20 == 3, np.nan, number)
+    assert f"{name!r}: identifiers" in said_of({**columns, name: some}, y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["acid", "thyroid", "Void", "lipids", "monkey", "rainbow", "arrow", "income", "year", "time",
+     "number", "numbers", "id_count", "valid", "rows", "order", "case", "Indexed", "cholesterol"],
+)  # fmt: skip
+def test_other_whole_numbers_are_no_identifiers(name):
+    columns, y = rows()
+    assert not said_of({**columns, name: np.arange(len(y))}, y)
+
+
+def test_numbers_that_are_not_whole_or_often_the_same_are_no_identifiers():
+    columns, y = rows()
+    number = np.arange(len(y))
+    assert not said_of({**columns, "id": number + 0.5}, y)
+    assert not said_of({**columns, "id": number // 2}, y)
+    assert not said_of({**columns, "id": np.where(number == 199, 199.5, number)}, y)
+
+
+NETWORKS = {
+    "fit": lambda table, **given: bg.BayesianNetwork.fit([("b", "a")], table, **given),
+    "learn": bg.BayesianNetwork.learn,
+    "arc_confidence": lambda table, **given: bg.arc_confidence(table, n_samples=2, **given),
+}
+WRONG_OF_NETWORKS = {what: column for what, column in wrong_columns(200, ["no"] * 200).items()
+                     if what != "determines the class"}  # fmt: skip
+WRONG_OF_NETWORKS["a few integers only, which become Gaussian numbers (name codes in categ"] = (
+    np.arange(200) % 4
+)
+
+
+def said_by_network(method, columns, **given):
+    """Return what the one warning of a network's estimation says; empty if there is none."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        NETWORKS[method](columns, **given)
+    found = [w for w in seen if issubclass(w.category, SuspiciousColumnsWarning)]
+    assert len(found) <= 1
+    assert all(w.filename == __file__ for w in found)
+    return str(found[0].message) if found else ""
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("method", NETWORKS)
+@pytest.mark.parametrize("what", WRONG_OF_NETWORKS)
+def test_networks_name_columns_too(what, method):
+    columns, _ = rows()
+    table = {**columns, "wrong": WRONG_OF_NETWORKS[what]}
+    assert f"'wrong': {what}" in said_by_network(method, table)
+    assert not said_by_network(method, table, check_columns=False)
+    assert not said_by_network(method, columns)
+
+
+def test_integers_that_are_declared_are_no_codes():
+    columns, _ = rows()
+    table = {**columns, "wrong": np.tile([0.0, 1.0, np.nan, 1.0], 50)}
+    assert "'wrong': a few integers" in said_by_network("fit", table)
+    assert not said_by_network("fit", table, categorical=["wrong"])
+    assert not said_by_network("fit", table, variables=[bg.Continuous("wrong")])
+    assert not said_by_network("fit", table | {"wrong": np.arange(200) % 5})
+    assert not said_by_network("fit", table | {"wrong": np.arange(200) % 2 + 0.5})
+
+
+@pytest.mark.parametrize("column", [2**63 + np.arange(200, dtype="u8"), -(2**60) - np.arange(200)])
+def test_integers_that_floats_do_not_tell_apart(column):
+    columns, y = rows()
+    assert len({float(number) for number in column}) < 5
+    assert "'wrong': integers beyond 2**53" in said_of({**columns, "wrong": column}, y)
+    # As states they are exact.
+    exact = {**columns, "wrong": column % 7 + column[0] // 7 * 7}
+    assert not said_of(exact, y, categorical=["wrong"])
+
+
+def test_columns_of_an_array_have_names_by_position():
+    columns, y = rows()
+    X = np.column_stack([columns["a"], np.ones(len(y)), y == "yes"])
+    assert "'x1': constant" in said_of(X, y)
+    assert "'x2': determines" in said_of(X, y)
+
+
+@pytest.mark.parametrize("name", ["", " ", "Unnamed: 0", "__index_level_0__"])
+def test_an_index_without_a_name(name):
+    columns, y = rows()
+    assert f"{name!r}: without a name" in said_of({name: np.arange(200.0), **columns}, y)
+
+
+def test_numbers_whose_ranges_tell_the_class_apart():
+    columns, y = rows()
+    code = np.where(y == "yes", 1.0, -1.0) * (1.0 + np.random.default_rng(1).random(len(y)))
+    assert "'a': determines" in said_of({**columns, "a": code}, y)
+    code[np.flatnonzero(y == "yes")[3]] = -1.5
+    assert not said_of({**columns, "a": code}, y)
+
+
+def test_codes_that_tell_the_class_apart_in_any_order():
+    random = np.random.default_rng(0)
+    code = random.integers(6, size=300)
+    y = code % 2
+    assert "'code': determines" in said_of({"code": code, "a": random.normal(size=300)}, y)
+    y[7] = 1 - y[7]
+    assert not said_of({"code": code, "a": random.normal(size=300)}, y)
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_rare_class_in_many_rows():
+    random = np.random.default_rng(0)
+    y = np.zeros(300_000, dtype=int)
+    y[random.choice(len(y), 20, replace=False)] = 1
+    columns = {"a": random.normal(size=len(y)), "b": random.integers(2, size=len(y)), "c": y}
+    assert "'c': determines" in said_of(columns, y)
+    columns["c"] = y.copy()
+    columns["c"][np.flatnonzero(y == 0)[0]] = 1
+    assert not said_of(columns, y)
+
+
+def test_a_few_values_that_differ_are_no_constant():
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=100_000)
+    column = np.zeros(len(y))
+    column[77_777] = 1.0
+    assert not said_of({"a": random.normal(size=len(y)), "b": column}, y)
+
+
+def test_few_rows_tell_nothing_but_what_is_certain():
+    columns, y = rows(49)
+    wrong = wrong_columns(49, y)
+    for what in ("identifiers", "constant", "determines the class"):
+        assert not said_of({**columns, "wrong": wrong[what]}, y)
+    assert "without any value" in said_of({**columns, "wrong": wrong["without any value"]}, y)
+
+
+@pytest.mark.parametrize(
+    ("states", "is_said"),
+    [
+        (["1", "2", "?"], True),
+        (["0.5", "1e3", "N/A"], True),
+        (["2", "3", "4", "5more"], False),
+        (["1", "2", "3"], False),
+        (["low", "high", "?"], False),
+        ([*map(str, range(40)), "tabloid"], True),
+    ],
+)
+def test_words_among_numbers(states, is_said):
+    columns, y = rows()
+    text = [states[i % len(states)] for i in range(len(y))]
+    assert ("numbers as text" in said_of({**columns, "wrong": text}, y)) == is_said
+
+
+def test_a_category_type_with_states_that_do_not_occur_is_no_identifier():
+    columns, y = rows()
+    states = pd.Categorical(columns["b"], categories=["x", "y", "z", *map(str, range(400))])
+    assert "identifiers" not in said_of(pd.DataFrame({**columns, "b": states}), y)
+
+
+@pytest.mark.parametrize(
+    ("target", "is_said"),
+    [
+        (lambda n: 17 + np.arange(n) % 50, True),
+        (lambda n: np.arange(n) % 50, False),
+        (lambda n: 1 + np.arange(n) % 50, False),
+        (lambda n: (17 + np.arange(n) % 50).astype(str), False),
+        (lambda n: 5 * (np.arange(n) % 10), False),
+    ],
+)
+def test_a_target_of_many_numbers(target, is_said):
+    columns, _ = rows(1000)
+    assert ("a target of many numbers" in said_of(columns, target(1000))) == is_said
+
+
+def test_floats_beyond_the_exact_integers_are_no_integers():
+    columns, y = rows()
+    wide = (2.0**60) * (1.0 + columns["a"] ** 2)
+    assert not said_of({**columns, "wide": wide}, y)
+
+
+def test_the_numbers_of_a_regression_are_no_classes():
+    columns, _ = rows()
+    target = columns["a"] * 10
+    estimator = bg.DecisionTreeNetworkRegressor
+    assert not said_of(columns, target, estimator, max_depth=2)
+    said = said_of({**columns, "c": [1.0] * 200}, target, estimator, max_depth=2)
+    assert "'c': constant" in said
+
+
+def test_a_batch_is_not_judged():
+    columns, y = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in (bg.NaiveBayesClassifier, bg.StreamingNaiveBayesClassifier):
+            kind().partial_fit({**columns, "c": [1.0] * len(y)}, y)
+
+
+def test_a_filter_silences_it():
+    columns, y = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SuspiciousColumnsWarning)
+        bg.NaiveBayesClassifier().fit({**columns, "c": [1.0] * len(y)}, y)
+
+
+@pytest.mark.parametrize("load", ["iris", "wine", "breast_cancer"])
+def test_data_sets_of_scikit_learn_are_clean(load):
+    X, y = getattr(datasets, f"load_{load}")(return_X_y=True, as_frame=True)
+    assert not said_of(X, y)
