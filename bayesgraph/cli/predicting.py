@@ -13,6 +13,7 @@ import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.classifiers import predicted_columns, with_policy
 from bayesgraph.cli import models, progress
+from bayesgraph.cli.entry import say_aside
 from bayesgraph.cli.models import Wanted
 from bayesgraph.cli.options import (
     Alpha,
@@ -287,7 +288,7 @@ def _cross_validated(
     if not results:
         raise next(iter(refused.values()))
     for name, reason in refused.items():
-        cli.say_aside(f"{name} is left out: {reason}")
+        say_aside(f"{name} is left out: {reason}")
     return results
 
 

@@ -66,7 +66,7 @@ class Ask:
         return [n for n in questions.__all__ if is_question(getattr(questions, n))]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        function = getattr(import_module("bayesgraph.questions"), name, None)
+        function: Any = getattr(import_module("bayesgraph.questions"), name, None)
         if not is_question(function):
             near = suggestion(name, dir(self))
             raise AttributeError(f"No question is called {name!r}.{near}", name=name, obj=self)

@@ -68,7 +68,7 @@ def _next(codes: Codes, row: int, node: np.uint64, steps: Indices) -> np.uint64:
     """Return the child node that a row reaches from a split, or a leaf itself."""
     step = steps[node, 0]
     code = np.uint64(codes[step >> _FEATURE, row])
-    return (step & _NODE) - ((steps[node, 1] >> code) & _ONE)  # type: ignore[no-any-return]
+    return (step & _NODE) - ((steps[node, 1] >> code) & _ONE)
 
 
 @kernel(work=_descents)
