@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.classifiers.base import GraphClassifier
 from bayesgraph.classifiers.labels import check_one_type, joined_classes
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.core.display import rounded
@@ -20,10 +21,7 @@ from bayesgraph.core.variables import Binned, Discrete, Grouped, Variable, value
 from bayesgraph.statistics import Family, Request, Statistics, StatisticsSource, Totals
 from bayesgraph.tables import TrainingRows, kind_of, with_states
 
-if TYPE_CHECKING:
-    from bayesgraph.classifiers.network_classifier import NetworkClassifier
-
-Classifier = TypeVar("Classifier", bound="NetworkClassifier")
+Classifier = TypeVar("Classifier", bound=GraphClassifier)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +51,7 @@ class CollectedStatistics:
         How many rows and missing values they are of; None if that is not known.
     """
 
-    estimator: NetworkClassifier
+    estimator: GraphClassifier
     layout: Layout
     features: tuple[Variable, ...]
     target: Discrete
@@ -118,7 +116,7 @@ class CollectedStatistics:
 class PartsSource(StatisticsSource):
     """A count source of collected statistics, which names the classifier if they do not suffice."""
 
-    def __init__(self, part: CollectedStatistics, classifier: NetworkClassifier) -> None:
+    def __init__(self, part: CollectedStatistics, classifier: GraphClassifier) -> None:
         super().__init__((*part.features, part.target), part.target, part.statistics)
         self._classifier = classifier
 

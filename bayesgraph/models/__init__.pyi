@@ -49,8 +49,6 @@ from .evidence import is_vector as is_vector
 from .evidence import read_targets as read_targets
 from .evidence import read_values as read_values
 from .evidence import scalar as scalar
-from .evidence import under as under
-from .evidence import with_findings as with_findings
 from .factor_graph import FactorGraph as FactorGraph
 from .factor_graph import Term as Term
 from .families.bernoulli import PresenceCPD as PresenceCPD
@@ -74,7 +72,9 @@ from .mixture import NetworkMixture as NetworkMixture
 from .mixture import arcs_of as arcs_of
 from .model import QUESTIONS as QUESTIONS
 from .model import Model as Model
+from .model import under as under
 from .model import warn_of_impossible as warn_of_impossible
+from .model import with_findings as with_findings
 from .network import BayesianNetwork as BayesianNetwork
 from .rows import evidence_rows as evidence_rows
 from .rows import table_for as table_for

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import UnsupportedModelError, unknown_variable
+from bayesgraph.core.errors import EvidenceError, UnsupportedModelError, unknown_variable
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, State, Variable
@@ -23,17 +23,23 @@ from bayesgraph.inference import (
     Work,
     first_plan,
     first_work,
-    refused,
     serving,
 )
+from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD
-from bayesgraph.models.evidence import PLAIN, check_memory_limit, no_target, read_case
 
-if TYPE_CHECKING:
-    from bayesgraph.models.annotations import Annotations
-    from bayesgraph.models.model import Model
+# Types of values that are never likelihoods and need no further checks.
+PLAIN = {str, int, bool, float}
 
 # ----------- What models share before any question: names, evidence, and work that solvers prepare
+
+
+def no_target(given: Mapping[Any, Any]) -> EvidenceError:
+    """Return the error for evidence in the place of a target."""
+    return EvidenceError(
+        "The targets come first and the evidence second: query('rain', {'wet': True}). Without a "
+        f"target a classifier takes evidence by its name: evidence={given!s:.80}."
+    )
 
 
 class Route(NamedTuple):
@@ -195,31 +201,10 @@ class Answering:
             raise no_target(name)
         raise unknown_variable(name, self._by_name, where="The model")
 
-    def case(self, evidence: EvidenceLike) -> Case:
-        """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
-        return read_case(self, evidence)
-
     def answers(self, kind: type[Any]) -> bool:
         """Tell whether this model has a solver for queries of a type, a class of `Question`."""
         known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
         return known
-
-    def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
-        """Return the evidence of a query as a `Case`; refuse queries that no solver answers.
-
-        The argument `kind` is the type of query, a class of `Question`.
-        """
-        if not self.answers(kind):
-            raise refused(self, kind)
-        return read_case(self, evidence)
-
-    def encode(self, evidence: EvidenceLike) -> Evidence:
-        """Return evidence, a mapping from name to value, as a batch of one row in encoded columns.
-
-        A value is a state, a number, or (for a discrete variable) a mapping from every state to its
-        likelihood. None and NaN mean not observed.
-        """
-        return self.case(evidence).evidence(self.variables)
 
     def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
         """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
@@ -256,15 +241,6 @@ class Answering:
     def plan_of(self, question: Question, pattern: Pattern) -> Plan:
         """Return the plan of a query for a set of observed variables; see `plan`."""
         return first_plan(self, question, pattern)
-
-    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
-        """Return the answer to a query for one evidence assignment.
-
-        The result is None if the evidence has probability zero.
-        """
-        if memory_limit is not None:
-            check_memory_limit(memory_limit)
-        return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
 
     def _routed(self, question: Question, evidence: EvidenceLike) -> Any:
         """Return the answer to a query whose evidence is a dict of states, by a kept `Route`.
@@ -340,7 +316,7 @@ class Edits:
     # What to edit in place of the model, for messages.
     edited: ClassVar[str] = ""
 
-    def with_cpd(self, *cpds: CPD) -> Model:
+    def with_cpd(self, *cpds: CPD) -> Self:
         """Return the network with other distributions, of its variables or of new ones.
 
         Arcs follow from the parents of the CPDs. Several at once may change the states of a
@@ -360,7 +336,7 @@ class Edits:
         """
         raise self._cannot("with_cpd")
 
-    def without(self, *names: Name) -> Model:
+    def without(self, *names: Name) -> Self:
         """Return the network without some variables, none of which has a child that is left.
 
         What is left has the same joint distribution. `marginalised` leaves out any variable.
@@ -374,7 +350,7 @@ class Edits:
         """
         raise self._cannot("without")
 
-    def with_arc(self, parent: Name, child: Name) -> Model:
+    def with_arc(self, parent: Name, child: Name) -> Self:
         """Return the network with one more arc, which changes no probability.
 
         `with_cpd` gives the child the distribution that it shall have.
@@ -392,7 +368,7 @@ class Edits:
         """
         raise self._cannot("with_arc")
 
-    def renamed(self, names: Mapping[Name, Name]) -> Model:
+    def renamed(self, names: Mapping[Name, Name]) -> Self:
         """Return the model with other names of some variables.
 
         Parameters
@@ -409,7 +385,7 @@ class Edits:
         """
         raise self._cannot("renamed")
 
-    def with_states(self, name: Name, states: Mapping[State, State] | Sequence[State]) -> Model:
+    def with_states(self, name: Name, states: Mapping[State, State] | Sequence[State]) -> Self:
         """Return the model with other names, or another order, of the states of a variable.
 
         Parameters
@@ -431,7 +407,7 @@ class Edits:
         """
         raise self._cannot("with_states")
 
-    def conditioned(self, evidence: EvidenceLike) -> Model:
+    def conditioned(self, evidence: EvidenceLike) -> Self:
         """Return the distribution of all other variables given evidence, as a model of its own.
 
         It equals asking this model with the evidence, without the variables that are observed. A
@@ -456,7 +432,7 @@ class Edits:
         """
         raise self._cannot("conditioned")
 
-    def marginalised(self, *names: Name) -> Model:
+    def marginalised(self, *names: Name) -> Self:
         """Return the distribution of all other variables, as a model of its own.
 
         Each variable is summed (integrated) out exactly. Its children get arcs from its parents,
@@ -475,7 +451,7 @@ class Edits:
         """
         raise self._cannot("marginalised")
 
-    def merged(self, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Model:
+    def merged(self, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Self:
         """Return one network of the variables of two.
 
         Variables of one name are the same variable, which must have the same states in both.
@@ -496,7 +472,7 @@ class Edits:
         """
         raise self._cannot("merged")
 
-    def annotated(self, annotations: Annotations) -> Model:
+    def annotated(self, annotations: Annotations) -> Self:
         """Return the network with other positions, titles and notes, instead of those it has.
 
         Raises
@@ -506,7 +482,7 @@ class Edits:
         """
         raise self._cannot("annotated")
 
-    def expanded(self) -> Model:
+    def expanded(self) -> Self:
         """Return the network with tables in the place of canonical CPDs, such as noisy ors.
 
         Raises

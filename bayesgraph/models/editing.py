@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from bayesgraph.core.errors import EvidenceError, ModelError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
@@ -31,12 +31,20 @@ from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.models.cpds.noisy_max import NoisyMaxCPD
 from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.evidence import replaced
-
-if TYPE_CHECKING:
-    from bayesgraph.models.model import Model
-    from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.model import Model
 
 _NOTHING = Evidence(1, {})
+
+
+class Network(Protocol):
+    """What changes read of a Bayesian network."""
+
+    variables: tuple[Variable, ...]
+    blocks: tuple[CPD, ...]
+
+    @property
+    def order(self) -> tuple[Name, ...]: ...
+    def __getitem__(self, name: Name) -> CPD: ...
 
 
 # --------------------------------------------------------------------------- names and states
@@ -54,8 +62,7 @@ def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variab
     """
     if not isinstance(names, Mapping):
         raise ModelError(f"Expected a mapping from old names to new ones; got {names!r:.80}.")
-    given = {model.variable(old): new for old, new in names.items()}
-    names = {old.name: new for old, new in given.items()}
+    names = {model.variable(old).name: new for old, new in names.items()}
     found = {v: _named(v, names) for v in model.variables}
     taken = [v.name for v in found.values()]
     if twice := [name for name in dict.fromkeys(taken) if taken.count(name) > 1]:
@@ -147,7 +154,7 @@ def _changed(
 # ------------------------------------------------------------------------------- the graph
 
 
-def check_nothing_below(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
+def check_nothing_below(network: Network, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if a child of one of the variables is left, or no variable is."""
     names = {v.name for v in chosen}
     for parent, child in [arc for block in network.blocks for arc in block.arcs()]:
@@ -159,14 +166,14 @@ def check_nothing_below(network: BayesianNetwork, chosen: Collection[Variable]) 
     check_something_left(network, chosen)
 
 
-def check_something_left(network: BayesianNetwork, chosen: Collection[Variable]) -> None:
+def check_something_left(network: Network, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if no other variable of the network is left."""
     if len(set(chosen)) == len(network.variables):
         raise ModelError("A network has at least one variable; none would be left.")
 
 
 def merged(
-    network: BayesianNetwork, other: BayesianNetwork, prefer: str | None
+    network: Network, other: Network, prefer: str | None
 ) -> tuple[list[CPD], list[Variable]]:
     """Return the CPDs of two networks, and the order of their variables.
 
@@ -177,13 +184,13 @@ def merged(
     """
     if prefer not in (None, "self", "other"):
         raise ModelError(f"prefer= is 'self', 'other' or None; got {prefer!r}.")
-    shared = [v for v in network.variables if v.name in other]
-    if different := [v for v in shared if other.variable(v.name) != v]:
+    others = {v.name: v for v in other.variables}
+    shared = [v for v in network.variables if v.name in others]
+    if different := [v for v in shared if others[v.name] != v]:
         own = different[0]
         raise ModelError(
-            f"{own.name!r} is {own!r} in one network and {other.variable(own.name)!r} in the "
-            "other: name, type, states and their order must agree. Rename one of them "
-            "(renamed, with_states)."
+            f"{own.name!r} is {own!r} in one network and {others[own.name]!r} in the other: name, "
+            "type, states and their order must agree. Rename one of them (renamed, with_states)."
         )
     differing = [v for v in shared if network[v.name] != other[v.name]]
     if differing and prefer is None:
@@ -201,18 +208,16 @@ def merged(
 # ---------------------------------------------------------------------------- summing out
 
 
-def without_variable(network: BayesianNetwork, variable: Variable) -> list[CPD]:
+def without_variable(network: Network, variable: Variable) -> list[CPD]:
     """Return the CPDs of the other variables, after one has been summed out.
 
     The product of the CPDs of the variable and of its children, in the order of the graph, is
     divided into distributions of the children again: each given those before it.
     """
     name = variable.name
-    place = {n: i for i, n in enumerate(network.order)}
-    arcs = [arc for block in network.blocks for arc in block.arcs()]
-    below = sorted({child for parent, child in arcs if parent == name}, key=place.__getitem__)
+    arcs = {arc for block in network.blocks for arc in block.arcs()}
     new: dict[Variable, CPD | None] = {variable: None}
-    children = [network[child] for child in below]
+    children = [network[child] for child in network.order if (name, child) in arcs]
     own = network[name]
     if children:
         _check_summable(own, children)
@@ -256,7 +261,7 @@ def _in_noisy_max(own: CPD, children: Sequence[CPD]) -> CPD | None:
 # --------------------------------------------------------------------------- conditioning
 
 
-def given(network: BayesianNetwork, case: Case) -> tuple[list[CPD], float]:
+def given(network: Network, case: Case) -> tuple[list[CPD], float]:
     """Return the CPDs of the variables that are not observed, and the log mass of the evidence.
 
     Each finding is a likelihood of the parents of its variable. The last of the variables that it
@@ -295,7 +300,7 @@ def given(network: BayesianNetwork, case: Case) -> tuple[list[CPD], float]:
 
 
 def _likelihoods(
-    network: BayesianNetwork, values: Mapping[Variable, Any], evidence: Evidence
+    network: Network, values: Mapping[Variable, Any], evidence: Evidence
 ) -> list[Potential]:
     """Return the likelihoods of the observed variables, as functions of their other parents."""
     found: list[Potential] = []
@@ -310,7 +315,7 @@ def _likelihoods(
     return found
 
 
-def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
+def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:
     """Return the order in which variables absorb likelihoods, the last first.
 
     Parents precede children. Continuous variables come last where they can, so that they are
@@ -324,7 +329,7 @@ def _positions(network: BayesianNetwork, singles: Mapping[Variable, CPD]) -> dic
     return {v: (apart and isinstance(v, Continuous), place[v.name]) for v in singles}
 
 
-def _conditional(variable: Variable, product: Potential, network: BayesianNetwork) -> CPD:
+def _conditional(variable: Variable, product: Potential, network: Network) -> CPD:
     """Return the distribution of a variable given all other variables of a factor.
 
     Its old parents come first among the new ones.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -45,21 +45,14 @@ from bayesgraph.inference import (
     check_target,
 )
 from bayesgraph.inference import likelihoods as jeffrey_likelihoods
+from bayesgraph.models.answering import PLAIN, Answering, no_target
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import LeafCPD, Plate
 from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.models.cpds.summing_out import SetCPD
 from bayesgraph.models.cpds.table import TableCPD
 
-if TYPE_CHECKING:
-    from bayesgraph.models.answering import Answering
-    from bayesgraph.models.model import Model
-
 # ---------------------------- Checks of evidence and targets, and their encoding by variable index
-
-
-# Types of values that are never likelihoods and need no further checks.
-PLAIN = {str, int, bool, float}
 
 
 class Belief:
@@ -283,14 +276,6 @@ def _by_jeffrey(
     return {number[v.name]: logs for v, logs in found.items()}
 
 
-def no_target(given: Mapping[Any, Any]) -> EvidenceError:
-    """Return the error for evidence in the place of a target."""
-    return EvidenceError(
-        "The targets come first and the evidence second: query('rain', {'wet': True}). Without a "
-        f"target a classifier takes evidence by its name: evidence={given!s:.80}."
-    )
-
-
 def read_targets(
     model: Answering, targets: Any, observed: Collection[int], *, vectors: bool = False
 ) -> tuple[int, ...]:
@@ -506,7 +491,7 @@ def partial_columns(evidence: Evidence, partial: Sequence[Variable]) -> dict[Var
 # exact.
 
 
-_OTHER = "other"
+OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -538,7 +523,7 @@ class Finding:
             states: list[Any] = [True, False]
             shares = [inside, 1.0 - inside]
         else:
-            states = [*self.counts, _OTHER]
+            states = [*self.counts, OTHER]
             points = np.array(self.counts, dtype=np.float64)[:, None]
             shares = list(np.exp(components.log_density(points)))
             shares.append(np.maximum(1.0 - sum(shares), 0.0))
@@ -576,49 +561,7 @@ def _between(components: Components, low: float, high: float) -> Floats:
     return np.asarray(np.maximum(inside, 0.0))
 
 
-def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
-    """Return a model and evidence on states in the place of findings about numbers.
-
-    Both are returned as they are if there are no such findings. The model is changed once for each
-    set of findings, whatever the likelihoods.
-    """
-    found: dict[Name, Finding] = {}
-    given: dict[Name, Any] = {}
-    has_intervals = False
-    for name, value in evidence.items():
-        if not isinstance(value, Between | Belief | Mapping):
-            given[name] = value
-            continue
-        variable = model.variable(name)
-        has_intervals |= isinstance(value, Between)
-        if isinstance(value, Between) and isinstance(variable, Binned):
-            value = _whole_intervals(variable, value)
-        elif isinstance(value, Between):
-            if not isinstance(variable, Continuous):
-                raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
-            found[variable.name] = Finding((value.low, value.high))
-            value = True
-        elif isinstance(variable, Count):
-            shares = value.probabilities if isinstance(value, Belief) else value
-            named: dict[Any, float] = {
-                _count(variable, count): x for count, x in shares.items() if count != _OTHER
-            }
-            found[variable.name] = Finding(counts=tuple(named))
-            named[_OTHER] = shares.get(_OTHER, 0.0)
-            value = Belief(named) if isinstance(value, Belief) else named
-        given[variable.name] = value
-    if not found:
-        return model, given if has_intervals else evidence
-    # The finding has the name of the number, and says that it is not missing.
-    for at, indicator in model.indicators:
-        if model.variables[at].name in found:
-            given.setdefault(model.variables[indicator].name, "no")
-    key = ("findings", *found.items())
-    changed: Model = model.cut_models.get(key, lambda: model.with_findings(found))
-    return changed, given
-
-
-def _whole_intervals(variable: Binned, value: Between) -> Any:
+def whole_intervals(variable: Binned, value: Between) -> Any:
     """Return the interval of a discretised number, or likelihoods of its intervals."""
     inside = intervals_within(variable, (value.low, value.high))
     if len(inside) == 1:
@@ -645,7 +588,7 @@ def intervals_within(variable: Binned, bounds: tuple[float, float]) -> tuple[Sta
 
 
 def slopes_of_findings(
-    model: Model, evidence: Mapping[Name, Any], found: Sensitivity
+    model: Answering, evidence: Mapping[Name, Any], found: Sensitivity
 ) -> Sensitivity:
     """Return derivatives with respect to the distributions of numbers that findings are about.
 
@@ -708,7 +651,7 @@ def _gaussian_slopes(cpd: GaussianCPD, interval: Between, slopes: Floats) -> Gau
     )
 
 
-def _count(variable: Count, value: Any) -> int:
+def whole_count(variable: Count, value: Any) -> int:
     number = variable.number(value)
     if not number.is_integer():
         raise EvidenceError(f"{variable.name!r} is a count; got the likelihood of {value!r}.")
@@ -722,7 +665,7 @@ def _count(variable: Count, value: Any) -> int:
 # are evidence, so that one program serves all values.
 
 
-def read_values(model: Model, values: Any) -> dict[Name, Any]:
+def read_values(model: Answering, values: Any) -> dict[Name, Any]:
     """Return the values that an intervention sets, by the names of the model's variables.
 
     Raises
@@ -751,27 +694,6 @@ def read_values(model: Model, values: Any) -> dict[Name, Any]:
             )
         found[variable.name] = value
     return found
-
-
-def under(
-    model: Model, do: Mapping[Name, Any], evidence: EvidenceLike
-) -> tuple[Model, dict[Name, Any]]:
-    """Return the model without the arcs into the variables that are set, and all evidence on it.
-
-    The evidence includes the values that are set; see `Model.with_values_set`.
-    """
-    if type(do) is not dict:
-        do = read_values(model, do)
-    for value in do.values():
-        if type(value) not in PLAIN or value != value:
-            do = read_values(model, do)
-            break
-    given = evidence if type(evidence) is dict else as_mapping(evidence)
-    if any(name in given for name in do):
-        both = quoted(name for name in do if name in given)
-        raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
-    cut, known = model.with_values_set(do)
-    return cut, {**given, **known}
 
 
 def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -> list[CPD]:

@@ -17,8 +17,8 @@ from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Arc, Name, State, Variable
 from bayesgraph.inference import posterior_weights
 from bayesgraph.models.cpds.base import CPD
-from bayesgraph.models.evidence import Finding, as_mapping, impossible, with_findings
-from bayesgraph.models.model import Model
+from bayesgraph.models.evidence import Finding, as_mapping, impossible
+from bayesgraph.models.model import Model, with_findings
 from bayesgraph.models.network import BayesianNetwork
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
 from bayesgraph.core.upward import Ask, Upward
-from bayesgraph.core.variables import CountVector, Discrete, Name, State
+from bayesgraph.core.variables import Binned, Continuous, Count, CountVector, Discrete, Name, State
 from bayesgraph.inference import (
     All,
     Approximate,
@@ -53,17 +53,21 @@ from bayesgraph.inference import (
     refused,
     select,
 )
-from bayesgraph.models.answering import Answering, Edits
+from bayesgraph.models.answering import PLAIN, Answering, Edits
 from bayesgraph.models.evidence import (
-    PLAIN,
+    OTHER,
     Belief,
+    Between,
     Finding,
     as_mapping,
+    check_memory_limit,
     impossible,
+    read_case,
     read_targets,
+    read_values,
     slopes_of_findings,
-    under,
-    with_findings,
+    whole_count,
+    whole_intervals,
 )
 from bayesgraph.models.rows import evidence_rows, told_table
 from bayesgraph.tables import Training, to_frame
@@ -83,6 +87,36 @@ class Model(Edits, Answering):
     """
 
     training: Training | None = None
+
+    def case(self, evidence: EvidenceLike) -> Case:
+        """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
+        return read_case(self, evidence)
+
+    def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
+        """Return the evidence of a query as a `Case`; refuse queries that no solver answers.
+
+        The argument `kind` is the type of query, a class of `Question`.
+        """
+        if not self.answers(kind):
+            raise refused(self, kind)
+        return read_case(self, evidence)
+
+    def encode(self, evidence: EvidenceLike) -> Evidence:
+        """Return evidence, a mapping from name to value, as a batch of one row in encoded columns.
+
+        A value is a state, a number, or (for a discrete variable) a mapping from every state to its
+        likelihood. None and NaN mean not observed.
+        """
+        return self.case(evidence).evidence(self.variables)
+
+    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
+        """Return the answer to a query for one evidence assignment.
+
+        The result is None if the evidence has probability zero.
+        """
+        if memory_limit is not None:
+            check_memory_limit(memory_limit)
+        return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
 
     def _possible(
         self,
@@ -913,3 +947,62 @@ def warn_of_impossible(count: int, n_rows: int, target: Discrete) -> None:
             f"of {target.name!r}.",
             ImpossibleEvidenceWarning,
         )
+
+
+def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
+    """Return a model and evidence on states in the place of findings about numbers.
+
+    Both are returned as they are if there are no such findings. The model is changed once for each
+    set of findings, whatever the likelihoods.
+    """
+    found: dict[Name, Finding] = {}
+    given: dict[Name, Any] = {}
+    has_intervals = False
+    for name, value in evidence.items():
+        if not isinstance(value, Between | Belief | Mapping):
+            given[name] = value
+            continue
+        variable = model.variable(name)
+        has_intervals |= isinstance(value, Between)
+        if isinstance(value, Between) and isinstance(variable, Binned):
+            value = whole_intervals(variable, value)
+        elif isinstance(value, Between):
+            if not isinstance(variable, Continuous):
+                raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
+            found[variable.name] = Finding((value.low, value.high))
+            value = True
+        elif isinstance(variable, Count):
+            shares = value.probabilities if isinstance(value, Belief) else value
+            named: dict[Any, float] = {
+                whole_count(variable, count): x for count, x in shares.items() if count != OTHER
+            }
+            found[variable.name] = Finding(counts=tuple(named))
+            named[OTHER] = shares.get(OTHER, 0.0)
+            value = Belief(named) if isinstance(value, Belief) else named
+        given[variable.name] = value
+    if not found:
+        return model, given if has_intervals else evidence
+    # The finding has the name of the number, and says that it is not missing.
+    for at, indicator in model.indicators:
+        if model.variables[at].name in found:
+            given.setdefault(model.variables[indicator].name, "no")
+    key = ("findings", *found.items())
+    changed: Model = model.cut_models.get(key, lambda: model.with_findings(found))
+    return changed, given
+
+
+def under(
+    model: Model, do: Mapping[Name, Any], evidence: EvidenceLike
+) -> tuple[Model, dict[Name, Any]]:
+    """Return the model without the arcs into the variables that are set, and all evidence on it.
+
+    The evidence includes the values that are set; see `Model.with_values_set`.
+    """
+    if type(do) is not dict or any(type(x) not in PLAIN or x != x for x in do.values()):
+        do = read_values(model, do)
+    given = evidence if type(evidence) is dict else as_mapping(evidence)
+    if any(name in given for name in do):
+        both = quoted(name for name in do if name in given)
+        raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
+    cut, known = model.with_values_set(do)
+    return cut, {**given, **known}

@@ -58,11 +58,10 @@ from bayesgraph.models.evidence import (
     read_values,
     replaced,
     set_to,
-    with_findings,
     without_distributions,
 )
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.model import Model
+from bayesgraph.models.model import Model, with_findings
 from bayesgraph.tables import EMHistory
 
 if TYPE_CHECKING:
@@ -670,12 +669,12 @@ class BayesianNetwork(Model):
 
     def marginalised(self, *names: Name) -> BayesianNetwork:
         """Return the distribution of the other variables; see `Model.marginalised`."""
-        chosen = {self.variable(name).name for name in names}
-        editing.check_something_left(self, [self.variable(name) for name in chosen])
+        chosen = {self.variable(name) for name in names}
+        editing.check_something_left(self, chosen)
         found = self
         for name in reversed(self._order):  # children first: most of them are just left out
-            if name in chosen:
-                found = found._of(editing.without_variable(found, found.variable(name)))
+            if self.variable(name) in chosen:
+                found = found._of(editing.without_variable(found, self.variable(name)))
         return found
 
     def merged(
