@@ -22,15 +22,8 @@ from bayesgraph.classifiers.network_classifier import (
     check_statistics,
 )
 from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import whole_number
-from bayesgraph.core.errors import (
-    DataError,
-    DataTypeError,
-    UnsupportedModelError,
-    quoted,
-    suggestion,
-    unknown_variable,
-)
 from bayesgraph.core.variables import Discrete
 from bayesgraph.graphs import build_dag
 from bayesgraph.learning import (
@@ -218,10 +211,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
         if isinstance(self.structure, str):
             if self.structure not in LEARNERS:
-                near = suggestion(self.structure, ("auto", *LEARNERS))
-                raise DataError(
-                    f"structure= is 'auto', one of {quoted(LEARNERS, maximum=99)}, a learner or "
-                    f"a graph; got {self.structure!r}.{near}"
+                near = errors.suggestion(self.structure, ("auto", *LEARNERS))
+                raise errors.DataError(
+                    f"structure= is 'auto', one of {errors.quoted(LEARNERS, maximum=99)}, a "
+                    f"learner or a graph; got {self.structure!r}.{near}"
                 )
             return LEARNERS[self.structure].learn
         if callable(self.structure):
@@ -232,7 +225,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         one_of("exponents", self.exponents, ("auto", "cells", *SCHEMES, None))
         one_of("missingness", self.missingness, ("auto", "ignorable"))
         if self._is_auto and not self._predicts:
-            raise DataError(
+            raise errors.DataError(
                 "structure='auto' is chosen for tables that are trained to predict; name a "
                 f"structure, such as 'tan', for exponents={self.exponents!r}."
             )
@@ -304,7 +297,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     def _checked_trees(self) -> int:
         n: Any = self.n_trees
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
-            raise DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
+            raise errors.DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
         return int(n)
 
     def _effort(self) -> Effort:
@@ -315,7 +308,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
         seconds: Any = self.max_seconds
         is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
         if seconds is not None and not (is_number and 0 < seconds < np.inf):
-            raise DataError(f"max_seconds= is a positive number of seconds; got {seconds!r}.")
+            raise errors.DataError(
+                f"max_seconds= is a positive number of seconds; got {seconds!r}."
+            )
         return Effort(steps, seconds, self.__dict__.get("_progress"))
 
     @one_at_a_time
@@ -344,7 +339,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         self
         """
         if progress is not None and not callable(progress):
-            raise DataTypeError(
+            raise errors.DataTypeError(
                 "progress= is a function of the share of the work that is done and of the name of "
                 f"what is done next; got {progress!r:.200}."
             )
@@ -372,7 +367,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         check_fitted(self, "network_")
         model: Any = self.network_
         if isinstance(model, PosteriorAverage):
-            raise UnsupportedModelError(
+            raise errors.UnsupportedModelError(
                 "An average with random trees is no factor graph; fit with n_trees=0 for a single "
                 "network."
             )
@@ -405,12 +400,12 @@ def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> St
     if isinstance(graph, nx.DiGraph):
         for node in graph:
             if node not in names:
-                raise unknown_variable(node, names, where="structure=: the table")
+                raise errors.unknown_variable(node, names, where="structure=: the table")
         arcs = list(graph.edges)
     elif isinstance(graph, Iterable):
         arcs = list(graph)
     else:
-        raise DataError(
+        raise errors.DataError(
             f"structure= takes a name, a learner, a networkx.DiGraph or a list of arcs; got "
             f"{graph!r}."
         )

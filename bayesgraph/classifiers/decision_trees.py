@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from bayesgraph.classifiers import validation
 from bayesgraph.classifiers.base import GraphClassifier, Smoothed, estimator, note_training
 from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
 from bayesgraph.classifiers.labels import coded_labels
@@ -27,15 +28,6 @@ from bayesgraph.classifiers.tree_growing import (
     ScikitLearn,
     encoded,
     grow,
-)
-from bayesgraph.classifiers.validation import (
-    known_rows,
-    number_column,
-    target_column,
-    target_name,
-    training_table,
-    unlike,
-    warn_of_suspicious,
 )
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, MemoryLimitError
@@ -158,7 +150,7 @@ class _GrownTree(Smoothed):
         check_unseen(self.unseen)
         # The network of an earlier fit would not match the new columns.
         self.__dict__.pop("network_", None)
-        found, table, y, weights = training_table(self, X, y, sample_weight)
+        found, table, y, weights = validation.training_table(self, X, y, sample_weight)
         return found, table, y, np.ones(len(y)) if weights is None else weights
 
     def _note(self, table: Table, weights: Floats) -> None:
@@ -167,7 +159,7 @@ class _GrownTree(Smoothed):
 
     def _check(self, found: Columns, table: Table, labels: Labels | None) -> None:
         if self.check_columns:
-            warn_of_suspicious(found, Examined.of(table), labels)
+            validation.warn_of_suspicious(found, Examined.of(table), labels)
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:
@@ -311,11 +303,11 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         self._check_levels()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
-        labels, name = target_column(y)
+        labels, name = validation.target_column(y)
         found, table, labels, weights = self._table(X, labels, sample_weight)
         self.classes_, codes = coded_labels(labels)
         self._check(found, table, Labels(self.classes_, codes))
-        target = Discrete(target_name(name, table.variables), self.classes_.tolist())
+        target = Discrete(validation.target_name(name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
         splits, parents, roots = self._grow(table, codes, weights)
@@ -441,7 +433,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         smoothing = self._smoothing()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
-        numbers, name = number_column(y)
+        numbers, name = validation.number_column(y)
         found, table, numbers, weights = self._table(X, numbers, sample_weight)
         self._check(found, table, None)
         splits, parents, roots = self._grow(table, numbers, weights)
@@ -452,8 +444,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         sums = node_sums(splits, parents, roots, table, amounts)
         mean, variance = _leaf_moments(splits, sums, smoothing)
         taken = [v.name for v in table.variables]
-        self.target_ = Continuous(unlike(name if name is not None else "target", taken))
-        leaf_name = unlike("leaf", [*taken, self.target_.name])
+        self.target_ = Continuous(validation.unlike(name if name is not None else "target", taken))
+        leaf_name = validation.unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
         _check_size(splits)
         reached = np.zeros((splits.n_nodes, self.leaf_.cardinality))
@@ -469,7 +461,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     def _evidence(self, X: Any) -> Evidence:
         check_is_fitted(self, "network_")
-        return known_rows(self, X).evidence()
+        return validation.known_rows(self, X).evidence()
 
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Return the posterior mean of each row, shape (n_rows,).

@@ -12,16 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from bayesgraph.classifiers import validation
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.rows import known_table
-from bayesgraph.classifiers.validation import (
-    fit_columns,
-    fit_table,
-    is_frame,
-    known_columns,
-    target_column,
-    weighted,
-)
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
@@ -270,13 +263,15 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         -------
         self
         """
-        labels = target_column(y)[0] if self.supervised else None
-        found = fit_columns(self, X, None if labels is None else len(labels), sparse=False)
+        labels = validation.target_column(y)[0] if self.supervised else None
+        found = validation.fit_columns(
+            self, X, None if labels is None else len(labels), sparse=False
+        )
         classes = factorise(labels, "y") if labels is not None else None
         codes = np.zeros(found.n_rows, dtype=np.int64) if classes is None else classes.codes
-        found, codes, weights = weighted(found, codes, sample_weight)
+        found, codes, weights = validation.weighted(found, codes, sample_weight)
         self.layout_ = make_layout(found.typed(), None, self.categorical)
-        table = fit_table(found, self.layout_)
+        table = validation.fit_table(found, self.layout_)
         n_classes = 1 if classes is None else len(classes.states)
         self.variables_ = self.find_variables(TableColumns(table, codes, n_classes, weights))
         return self
@@ -302,9 +297,9 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             missing, because a numeric array cannot hold the states themselves.
         """
         check_is_fitted(self, "variables_")
-        found = known_columns(self, X, self.layout_.columns, sparse=False)
+        found = validation.known_columns(self, X, self.layout_.columns, sparse=False)
         table = known_table(found, "missing", self.layout_, self.variables_)
-        if is_frame(X):
+        if validation.is_frame(X):
             return _framed(X, table)
         codes = np.empty((table.n_rows, len(self.variables_)))
         for j, variable in enumerate(self.variables_):

@@ -9,15 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    BayesGraphWarning,
-    DataError,
-    DataTypeError,
-    quoted,
-    suggestion,
-    warn,
-)
 from bayesgraph.core.variables import Discrete, is_missing, plain
 from bayesgraph.models import BayesianNetwork, Model, PosteriorAverage, TableCPD, WeightedNetwork
 from bayesgraph.statistics import DatasetSource, TableSource, one_of
@@ -156,10 +149,10 @@ def check_weighed(class_weight: Any, classes: NDArray[Any]) -> None:
         known = classes.tolist()
         unknown = [label for label, weight in class_weight.items() if weight and label not in known]
         if unknown:
-            warn(
-                f"class_weight= names {quoted(unknown)}, which no row has; the classes are "
-                f"{quoted(known)}.{suggestion(unknown[0], known)}",
-                BayesGraphWarning,
+            errors.warn(
+                f"class_weight= names {errors.quoted(unknown)}, which no row has; the classes are "
+                f"{errors.quoted(known)}.{errors.suggestion(unknown[0], known)}",
+                errors.BayesGraphWarning,
             )
 
 
@@ -176,7 +169,7 @@ def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
     """
     if not isinstance(class_weight, Mapping):
         if not isinstance(class_weight, str) or class_weight != "balanced":
-            raise DataError(
+            raise errors.DataError(
                 "class_weight= is 'balanced', a mapping from class to weight, or None; got "
                 f"{class_weight!r:.200}."
             )
@@ -189,7 +182,7 @@ def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
     except (TypeError, ValueError):
         good = False
     if not good:
-        raise DataError(
+        raise errors.DataError(
             "class_weight= maps classes to finite non-negative numbers; got "
             f"{dict(class_weight)!r}."
         )
@@ -234,16 +227,16 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
         priors = [priors.get(label, 0.0) for label in target.states]
     values = np.asarray(priors, dtype=np.float64)
     if values.shape != (target.cardinality,):
-        raise DataError(
+        raise errors.DataError(
             f"Number of priors must match number of classes: priors= needs one number for each of "
-            f"{quoted(target.states)}; got shape {values.shape}."
+            f"{errors.quoted(target.states)}; got shape {values.shape}."
         )
     if not (values >= 0).all():
-        raise DataError(f"Priors must be non-negative; got {values.tolist()}.")
+        raise errors.DataError(f"Priors must be non-negative; got {values.tolist()}.")
     if not np.isclose(values.sum(), 1.0):
         without = [label for label, p in zip(target.states, values, strict=True) if p == 0]
-        left = f" The prior of {quoted(without)} is 0." if without else ""
-        raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.{left}")
+        left = f" The prior of {errors.quoted(without)} is 0." if without else ""
+        raise errors.DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.{left}")
     return np.asarray(values / values.sum())
 
 
@@ -254,17 +247,17 @@ def unusable_labels(labels: NDArray[Any], error: Exception) -> Exception:
     """
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
-        return DataTypeError(
+        return errors.DataTypeError(
             f"Labels must be of one type, text or numbers; y has {' and '.join(kinds)} values. "
             "Convert them all to text or all to numbers."
         )
     if kinds == ["number"] or kinds == ["boolean"]:
         # The message begins as scikit-learn's, for code that searches for its words.
-        return DataError(
+        return errors.DataError(
             "Unknown label type: labels that are no text must be so by the type of y, too, which "
             f"is object; it holds such as {labels[0]!r}. Convert it, by y.astype(int) say."
         )
-    return DataTypeError(
+    return errors.DataTypeError(
         f"Labels must be text, whole numbers or booleans; y holds such as {labels[0]!r:.80}. "
         f"({error})"
     )
@@ -288,10 +281,10 @@ def check_one_type(sources: Mapping[str, Any]) -> None:
     if len(different) > 1:
         listed = (
             f"those of {whose} are {' and '.join(sorted(kinds[whose]))} "
-            f"({quoted(map(plain, dict.fromkeys(part)), maximum=3)})"
+            f"({errors.quoted(map(plain, dict.fromkeys(part)), maximum=3)})"
             for whose, part in sources.items()
         )
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"The classes are of different types, {' and '.join(different)}: {'; '.join(listed)}. "
             "Convert them to one type."
         )
@@ -313,9 +306,9 @@ def check_announced(classes: ArrayLike) -> None:
     """Raise a DataError if the user's `classes` are empty, not a list, or have a missing label."""
     found = np.asarray(classes)
     if found.ndim != 1 or not len(found):
-        raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
+        raise errors.DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
     if any(is_missing(label) for label in found.tolist()):
-        raise DataError("classes= has a missing label.")
+        raise errors.DataError("classes= has a missing label.")
 
 
 def single_label(y: Any) -> Any:
@@ -324,10 +317,12 @@ def single_label(y: Any) -> Any:
         return y
     label = plain(y)
     if is_missing(label):
-        raise DataError("A row without its class teaches nothing here; got a missing label.")
+        raise errors.DataError("A row without its class teaches nothing here; got a missing label.")
     whole = not isinstance(label, float) or label.is_integer()
     if not isinstance(label, (str, bool, int, float)) or not whole:
-        raise DataTypeError(f"A label is a text, a whole number or a boolean; got {label!r:.60}.")
+        raise errors.DataTypeError(
+            f"A label is a text, a whole number or a boolean; got {label!r:.60}."
+        )
     return label
 
 

@@ -13,20 +13,8 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers.base import (
-    GraphClassifier,
-    estimator,
-    note_training,
-    one_at_a_time,
-    unchanged_if_refused,
-)
+from bayesgraph.classifiers import base, discretizers, validation
 from bayesgraph.classifiers.collected import CollectedStatistics, PartsSource, with_parameters
-from bayesgraph.classifiers.discretizers import (
-    ColumnsByClass,
-    Discretizer,
-    TableColumns,
-    chosen_discretizer,
-)
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.labels import (
     check_weighed,
@@ -38,26 +26,8 @@ from bayesgraph.classifiers.labels import (
 )
 from bayesgraph.classifiers.layout import VECTORS, Layout
 from bayesgraph.classifiers.rows import Columns, known_table
-from bayesgraph.classifiers.validation import (
-    check_fitted,
-    grown_variables,
-    known_columns,
-    note_names,
-    target_column,
-    target_name,
-    training_table,
-    warn_of_suspicious,
-    weighted,
-)
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    DataError,
-    DataTypeError,
-    UnavailableError,
-    UnknownStateError,
-    quoted,
-    unknown_variable,
-)
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
 from bayesgraph.models import FAMILIES
@@ -86,7 +56,7 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
     The error has the reason.
     """
     if not classifier._counts_ahead():
-        raise UnavailableError(_needs_all_rows(classifier))
+        raise errors.UnavailableError(_needs_all_rows(classifier))
     return True
 
 
@@ -101,8 +71,8 @@ def _needs_all_rows(classifier: NetworkClassifier) -> str:
     )
 
 
-@estimator
-class NetworkClassifier(GraphClassifier):
+@base.estimator
+class NetworkClassifier(base.GraphClassifier):
     """Base class of the classifiers whose parameters are estimated from additive statistics.
 
     A subclass defines how the structure, or the whole network, is learned.
@@ -153,9 +123,9 @@ class NetworkClassifier(GraphClassifier):
         """Return whether the statistics to collect are known before the data are seen."""
         return counts_ahead(self._learner())
 
-    def _discretizer(self) -> Discretizer | None:
+    def _discretizer(self) -> discretizers.Discretizer | None:
         """Return the discretiser of numeric columns, or None."""
-        return chosen_discretizer(self.discretizer)
+        return discretizers.chosen_discretizer(self.discretizer)
 
     @property
     def _moves_prior(self) -> bool:
@@ -184,7 +154,7 @@ class NetworkClassifier(GraphClassifier):
 
     # ---------------------------------------------------------------------------------- fitting
 
-    @one_at_a_time
+    @base.one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn structure and parameters.
 
@@ -244,8 +214,8 @@ class NetworkClassifier(GraphClassifier):
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         self._forget_all()
-        given, name = target_column(y)
-        found, table, labels, weights = training_table(
+        given, name = validation.target_column(y)
+        found, table, labels, weights = validation.training_table(
             self,
             X,
             given,
@@ -260,10 +230,10 @@ class NetworkClassifier(GraphClassifier):
             weights, by_class = parted(weights, codes, by_class)
         if check:  # not where there are some of the rows only: a batch, or a trial
             check_weighed(self.class_weight, self.classes_)
-            warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
-        target = Discrete(target_name(name, table.variables), self.classes_.tolist())
+            validation.warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
+        target = Discrete(validation.target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:
-            columns = TableColumns.of_present(table, codes, weights)
+            columns = discretizers.TableColumns.of_present(table, codes, weights)
             table = discretized(table, self._discretized(discretizer, columns))
         source = TableSource(table.with_column(target, codes), target, weights)
         source.class_weights = by_class
@@ -291,7 +261,7 @@ class NetworkClassifier(GraphClassifier):
             self.__dict__.pop(name, None)
 
     def _discretized(
-        self, discretizer: Discretizer, columns: ColumnsByClass
+        self, discretizer: discretizers.Discretizer, columns: discretizers.ColumnsByClass
     ) -> tuple[Variable, ...]:
         """Return the variables after discretisation, except for chosen distributions.
 
@@ -301,7 +271,7 @@ class NetworkClassifier(GraphClassifier):
             If one distribution was chosen for all numeric columns, so that none can be discretised.
         """
         if self._one_distribution not in (None, "categorical"):
-            raise DataError(
+            raise errors.DataError(
                 f"distributions={self._one_distribution!r} takes all numbers as they are, and "
                 f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
                 "columns that keep their numbers: distributions={'age': 'gaussian'}."
@@ -331,7 +301,7 @@ class NetworkClassifier(GraphClassifier):
         """Note what the network was fitted on; None if that is not known."""
         if rows is not None:
             rows = rows.ordered(v.name for v in (*self.features_, self.target_))
-        note_training(self, rows)
+        base.note_training(self, rows)
         return self
 
     @property
@@ -349,7 +319,7 @@ class NetworkClassifier(GraphClassifier):
     # ---------------------------------------------------------------------------------- more rows
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
-    @one_at_a_time
+    @base.one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -377,7 +347,7 @@ class NetworkClassifier(GraphClassifier):
             unchanged.
         """
         self._check_updatable()
-        with unchanged_if_refused(self):
+        with base.unchanged_if_refused(self):
             if not hasattr(self, "network_"):
                 return self._fit(X, y, sample_weight, classes)
             return self._add(X, y, classes, sample_weight)
@@ -390,7 +360,7 @@ class NetworkClassifier(GraphClassifier):
         found, labels, weights = self._rows(X, y, sample_weight)
         joined, codes = coded_labels(labels, classes, self.classes_)
         target = Discrete(self.target_.name, joined.tolist())
-        features = grown_variables(found, self.layout_, self.features_)
+        features = validation.grown_variables(found, self.layout_, self.features_)
         old, new = (*self.features_, self.target_), (*features, target)
         known, rows = self.statistics_.grown(dict(zip(old, new, strict=True))), self._fitted_rows
         batch, fresh = self._collected(known, found, codes, weights, features, target)
@@ -400,13 +370,13 @@ class NetworkClassifier(GraphClassifier):
 
     def _check_updatable(self) -> None:
         if isinstance(self.class_weight, str):
-            raise DataError(
+            raise errors.DataError(
                 f"class_weight={self.class_weight!r} needs all labels at once; to add or forget "
                 "rows give a mapping from class to weight."
             )
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
-    @one_at_a_time
+    @base.one_at_a_time
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Fit on batches of rows in turn, such as the parts of a file larger than memory.
 
@@ -427,7 +397,7 @@ class NetworkClassifier(GraphClassifier):
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
-    @one_at_a_time
+    @base.one_at_a_time
     def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Remove rows from the model, which must be among the rows that it was fitted on.
 
@@ -448,19 +418,21 @@ class NetworkClassifier(GraphClassifier):
         UnknownStateError
             If the model does not have a value or a class of the rows.
         """
-        check_fitted(self, "network_")
+        validation.check_fitted(self, "network_")
         check_statistics(self)
         self._check_updatable()
         found, labels, weights = self._rows(X, y, sample_weight)
         unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
         if unknown:
-            raise UnknownStateError(f"The model has no class {quoted(sorted(unknown, key=repr))}.")
+            raise errors.UnknownStateError(
+                f"The model has no class {errors.quoted(sorted(unknown, key=repr))}."
+            )
         known, features, target = self.statistics_, self.features_, self.target_
         codes = class_codes(self.classes_, labels)
         gone, old = self._collected(known, found, codes, weights, features, target, unseen="error")
         source = StatisticsSource((*features, target), target, known - gone)
         rows = self._fitted_rows
-        with unchanged_if_refused(self):
+        with base.unchanged_if_refused(self):
             self._learn(source, self._smoothing(), target)
             return self._noted(None if rows is None else rows - old)
 
@@ -535,12 +507,12 @@ class NetworkClassifier(GraphClassifier):
         self._set_columns(model.layout_, named=hasattr(model, "feature_names_in_"))
         self.classes_, codes = coded_labels(labels, classes, model.classes_)
         target = Discrete(model.target_.name, self.classes_.tolist())
-        features = grown_variables(found, self.layout_, model.features_)
+        features = validation.grown_variables(found, self.layout_, model.features_)
         table = known_table(found, "missing", self.layout_, features).with_column(target, codes)
         return self._learned(TableSource(table, target, weights), self._smoothing(), target)
 
     def _set_columns(self, layout: Layout, *, named: bool) -> None:
-        note_names(self, list(layout.columns))
+        validation.note_names(self, list(layout.columns))
         if not named:
             self.__dict__.pop("feature_names_in_", None)
         self.layout_ = layout
@@ -557,13 +529,13 @@ class NetworkClassifier(GraphClassifier):
             If rows cannot be added to the classifier.
         """
         with self._lock:
-            check_fitted(self, "network_")
+            validation.check_fitted(self, "network_")
             _adds_rows(self)
             try:
                 check_statistics(self)
                 self._check_updatable()
-            except DataError as error:
-                raise UnavailableError(str(error)) from error
+            except errors.DataError as error:
+                raise errors.UnavailableError(str(error)) from error
             return CollectedStatistics(
                 clone(self),
                 self.layout_,
@@ -613,7 +585,7 @@ class NetworkClassifier(GraphClassifier):
         part = CollectedStatistics.total(parts)
         classifier = with_parameters(cls, part, parameters)
         if not classifier._counts_ahead():
-            raise DataError(_needs_all_rows(classifier))
+            raise errors.DataError(_needs_all_rows(classifier))
         classifier._check_updatable()
         check_unseen(classifier.unseen)
         classifier._set_columns(part.layout, named=part.named)
@@ -627,10 +599,10 @@ class NetworkClassifier(GraphClassifier):
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Columns, NDArray[Any], Floats | None]:
         """Return the columns, labels and weights (None: all 1) of new rows for a fitted model."""
-        labels, _ = target_column(y)
-        found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        labels, _ = validation.target_column(y)
+        found = validation.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         check_consistent_length(range(found.n_rows), labels)
-        return weighted(found, labels, sample_weight, self.class_weight)
+        return validation.weighted(found, labels, sample_weight, self.class_weight)
 
     def _collected(
         self,
@@ -676,7 +648,7 @@ class NetworkClassifier(GraphClassifier):
         return tags
 
 
-@estimator
+@base.estimator
 class ColumnClassifier(NetworkClassifier):
     """Base class of the classifiers that take columns of any type.
 
@@ -704,7 +676,7 @@ class ColumnClassifier(NetworkClassifier):
 
     class_weight: Mapping[Any, float] | str | None = None
     categorical: Collection[Name] | str | None = None
-    discretizer: Discretizer | str | None = None
+    discretizer: discretizers.Discretizer | str | None = None
     unseen: str = "warn"
 
 
@@ -721,10 +693,10 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
     batch = None
     for batch in batches:
         if not isinstance(batch, tuple) or len(batch) not in (2, 3):
-            raise DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
+            raise errors.DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
         yield (*batch, None)[:3]
     if batch is None:
-        raise DataError("There was no batch to learn from.")
+        raise errors.DataError("There was no batch to learn from.")
 
 
 def check_pseudo_counts(smoothing: Smoothing, variables: Collection[Variable]) -> None:
@@ -733,13 +705,13 @@ def check_pseudo_counts(smoothing: Smoothing, variables: Collection[Variable]) -
         names = [v.name for v in variables]
         for name in smoothing.alpha:
             if name not in names:
-                raise unknown_variable(name, names, where="alpha=: the model")
+                raise errors.unknown_variable(name, names, where="alpha=: the model")
 
 
 def check_statistics(estimator: Any) -> None:
     """Raise a DataError if a fitted model lacks the sufficient statistics that updates need."""
     if not hasattr(estimator, "statistics_"):
-        raise DataError(
+        raise errors.DataError(
             "This model does not have the statistics it was made from (they were deleted), so that "
             "rows cannot be added or forgotten; fit it again."
         )

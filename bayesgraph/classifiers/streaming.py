@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers.base import (
-    GraphClassifier,
-    estimator,
-    one_at_a_time,
-    training_of,
-    unchanged_if_refused,
-)
+from bayesgraph.classifiers import base, validation
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
 from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
@@ -26,19 +20,6 @@ from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.rows import Columns, encoded_chunks
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
-from bayesgraph.classifiers.validation import (
-    bounded_weights,
-    check_fitted,
-    fit_columns,
-    is_frame,
-    known_columns,
-    note_names,
-    single_weight,
-    target_column,
-    target_name,
-    unlike,
-    warn_of_suspicious,
-)
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable, plain
@@ -52,8 +33,8 @@ from bayesgraph.tables import Labels, TrainingRows, check_unseen, columns_of, le
 # --------------------------- Naive Bayes for data streams, learned in one pass with bounded memory
 
 
-@estimator
-class StreamingNaiveBayesClassifier(GraphClassifier):
+@base.estimator
+class StreamingNaiveBayesClassifier(base.GraphClassifier):
     """Naive Bayes for data streams: it learns each row once and keeps summaries of bounded size.
 
     Numeric columns are summarised for each class. Class-conditional densities, such as intervals
@@ -194,7 +175,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     # ------------------------------------------------------------------------------- learning
 
-    @one_at_a_time
+    @base.one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Fit on a table, row by row in its order, and refresh the densities.
 
@@ -213,13 +194,13 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             classes = classes_in(data, y, sample_weight)
             return self.fit_batches(named_batches(data, y, sample_weight), classes)
         self._forget_all()
-        labels, _ = target_column(y)
-        weights = bounded_weights(sample_weight, len(labels))
+        labels, _ = validation.target_column(y)
+        weights = validation.bounded_weights(sample_weight, len(labels))
         seen = np.unique(labels[weights > 0])
         self._learn(X, y, seen if len(seen) else None, sample_weight, check=self.check_columns)
         return self.refresh()
 
-    @one_at_a_time
+    @base.one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -249,7 +230,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._learn(X, y, classes, sample_weight)
         return self
 
-    @one_at_a_time
+    @base.one_at_a_time
     def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
         """Fit on batches of rows, in their order, and refresh the densities.
 
@@ -268,7 +249,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             self._learn(X, y, classes, weights)
         return self.refresh()
 
-    @one_at_a_time
+    @base.one_at_a_time
     def test_then_train(
         self,
         X: Any,
@@ -296,7 +277,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         found = self._learn(X, y, classes, sample_weight, predict=True)
         return self.classes_[found.argmax(axis=1)], found
 
-    @one_at_a_time
+    @base.one_at_a_time
     def refresh(self) -> Any:
         """Refresh the densities now, so that predictions use all rows learned so far.
 
@@ -304,7 +285,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         begin at other rows, so that the model continues slightly differently than without the
         refresh. To leave the model unaffected, refresh a copy.
         """
-        check_fitted(self, "star_")
+        validation.check_fitted(self, "star_")
         self.star_.refresh()
         self._changed()
         return self
@@ -326,15 +307,15 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         predict: bool = False,
         check: bool = False,
     ) -> Floats:
-        with unchanged_if_refused(self):
-            labels, name = target_column(y)
-            weights = bounded_weights(sample_weight, len(labels))
+        with base.unchanged_if_refused(self):
+            labels, name = validation.target_column(y)
+            weights = validation.bounded_weights(sample_weight, len(labels))
             if classes is not None:
                 check_announced(classes)
             is_first = not hasattr(self, "star_")
             fresh = NO_COLUMNS
             if is_first:
-                found = fit_columns(self, X, len(labels), sparse=False)
+                found = validation.fit_columns(self, X, len(labels), sparse=False)
             else:
                 found, fresh = self._table(X, len(labels))
             if not weights.all():
@@ -347,7 +328,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             columns = self._columns.joined(fresh)
             encoded = columns.learned(found, star)
             if check:
-                warn_of_suspicious(found, columns.examined(encoded), Labels(joined, at))
+                validation.warn_of_suspicious(found, columns.examined(encoded), Labels(joined, at))
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
@@ -381,13 +362,13 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.layout_ = layout
         self.classes_ = known
         self._columns, self._is_open = columns, False
-        self.target_name_ = target_name(name, [Continuous(n) for n in found.names])
+        self.target_name_ = validation.target_name(name, [Continuous(n) for n in found.names])
         return star
 
     @property
     def is_open(self) -> bool:
         """Whether tables may lack columns or have new ones, as after learning single rows."""
-        check_fitted(self, "star_")
+        validation.check_fitted(self, "star_")
         return self._is_open
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
@@ -397,8 +378,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         are ignored.
         """
         names, fresh = self.layout_.columns, NO_COLUMNS
-        if not self._is_open or not is_frame(X):
-            found = known_columns(self, X, names, sparse=False)
+        if not self._is_open or not validation.is_frame(X):
+            found = validation.known_columns(self, X, names, sparse=False)
         else:
             columns = columns_of(X)
             if n_labels is not None:
@@ -420,8 +401,8 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             return
         names = (*self.layout_.columns, *fresh.names)
         self.layout_ = replace(self.layout_, columns=names)
-        note_names(self, list(names))
-        self.target_name_ = unlike(self.target_name_, names)
+        validation.note_names(self, list(names))
+        self.target_name_ = validation.unlike(self.target_name_, names)
         self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
         self._is_open = True
 
@@ -497,7 +478,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
     # ------------------------------------------------------------------------- one row at a time
 
-    @one_at_a_time
+    @base.one_at_a_time
     def learn_one(self, x: Mapping[Name, Any], y: Any, w: float = 1.0) -> Any:
         """Learn from one row.
 
@@ -513,12 +494,12 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         -------
         self
         """
-        label, weight = single_label(y), single_weight(w)
+        label, weight = single_label(y), validation.single_weight(w)
         if weight == 0.0:
             return self
         if hasattr(self, "star_"):
             return self._learn_one(x, label, weight)
-        with unchanged_if_refused(self):
+        with base.unchanged_if_refused(self):
             self._begin_one(label)
             return self._learn_one(x, label, weight)
 
@@ -545,14 +526,14 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self._changed()
         return self
 
-    @one_at_a_time
+    @base.one_at_a_time
     def _learn_open(self, X: Any, y: Any) -> None:
         """Learn from a table, perhaps the first, that may lack columns or have new ones."""
         if not len(X) and not len(y):
             return
-        with unchanged_if_refused(self):
+        with base.unchanged_if_refused(self):
             if not hasattr(self, "star_"):
-                self._begin_one(plain(target_column(y)[0][0]))
+                self._begin_one(plain(validation.target_column(y)[0][0]))
             self._is_open = True
             self._learn(X, y, None, None)
 
@@ -562,7 +543,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
         self.layout_ = Layout(())
         self.target_name_ = "class"
         self._columns, self._is_open = StreamColumns(), True
-        note_names(self, [])
+        validation.note_names(self, [])
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
@@ -598,7 +579,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 
         The scores come directly from the stream's densities, which is faster than from the network.
         """
-        check_fitted(self, "star_")
+        validation.check_fitted(self, "star_")
         encode = partial(self._columns.known, star=self.star_)
         for rows, n_rows, encoded in encoded_chunks(self._table(X)[0], self.unseen, encode):
             yield rows, n_rows, self._scored(encoded), 0
@@ -606,20 +587,20 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
     @property
     def target_(self) -> Discrete:  # type: ignore[override]
         """The class variable of the network."""
-        check_fitted(self, "star_")
+        validation.check_fitted(self, "star_")
         return Discrete(self.target_name_, self.classes_.tolist())
 
     @property
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
         """The features in the order of the columns, with the states of the current densities."""
-        check_fitted(self, "star_")
+        validation.check_fitted(self, "star_")
         found = {v.name: v for v in self._columns.variables(self.star_)}
         return tuple(found[name] for name in self.layout_.columns)
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
         """Indices of the rows that raised an alarm."""
-        check_fitted(self, "star_")
+        validation.check_fitted(self, "star_")
         return np.array(self.star_.watch.rows, dtype=np.int64)
 
     @property
@@ -629,7 +610,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
         if self._network is None:
             self._network = self._current()
-            found = training_of(self, self._fitted_rows())
+            found = base.training_of(self, self._fitted_rows())
             self._network.training = replace(found, version=self._version)
         return self._network
 
@@ -672,7 +653,7 @@ class StreamingNaiveBayesClassifier(GraphClassifier):
 _SORTED = 500
 
 
-@estimator
+@base.estimator
 class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     """Naive Bayes for streams whose exponents are learned by stochastic gradient in the same pass.
 
@@ -751,7 +732,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         """
         if dataset_of(X, y) is not None:
             return super().fit(X, y, sample_weight)
-        labels, _ = target_column(y)
+        labels, _ = validation.target_column(y)
         changes = np.count_nonzero(labels[1:] != labels[:-1])
         if len(labels) > _SORTED and 0 < changes < 2 * len(np.unique(labels)):
             warn(

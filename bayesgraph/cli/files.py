@@ -12,18 +12,9 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph import cli
+from bayesgraph.cli import reading
 from bayesgraph.cli.options import Commands, Evidence, Lossy, ModelFile, output_option
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
-from bayesgraph.cli.reading import (
-    evidence_of,
-    is_classifier,
-    load_answering,
-    load_model,
-    load_whole,
-    model_file,
-    named,
-    network_of,
-)
 from bayesgraph.core.errors import DataError
 from bayesgraph.files import skipped_in_reading
 
@@ -46,17 +37,21 @@ def show(
 ) -> None:
     """Print the variables of a model, their parents, and the arcs with their scores."""
     if tables or table:
-        network = load_model(model)
-        say(cli.printing.distributions_text(network, [named(network, t) for t in table or ()]))
+        network = reading.load_model(model)
+        say(
+            cli.printing.distributions_text(
+                network, [reading.named(network, t) for t in table or ()]
+            )
+        )
         return
-    with model_file(model) as file:
+    with reading.model_file(model) as file:
         loaded = bg.files.load_saved(file)
         # Only the estimator itself knows a text that its file does not have.
-        whole = is_classifier(loaded) and getattr(loaded, "text", None) is None
+        whole = reading.is_classifier(loaded) and getattr(loaded, "text", None) is None
         text = repr(bg.load(file)) if whole else getattr(loaded, "text", None)
-    network = network_of(loaded)
+    network = reading.network_of(loaded)
     say(repr(network))
-    if is_classifier(loaded):
+    if reading.is_classifier(loaded):
         kind = "target" if getattr(loaded, "classes_", None) is None else "class"
         say(f"{text}, {kind} {loaded.target_.name!r}")
     cli.printing.show(cli.printing.variables_table(network))
@@ -82,14 +77,14 @@ def render(
             _page(model, evidence, file)
         drawn.done("Written to {}; any browser opens it")
         return
-    loaded = load_answering(model)
-    network = network_of(loaded)
+    loaded = reading.load_answering(model)
+    network = reading.network_of(loaded)
     options: dict[str, Any] = {
-        "evidence": evidence_of(network, evidence) or None,
+        "evidence": reading.evidence_of(network, evidence) or None,
         "beliefs": beliefs,
         "tables": tables,
     }
-    if is_classifier(loaded):
+    if reading.is_classifier(loaded):
         options["target"] = loaded.target_.name
     with drawn.file() as file:
         network.render(file, **options)
@@ -111,8 +106,8 @@ def explore(model: ModelFile, evidence: Evidence = None) -> None:
 
 def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -> str:
     """Return a model as a page, and write it if there is a path to write to."""
-    loaded = load_whole(model)
-    given = evidence_of(network_of(loaded), evidence) or None
+    loaded = reading.load_whole(model)
+    given = reading.evidence_of(reading.network_of(loaded), evidence) or None
     page: str = loaded.to_html(output, evidence=given, title=model.name.split(".")[0])
     return page
 
@@ -138,10 +133,10 @@ def convert(
     """Convert a model from one format to another, or to a picture, named by the suffixes."""
     output = model_to(destination, PICTURES)
     with skipped_in_reading() as skipped:
-        loaded = load_whole(source)
+        loaded = reading.load_whole(source)
     if output.suffix in PICTURES:
         with output.file() as file:
-            network_of(loaded).render(file)
+            reading.network_of(loaded).render(file)
         told = None
     else:
         told = output.save(loaded, lossy=lossy)
@@ -180,7 +175,7 @@ def info(
 ) -> None:
     """Print what a model was fitted on, its structure, its settings and a checksum."""
     written = None if output is None else output_to(output, _FORMS)
-    card = bg.card(load_answering(model), title=f"Model card: {model.name}")
+    card = bg.card(reading.load_answering(model), title=f"Model card: {model.name}")
     if written is None:
         say(card.to_text())
         return

@@ -11,7 +11,7 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph import cli
-from bayesgraph.cli import models, progress
+from bayesgraph.cli import models, options, progress
 from bayesgraph.cli.models import (
     arc_of,
     check_holds,
@@ -20,23 +20,6 @@ from bayesgraph.cli.models import (
     checked_smoothing,
     intervals_of,
     tier_of,
-)
-from bayesgraph.cli.options import (
-    Alpha,
-    Categorical,
-    CheckColumns,
-    Commands,
-    Data,
-    DiscretizerName,
-    Drop,
-    Exponents,
-    Lossy,
-    ModelFile,
-    NamesModels,
-    Rows,
-    SmoothingName,
-    Target,
-    output_option,
 )
 from bayesgraph.cli.output import NATIVE, PICTURES, check_once, is_stream, model_to, output_to, say
 from bayesgraph.cli.reading import (
@@ -57,7 +40,7 @@ from bayesgraph.core.variables import MissingIndicator
 if TYPE_CHECKING:
     from bayesgraph.classifiers import GraphClassifier
 
-app = Commands("Learning")
+app = options.Commands("Learning")
 
 
 def _of_streams(text: str) -> Any:
@@ -65,14 +48,15 @@ def _of_streams(text: str) -> Any:
 
 
 @app.command(
-    cls=NamesModels, epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph"
+    cls=options.NamesModels,
+    epilog="Example: bayesgraph fit iris.csv --target species -o iris.bayesgraph",
 )
 @reads_table
 def fit(
-    data: Rows,
+    data: options.Rows,
     reading: Reading,
-    target: Target,
-    output: Annotated[Path, output_option("Where to save the model.")],
+    target: options.Target,
+    output: Annotated[Path, options.output_option("Where to save the model.")],
     model: Annotated[
         str,
         typer.Option(
@@ -88,10 +72,10 @@ def fit(
             "network to read.",
         ),
     ] = None,
-    categorical: Categorical = None,
-    drop: Drop = None,
-    alpha: Alpha = None,
-    smoothing: SmoothingName = None,
+    categorical: options.Categorical = None,
+    drop: options.Drop = None,
+    alpha: options.Alpha = None,
+    smoothing: options.SmoothingName = None,
     distribution: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,8 +83,8 @@ def fit(
             "repeated. {families}"
         ),
     ] = None,
-    discretizer: DiscretizerName = None,
-    exponents: Exponents = None,
+    discretizer: options.DiscretizerName = None,
+    exponents: options.Exponents = None,
     summary: Annotated[
         str | None,
         _of_streams("Summary of numeric columns. {summaries}"),
@@ -117,7 +101,7 @@ def fit(
             "Detector of drift, which resets the model; files hold adwin alone. {detectors}"
         ),
     ] = None,
-    check_columns: CheckColumns = True,
+    check_columns: options.CheckColumns = True,
     cache: Annotated[
         bool,
         typer.Option(
@@ -184,15 +168,15 @@ def _fit_dataset(
 
 
 @app.command(
-    cls=NamesModels,
+    cls=options.NamesModels,
     epilog="Example: bayesgraph learn patients.csv --tier age,sex --tier smokes --tier ill -o "
     "patients.bayesgraph",
 )
 @reads_table
 def learn(
-    data: Rows,
+    data: options.Rows,
     reading: Reading,
-    output: Annotated[Path, output_option("Where to save the network.")],
+    output: Annotated[Path, options.output_option("Where to save the network.")],
     method: Annotated[str, typer.Option(help="How arcs are found. {methods}")] = "hill-climb",
     score: Annotated[
         str | None, typer.Option(help="What the arcs maximise; bic by default. {scores}")
@@ -234,12 +218,12 @@ def learn(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the network to an .svg, .png, .pdf or .dot.")
     ] = None,
-    categorical: Categorical = None,
-    drop: Drop = None,
-    alpha: Alpha = None,
-    smoothing: SmoothingName = None,
-    check_columns: CheckColumns = True,
-    lossy: Lossy = False,
+    categorical: options.Categorical = None,
+    drop: options.Drop = None,
+    alpha: options.Alpha = None,
+    smoothing: options.SmoothingName = None,
+    check_columns: options.CheckColumns = True,
+    lossy: options.Lossy = False,
 ) -> None:
     """Learn a network over all columns of a table, which has no class, and save it."""
     saved = model_to(output)
@@ -296,11 +280,11 @@ def learn(
 @app.command(epilog="Example: bayesgraph update iris.bayesgraph more.csv")
 @reads_table
 def update(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     reading: Reading,
     output: Annotated[
-        Path | None, output_option("Where to save the updated model; else in its place.")
+        Path | None, options.output_option("Where to save the updated model; else in its place.")
     ] = None,
 ) -> None:
     """Learn from the rows of another table, which must also have the column with the classes."""
@@ -334,7 +318,7 @@ def merge(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, output_option("Where to save the classifier of all rows.")],
+    output: Annotated[Path, options.output_option("Where to save the classifier of all rows.")],
 ) -> None:
     """Make one classifier of the statistics of several, as if it were fitted on all their rows."""
     saved = output_to(output, NATIVE)

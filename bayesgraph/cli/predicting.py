@@ -12,24 +12,9 @@ import typer
 import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.classifiers import predicted_columns, with_policy
-from bayesgraph.cli import models, progress
+from bayesgraph.cli import models, options, progress
 from bayesgraph.cli.entry import say_aside
 from bayesgraph.cli.models import Wanted
-from bayesgraph.cli.options import (
-    Alpha,
-    Categorical,
-    Commands,
-    Data,
-    DiscretizerName,
-    Drop,
-    Exponents,
-    ModelFile,
-    NamesModels,
-    Rows,
-    SmoothingName,
-    Target,
-    output_option,
-)
 from bayesgraph.cli.output import (
     FIGURES,
     Output,
@@ -67,14 +52,14 @@ if TYPE_CHECKING:
 _MAX_CLASSES = 20
 
 
-app = Commands("Predicting")
+app = options.Commands("Predicting")
 
 
 @app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv --keep id -o found.csv")
 @reads_table
 def predict(
-    model: ModelFile,
-    data: Rows,
+    model: options.ModelFile,
+    data: options.Rows,
     reading: Reading,
     target: Annotated[
         str | None,
@@ -95,7 +80,7 @@ def predict(
     ] = None,
     output: Annotated[
         Path | None,
-        output_option(
+        options.output_option(
             "A .csv or .parquet file, else printed; or of many files also a folder, with a /."
         ),
     ] = None,
@@ -171,14 +156,14 @@ def _predict_dataset(
 
 
 @app.command(
-    cls=NamesModels,
+    cls=options.NamesModels,
     epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model kdb:k=3",
 )
 @reads_table
 def evaluate(
-    data: Data,
+    data: options.Data,
     reading: Reading,
-    target: Target,
+    target: options.Target,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -209,12 +194,12 @@ def evaluate(
             help="Draw confusion matrices, ROC curves and calibration to an SVG, PNG or PDF."
         ),
     ] = None,
-    categorical: Categorical = None,
-    drop: Drop = None,
-    alpha: Alpha = None,
-    smoothing: SmoothingName = None,
-    discretizer: DiscretizerName = None,
-    exponents: Exponents = None,
+    categorical: options.Categorical = None,
+    drop: options.Drop = None,
+    alpha: options.Alpha = None,
+    smoothing: options.SmoothingName = None,
+    discretizer: options.DiscretizerName = None,
+    exponents: options.Exponents = None,
 ) -> None:
     """Evaluate models by stratified cross-validation on the same folds."""
     drawn = None if plot is None else output_to(plot, FIGURES)

@@ -9,27 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import bayesgraph as bg
-from bayesgraph.cli.options import (
-    Commands,
-    Everything,
-    Evidence,
-    ModelFile,
-    OneTarget,
-    Targets,
-    output_option,
-)
+from bayesgraph.cli import options, reading
 from bayesgraph.cli.output import put_rows, rows_to, say
-from bayesgraph.cli.reading import (
-    evidence_of,
-    load_answering,
-    load_model,
-    named,
-    network_of,
-    one_target,
-    prices_of,
-    state_of,
-    targets_of,
-)
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
 from bayesgraph.core.variables import Continuous, Discrete, Name
@@ -37,17 +18,17 @@ from bayesgraph.core.variables import Continuous, Discrete, Name
 if TYPE_CHECKING:
     from bayesgraph.models import Model
 
-app = Commands("Asking")
+app = options.Commands("Asking")
 
 
 @app.command(
     epilog="Example: bayesgraph query alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW"
 )
 def query(
-    model: ModelFile,
-    target: Targets = None,
-    evidence: Evidence = None,
-    everything: Everything = False,
+    model: options.ModelFile,
+    target: options.Targets = None,
+    evidence: options.Evidence = None,
+    everything: options.Everything = False,
 ) -> None:
     """Print the exact posterior of one or several variables."""
     _print_posterior(model, target, everything, evidence, None)
@@ -63,14 +44,14 @@ def _print_posterior(
     """Print the posterior of variables, or those of all, given evidence and what is set."""
     if everything and target:
         raise DataError("--all and --target exclude each other; leave one of them out.")
-    loaded = load_answering(path)
-    network = network_of(loaded)
-    given, do = evidence_of(network, evidence), evidence_of(network, set_) or None
+    loaded = reading.load_answering(path)
+    network = reading.network_of(loaded)
+    given, do = reading.evidence_of(network, evidence), reading.evidence_of(network, set_) or None
     if everything:
         marginals = network.marginals(given, do=do)
         say(marginals._display(len(marginals)).text())
         return
-    targets = targets_of(loaded, path, target, "--target or --all")
+    targets = reading.targets_of(loaded, path, target, "--target or --all")
     for name in do or ():
         if name in targets:
             raise EvidenceError(
@@ -102,16 +83,16 @@ def _has_densities(model: Model, given: Mapping[Name, Any]) -> bool:
     epilog="Example: bayesgraph do alarm.bif -s VENTLUNG=HIGH -e BP=LOW --target HRBP",
 )
 def intervene(
-    model: ModelFile,
-    target: Targets = None,
+    model: options.ModelFile,
+    target: options.Targets = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set", "-s", help="NAME=VALUE, a variable that is set; may be repeated; needed."
         ),
     ] = None,
-    evidence: Evidence = None,
-    everything: Everything = False,
+    evidence: options.Evidence = None,
+    everything: options.Everything = False,
 ) -> None:
     """Print the posterior after an intervention that sets variables, whatever their causes."""
     if not set_:
@@ -124,9 +105,9 @@ def intervene(
     epilog="Example: bayesgraph ask-next heart.bayesgraph -e sex=male --cost cp=1 --cost thal=100",
 )
 def ask_next(
-    model: ModelFile,
-    target: OneTarget = None,
-    evidence: Evidence = None,
+    model: options.ModelFile,
+    target: options.OneTarget = None,
+    evidence: options.Evidence = None,
     cost: Annotated[
         list[str] | None,
         typer.Option(
@@ -142,8 +123,8 @@ def ask_next(
     ahead: Annotated[int, typer.Option(min=1, max=2, help="Number of questions ahead.")] = 1,
 ) -> None:
     """Print what to ask for next: which variables say most about the target, per price."""
-    network, name = one_target(model, target)
-    given, prices = evidence_of(network, evidence), prices_of(network, cost)
+    network, name = reading.one_target(model, target)
+    given, prices = reading.evidence_of(network, evidence), reading.prices_of(network, cost)
     ranking = bg.questions.next_question(network, name, given, costs=prices, by=by, ahead=ahead)
     say(repr(ranking.posterior))
     say(repr(ranking))
@@ -153,9 +134,9 @@ def ask_next(
     epilog="Example: bayesgraph explain alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW"
 )
 def explain(
-    model: ModelFile,
-    target: OneTarget = None,
-    evidence: Evidence = None,
+    model: options.ModelFile,
+    target: options.OneTarget = None,
+    evidence: options.Evidence = None,
     finding: Annotated[
         str | None, typer.Option(help="The one variable to tell about, observed or not.")
     ] = None,
@@ -164,19 +145,19 @@ def explain(
     ] = None,
 ) -> None:
     """Print why a posterior is as it is, in sentences that can be read aloud."""
-    network, name = one_target(model, target)
+    network, name = reading.one_target(model, target)
     options = {
-        "finding": None if finding is None else named(network, finding),
-        "state": None if state is None else state_of(network.variable(name), state),
+        "finding": None if finding is None else reading.named(network, finding),
+        "state": None if state is None else reading.state_of(network.variable(name), state),
     }
-    given = evidence_of(network, evidence)
+    given = reading.evidence_of(network, evidence)
     say(repr(bg.questions.explanation(network, name, given, **options)))
 
 
 @app.command(epilog="Example: bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA")
 def mpe(
-    model: ModelFile,
-    evidence: Evidence = None,
+    model: options.ModelFile,
+    evidence: options.Evidence = None,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -188,28 +169,30 @@ def mpe(
     ] = 1,
 ) -> None:
     """Print the most probable explanation of the evidence: an assignment of all variables."""
-    network = load_model(model)
-    given = evidence_of(network, evidence)
+    network = reading.load_model(model)
+    given = reading.evidence_of(network, evidence)
     if over is None and count == 1:
         found = [network.most_probable(given)]
     else:
-        names = None if over is None else [named(network, text) for text in over]
+        names = None if over is None else [reading.named(network, text) for text in over]
         found = network.k_most_probable(count, given, over=names)
     say("\n".join(map(repr, found)))
 
 
 @app.command(epilog="Example: bayesgraph sample alarm.bif -n 1000 -e BP=LOW -o rows.csv")
 def sample(
-    model: ModelFile,
+    model: options.ModelFile,
     n: Annotated[int, typer.Option("-n", min=0, help="Number of rows.")] = 10,
-    evidence: Evidence = None,
+    evidence: options.Evidence = None,
     seed: Annotated[int | None, typer.Option(help="Seed; by default other rows each time.")] = None,
-    output: Annotated[Path | None, output_option("A .csv or .parquet file, else printed.")] = None,
+    output: Annotated[
+        Path | None, options.output_option("A .csv or .parquet file, else printed.")
+    ] = None,
 ) -> None:
     """Draw rows of all variables, given evidence, from the exact posterior."""
     written = rows_to(output)
-    network = load_model(model)
-    given = evidence_of(network, evidence)
+    network = reading.load_model(model)
+    given = reading.evidence_of(network, evidence)
     drawn = network.sample(n, given, random_state=seed, frame="pyarrow")
     columns = dict(zip(drawn.column_names, drawn.columns, strict=True))
     put_rows(columns, written, f"Drew {n:,} rows")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -23,28 +24,10 @@ from bayesgraph.core.errors import (
     quoted,
     suggestion,
 )
-from bayesgraph.core.files import (
-    MAX_AXES,
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    read_unzipped,
-    reading,
-    write_text,
-)
 from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.files import table_rows
 from bayesgraph.files.exporting import Export, Sidecar, content_of, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
-from bayesgraph.files.table_rows import (
-    Normalize,
-    RoundedRows,
-    TableRows,
-    first_bad_row,
-    network_of,
-    sum_to_one,
-    table_of,
-)
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # ------------------------------------------------------------------------------ Parser of BIF text
@@ -81,7 +64,7 @@ _ENTRY = re.compile(
 )
 
 
-def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork:
+def parse(text: str, *, budget: files.Budget, normalize: table_rows.Normalize) -> BayesianNetwork:
     """Return the network of a BIF text.
 
     Parameters
@@ -109,7 +92,7 @@ class _Block:
 
 
 class _Parser:
-    def __init__(self, text: str, budget: Budget) -> None:
+    def __init__(self, text: str, budget: files.Budget) -> None:
         self.source = budget.source
         self.text = text
         self._budget = budget
@@ -148,14 +131,14 @@ class _Parser:
         line = self.text[self._after_blanks(at) : end].split("\n", 1)[0].strip()
         return repr(line[:40]) if line else "the end"
 
-    def network(self, *, normalize: Normalize) -> BayesianNetwork:
+    def network(self, *, normalize: table_rows.Normalize) -> BayesianNetwork:
         blocks = self._blocks()
         for block in blocks["network"]:
             skip_name(" ".join(_readings(block.head)[-1]))
             body = self.text[slice(*block.body)]
             skip("network", "property", len(_PROPERTIES.findall(body)))
         variables = self._variables(blocks["variable"])
-        rounded = RoundedRows(normalize=normalize)
+        rounded = table_rows.RoundedRows(normalize=normalize)
         cpds: dict[str, TableCPD] = {}
         # Rows whose sum overflows are refused like all rows that do not sum to one.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -172,7 +155,7 @@ class _Parser:
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # The order of the CPDs is that of the declarations, which becomes that of the variables.
-        network = network_of([cpds[name] for name in variables], rounded, self.source)
+        network = table_rows.network_of([cpds[name] for name in variables], rounded, self.source)
         return Sidecar.of(self._lines, self.source).restore(network)
 
     def _blocks(self) -> dict[str, list[_Block]]:
@@ -279,11 +262,11 @@ class _Parser:
             raise self._error(block.start, "expected the name of a variable after 'probability ('.")
         # Without a bar the first name is the child and the others are its parents (older files).
         family = [variables[name] for name in children + parents]
-        if len(family) > MAX_AXES:
+        if len(family) > files.MAX_AXES:
             raise self._error(
                 block.start,
-                f"expected at most {MAX_AXES - 1} parents of {family[0].name!r}, as a table has at "
-                f"most {MAX_AXES} axes; got {len(family) - 1}.",
+                f"expected at most {files.MAX_AXES - 1} parents of {family[0].name!r}, as a table "
+                f"has at most {files.MAX_AXES} axes; got {len(family) - 1}.",
             )
         return family[0], family[1:]
 
@@ -297,20 +280,24 @@ class _Parser:
         raise self._error(block.start, f"the variable {unknown!r} is not declared.{near}")
 
     def _cpd(
-        self, block: _Block, child: Discrete, parents: list[Discrete], rounded: RoundedRows
+        self,
+        block: _Block,
+        child: Discrete,
+        parents: list[Discrete],
+        rounded: table_rows.RoundedRows,
     ) -> TableCPD:
         codes = [self._codes_of(parent) for parent in parents]
-        rows = TableRows(child, parents, codes, self._error)
+        rows = table_rows.TableRows(child, parents, codes, self._error)
         whole = self._entries(block, rows)
         values = rows.table(block.start, self._budget) if whole is None else whole
         try:
-            return table_of(child, values, parents, rounded)
+            return table_rows.table_of(child, values, parents, rounded)
         except BayesGraphError as error:
             repaired = rounded.repaired(child.name, values)
-            at = rows.places.get(first_bad_row(repaired), block.start)
+            at = rows.places.get(table_rows.first_bad_row(repaired), block.start)
             raise self._error(at, _explained(error, whole)) from error
 
-    def _entries(self, block: _Block, rows: TableRows) -> Floats | None:
+    def _entries(self, block: _Block, rows: table_rows.TableRows) -> Floats | None:
         """Read the entries of a block; return its ``table``, with the child on the last axis."""
         whole: Floats | None = None
         child = rows.child
@@ -369,7 +356,7 @@ def _explained(error: BayesGraphError, whole: Floats | None) -> str:
     """Return the message of a refused table, with a hint if the child seems to vary fastest."""
     if whole is not None and whole.ndim > 1:
         n = whole.shape[-1]
-        if sum_to_one(np.moveaxis(whole, -1, 0).reshape(-1, n)):
+        if table_rows.sum_to_one(np.moveaxis(whole, -1, 0).reshape(-1, n)):
             return (
                 f"{error} In a BIF 'table' the child varies slowest; this one reads as if it "
                 "varied fastest."
@@ -424,9 +411,9 @@ HELD = Capabilities("BIF", names=TEXT, states=TEXT)
 
 
 def read_bif(
-    path: PathLike,
+    path: files.PathLike,
     *,
-    normalize: Normalize = True,
+    normalize: table_rows.Normalize = True,
     encoding: str = "utf-8-sig",
     limit: int | None = None,
 ) -> BayesianNetwork:
@@ -459,9 +446,9 @@ def read_bif(
         If the file is not valid BIF, or beyond the limit; the message has the line and the expected
         text, or the size.
     """
-    source = path_text(path)
-    with reading(source, "BIF"):
-        data, budget = read_unzipped(path, limit)
+    source = files.path_text(path)
+    with files.reading(source, "BIF"):
+        data, budget = files.read_unzipped(path, limit)
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError as error:
@@ -474,7 +461,7 @@ def read_bif(
 
 
 def parse_bif(
-    text: str, *, normalize: Normalize = True, limit: int | None = None
+    text: str, *, normalize: table_rows.Normalize = True, limit: int | None = None
 ) -> BayesianNetwork:
     """Return the network that a BIF text describes; see `read_bif`.
 
@@ -492,13 +479,13 @@ def parse_bif(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    with reading("BIF text", "BIF"):
-        return parse(text, budget=Budget("BIF text", len(text), limit), normalize=normalize)
+    with files.reading("BIF text", "BIF"):
+        return parse(text, budget=files.Budget("BIF text", len(text), limit), normalize=normalize)
 
 
 def write_bif(
-    model: Any, path: PathLike, *, strict: bool = True, name: str = "unknown"
-) -> LossReport:
+    model: Any, path: files.PathLike, *, strict: bool = True, name: str = "unknown"
+) -> files.LossReport:
     """Write a discrete network as BIF, gzipped if the path ends in ``.gz``.
 
     Numbers are written so that they read back as the same floats. Kinds of variables, scores of
@@ -527,7 +514,7 @@ def write_bif(
         If BIF cannot hold the model; the message lists all problems.
     """
     text, report = _formatted(model, name, strict=strict)
-    write_text(path, text)
+    files.write_text(path, text)
     return report
 
 
@@ -556,7 +543,7 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
     return _formatted(model, name, strict=strict)[0]
 
 
-def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, LossReport]:
+def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:

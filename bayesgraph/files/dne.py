@@ -17,46 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    BayesGraphWarning,
-    CPDError,
-    FileFormatError,
-    quoted,
-    suggestion,
-    warn,
-)
-from bayesgraph.core.files import (
-    BYTES_OF_CELL,
-    BYTES_OF_STATE,
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    reading,
-    write_text,
-)
 from bayesgraph.core.variables import Discrete, Name, State, Variable
-from bayesgraph.files.blocks import (
-    BlockText,
-    Comments,
-    Field,
-    TableError,
-    check_nesting,
-    decoded,
-    nested_numbers,
-    nested_text,
-    parents_of,
-    position_of,
-    quoted_text,
-    short,
-    skip_fields,
-    table_of,
-    titles_of,
-    unquoted,
-    words_of,
-)
+from bayesgraph.files import blocks
 from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.table_rows import Normalize, RoundedRows, network_of
@@ -73,7 +37,7 @@ _WORD = re.compile(r"[^\s,()]++")
 _BYTES_OF_NUMBER = 70
 
 
-def probabilities(text: str, shape: Sequence[int], budget: Budget) -> Floats:
+def probabilities(text: str, shape: Sequence[int], budget: files.Budget) -> Floats:
     """Return the table of a list with numbers, and with other signs for whole rows.
 
     ``#1`` stands for a row with all probability on the state of that index, and ``@imposs`` in the
@@ -85,18 +49,18 @@ def probabilities(text: str, shape: Sequence[int], budget: Budget) -> Floats:
         If the text is something else.
     """
     if not _SIGNS.fullmatch(text):
-        raise TableError(0, f"expected numbers; got {text.strip()!r:.60}")
+        raise blocks.TableError(0, f"expected numbers; got {text.strip()!r:.60}")
     n = shape[-1]
     count = text.count("#")
-    budget.take((_BYTES_OF_NUMBER + BYTES_OF_CELL) * count * n, "a table of states")
+    budget.take((_BYTES_OF_NUMBER + files.BYTES_OF_CELL) * count * n, "a table of states")
 
     def row(match: re.Match[str]) -> str:
         k = int(match[1])
         if k >= n:
-            raise TableError(match.start(), f"expected a state below #{n}; got {match[0]}")
+            raise blocks.TableError(match.start(), f"expected a state below #{n}; got {match[0]}")
         return " ".join("1" if i == k else "0" for i in range(n))
 
-    return nested_numbers(_STATE.sub(row, _IMPOSSIBLE.sub("nan", text)), shape)
+    return blocks.nested_numbers(_STATE.sub(row, _IMPOSSIBLE.sub("nan", text)), shape)
 
 
 class States:
@@ -135,10 +99,10 @@ class States:
         words = _WORD.findall(text)
         total = math.prod(cards)
         if len(words) != total:
-            raise TableError(
+            raise blocks.TableError(
                 0, f"expected a state for each of {total:,} configurations; got {len(words):,}"
             )
-        check_nesting(text, cards[:-1])
+        blocks.check_nesting(text, cards[:-1])
         code_of = {word: self.code(word) for word in set(words)}
         codes = np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
         return codes.reshape(cards)
@@ -153,16 +117,17 @@ class States:
         """
         if _IMPOSSIBLE.fullmatch(word):
             return -1
-        code = self._variable.find(unquoted(word))
+        code = self._variable.find(blocks.unquoted(word))
         if code is None and (match := _STATE.fullmatch(word)):
             code = int(match[1])
         if code is None:
             code = self._code_of_number(word)
         if not 0 <= code < self._variable.cardinality:
             states = self._variable.states
-            raise TableError(
+            raise blocks.TableError(
                 0,
-                f"{word!r:.40} is no state.{suggestion(word, states)} States are {quoted(states)}",
+                f"{word!r:.40} is no state.{errors.suggestion(word, states)} States are "
+                f"{errors.quoted(states)}",
             )
         return code
 
@@ -186,7 +151,7 @@ class States:
 # --------------------------------------------------------------------- Parser of Netica's DNE text
 
 
-COMMENTS = Comments("//", block=True)
+COMMENTS = blocks.Comments("//", block=True)
 # Fields that are read, or told of by a warning.
 _OF_NODES = (
     *("kind", "discrete", "chance", "states", "numstates", "parents", "probs", "functable"),
@@ -198,7 +163,7 @@ _OTHERS = {
 }
 
 
-def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork:
+def parse(text: str, *, budget: files.Budget, normalize: Normalize) -> BayesianNetwork:
     """Return the network of a DNE text.
 
     Parameters
@@ -213,7 +178,7 @@ def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork
     ------
     FileFormatError
     """
-    return _Parser(BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
+    return _Parser(blocks.BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
 
 
 @dataclass(frozen=True)
@@ -221,8 +186,8 @@ class _Node:
     """A node block: its place, its fields, and those of its picture."""
 
     at: int
-    fields: Mapping[str, Field]
-    visual: Mapping[str, Field]
+    fields: Mapping[str, blocks.Field]
+    visual: Mapping[str, blocks.Field]
 
     def word(self, name: str) -> str:
         """Return the value of a field that is one word or text, empty if there is none."""
@@ -236,11 +201,11 @@ class _Node:
 
 
 class _Parser:
-    def __init__(self, text: BlockText, budget: Budget) -> None:
+    def __init__(self, text: blocks.BlockText, budget: files.Budget) -> None:
         self._text = text
         self._budget = budget
         self._nodes: dict[str, _Node] = {}
-        self._net: dict[str, Field] = {}
+        self._net: dict[str, blocks.Field] = {}
         # Variables whose rows for impossible conditions are read as uniform.
         self._impossible: list[str] = []
 
@@ -273,7 +238,7 @@ class _Parser:
             raise self._text.error(
                 0, f"expected 'bnet name {{' at the start; got {self._text.seen(0)}."
             )
-        skip_name(" ".join(words_of(head)[1:]))
+        skip_name(" ".join(blocks.words_of(head)[1:]))
         while (end := self._text.close(at)) is None:
             at = self._member(at)
         if not self._text.is_done(end):
@@ -306,7 +271,7 @@ class _Parser:
     def _node(self, at: int, head: str, body: int) -> int:
         if "(" in head:
             raise self._inherits(at)
-        names = words_of(head[len("node") :])
+        names = blocks.words_of(head[len("node") :])
         if len(names) != 1:
             raise self._text.error(at, f"expected one name after 'node'; got {head!r:.60}.")
         (name,) = names
@@ -315,12 +280,12 @@ class _Parser:
         block = self._text.block(body)
         pictures = [place for title, place in block.blocks if title.split()[:1] == ["visual"]]
         inner = [title for title, place in block.blocks if place not in pictures]
-        skip_fields("variables", inner, ())
+        blocks.skip_fields("variables", inner, ())
         visual = self._text.block(pictures[0]).fields if pictures else {}
         self._nodes[name] = _Node(at, block.fields, visual)
         return block.end
 
-    def _inherits(self, at: int) -> FileFormatError:
+    def _inherits(self, at: int) -> errors.FileFormatError:
         return self._text.error(
             at,
             f"{self._text.seen(at)} makes nodes inherit from others, which is not read. In Netica, "
@@ -333,8 +298,8 @@ class _Parser:
             if names:
                 raise self._text.error(
                     self._nodes[names[0]].at,
-                    f"{kind.lower()} nodes are not read: {quoted(names)}. bayesgraph has networks "
-                    f"of nature nodes only; in Netica, {advice}.",
+                    f"{kind.lower()} nodes are not read: {errors.quoted(names)}. bayesgraph has "
+                    f"networks of nature nodes only; in Netica, {advice}.",
                 )
 
     # -------------------------------------------------------------------------------- variables
@@ -343,7 +308,7 @@ class _Parser:
         states = self._states(name, node)
         try:
             return Discrete(name, states)
-        except BayesGraphError as error:
+        except errors.BayesGraphError as error:
             raise self._text.error(node.at, str(error)) from error
 
     def _states(self, name: str, node: _Node) -> list[str]:
@@ -367,7 +332,7 @@ class _Parser:
             raise self._text.error(
                 node.at, f"expected 'states = (...);' in the node {name!r}; it is missing."
             )
-        self._budget.take(BYTES_OF_STATE * int(count), f"the states of {name!r}")
+        self._budget.take(files.BYTES_OF_STATE * int(count), f"the states of {name!r}")
         return [f"state{i}" for i in range(int(count))]
 
     def _intervals(self, name: str, node: _Node, levels: list[str]) -> list[str]:
@@ -412,7 +377,7 @@ class _Parser:
                 f"links to {name!r} have time delays, which are not read. In Netica, expand the "
                 "network in time and save it.",
             )
-        return parents_of(self._text, node.at, name, names, variables)
+        return blocks.parents_of(self._text, node.at, name, names, variables)
 
     # ----------------------------------------------------------------------------------- tables
 
@@ -439,24 +404,24 @@ class _Parser:
                     return DeterministicCPD.from_codes(child, codes, parents)
                 values = self._one_hot(child, codes)
             elif found.is_number:
-                values = nested_numbers(found.value, shape)
+                values = blocks.nested_numbers(found.value, shape)
             else:
                 values = probabilities(found.value, shape, self._budget)
-        except TableError as error:
+        except blocks.TableError as error:
             raise self._text.error(
                 found.start + error.at, f"the {found.name} of {child.name!r}: {error}."
             ) from error
-        except CPDError as error:
+        except errors.CPDError as error:
             raise self._text.error(found.start, str(error)) from error
         values = self._possible(child, values)
-        return table_of(self._text, found, child, values, parents, rounded)
+        return blocks.table_of(self._text, found, child, values, parents, rounded)
 
     def _meanings(self, node: _Node, child: Discrete) -> States:
         return States(child, self._levels(node), is_continuous=node.is_continuous)
 
     def _one_hot(self, child: Discrete, codes: NDArray[np.intp]) -> Floats:
         """Return rows with all probability on the state of an index, or NaN for -1."""
-        self._budget.take(BYTES_OF_CELL * codes.size * child.cardinality, f"{child.name!r}")
+        self._budget.take(files.BYTES_OF_CELL * codes.size * child.cardinality, f"{child.name!r}")
         rows: Floats = np.equal.outer(codes, np.arange(child.cardinality)).astype(np.float64)
         rows[codes < 0] = np.nan
         return rows
@@ -473,26 +438,28 @@ class _Parser:
 
     def _skip(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> None:
         """Say which fields are left out."""
-        skip_fields("network", self._net, ("comment",))
+        blocks.skip_fields("network", self._net, ("comment",))
         for name, node in nodes.items():
             words = self._text.items(node.fields.get("states"))
             # What the titles of states say has been restored.
             own = ("statetitles",) if name in sidecar.variables or not words else ()
             levels = () if words and not node.is_continuous else ("levels",)
-            skip_fields("variables", node.fields, (*_OF_NODES, *own, *levels))
-            skip_fields("variables", node.visual, ("center",))
+            blocks.skip_fields("variables", node.fields, (*_OF_NODES, *own, *levels))
+            blocks.skip_fields("variables", node.visual, ("center",))
 
     def _annotations(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> Annotations:
         positions: dict[Name, tuple[float, float]] = {}
         notes: dict[Name, str] = {}
         for name, node in nodes.items():
             center = node.visual["center"].value if "center" in node.visual else ""
-            if (place := position_of(center)) is not None:
+            if (place := blocks.position_of(center)) is not None:
                 positions[name] = place
             if note := node.word("comment"):
                 notes[name] = note
         note = self._net["comment"].text if "comment" in self._net else ""
-        titles = titles_of({name: node.word("title") for name, node in nodes.items()}, sidecar)
+        titles = blocks.titles_of(
+            {name: node.word("title") for name, node in nodes.items()}, sidecar
+        )
         return Annotations(note, positions, notes, titles)
 
     def _warn(self, variables: Mapping[str, Discrete]) -> None:
@@ -502,24 +469,24 @@ class _Parser:
             if "evidence" in self._nodes[name].fields
         }
         if found:
-            warn(
+            errors.warn(
                 f"{self._text.source}: findings are no part of a network, and left out. Ask with "
                 f"evidence={_shown(found)} to have them.",
-                BayesGraphWarning,
+                errors.BayesGraphWarning,
             )
         if self._impossible:
-            warn(
-                f"{self._text.source}: rows of {quoted(self._impossible)} that the file marks as "
-                "impossible are read as uniform. Where their conditions are possible after all, "
-                "posteriors differ from Netica's.",
-                BayesGraphWarning,
+            errors.warn(
+                f"{self._text.source}: rows of {errors.quoted(self._impossible)} that the file "
+                "marks as impossible are read as uniform. Where their conditions are possible "
+                "after all, posteriors differ from Netica's.",
+                errors.BayesGraphWarning,
             )
 
     def _finding(self, node: _Node, variable: Discrete) -> State:
         word = node.word("evidence")
         try:
             return variable.states[self._meanings(node, variable).code(word)]
-        except TableError:
+        except blocks.TableError:
             return word
 
 
@@ -549,7 +516,7 @@ HELD = Capabilities(
 
 
 def read_dne(
-    path: PathLike,
+    path: files.PathLike,
     *,
     normalize: Normalize = True,
     encoding: str = "utf-8-sig",
@@ -583,8 +550,8 @@ def read_dne(
         continuous nodes without intervals, nodes without a table, links with time delays or nodes
         that inherit from others; the message has the line and the expected text, or the size.
     """
-    with reading(path_text(path), "Netica DNE"):
-        text, budget = decoded(path, encoding, limit)
+    with files.reading(files.path_text(path), "Netica DNE"):
+        text, budget = blocks.decoded(path, encoding, limit)
         return parse(text, budget=budget, normalize=normalize)
 
 
@@ -608,12 +575,12 @@ def parse_dne(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    with reading("DNE text", "Netica DNE"):
-        budget = Budget("DNE text", len(text), limit)
+    with files.reading("DNE text", "Netica DNE"):
+        budget = files.Budget("DNE text", len(text), limit)
         return parse(text, budget=budget, normalize=normalize)
 
 
-def write_dne(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
+def write_dne(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
     """Write a discrete network as DNE, gzipped if the path ends in ``.gz``.
 
     Numbers are written so that they read back as the same floats. Kinds of variables and scores of
@@ -641,7 +608,7 @@ def write_dne(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
         If DNE cannot hold the model; the message lists all problems.
     """
     text, report = _formatted(model, strict=strict)
-    write_text(path, text)
+    files.write_text(path, text)
     return report
 
 
@@ -677,11 +644,11 @@ def format_dne(model: Any, *, strict: bool = True) -> str:
     return _formatted(model, strict=strict)[0]
 
 
-def _formatted(model: Any, *, strict: bool) -> tuple[str, LossReport]:
+def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     note = found.annotations.note
     parts = ["// ~->[DNET-1]->~\n\nbnet network {\n"]
-    parts.append(f"comment = {quoted_text(note)};\n" if note else "")
+    parts.append(f"comment = {blocks.quoted_text(note)};\n" if note else "")
     parts.append("visual V1 {\n    };\n")
     parts += [text for cpd in found.cpds for text in _node(cpd, found)]
     parts.append("};\n")
@@ -703,11 +670,11 @@ def _node(cpd: CPD, found: Export) -> Iterator[str]:
     yield f"{_table(cpd, states)};\n"
     title = annotations.titles.get(word, str(variable.name))
     if word in annotations.titles or title != word:
-        yield f"    title = {quoted_text(title)};\n"
+        yield f"    title = {blocks.quoted_text(title)};\n"
     if word in annotations.notes:
-        yield f"    comment = {quoted_text(annotations.notes[word])};\n"
+        yield f"    comment = {blocks.quoted_text(annotations.notes[word])};\n"
     if word in annotations.positions:
-        center = ", ".join(map(short, annotations.positions[word]))
+        center = ", ".join(map(blocks.short, annotations.positions[word]))
         yield f"    visual V1 {{\n        center = ({center});\n        }};\n"
     yield "    };\n"
 
@@ -716,7 +683,7 @@ def _state_titles(variable: Variable, words: Sequence[str]) -> Iterator[str]:
     """Yield the field of the texts of the states, if they differ from their words."""
     titles = [str(state) for state in variable.states]  # type: ignore[union-attr] # all discrete
     if titles != list(words):
-        yield f"    statetitles = ({', '.join(map(quoted_text, titles))});\n"
+        yield f"    statetitles = ({', '.join(map(blocks.quoted_text, titles))});\n"
 
 
 def _table(cpd: CPD, states: Sequence[str]) -> str:
@@ -724,10 +691,10 @@ def _table(cpd: CPD, states: Sequence[str]) -> str:
     if isinstance(cpd, DeterministicCPD):
         codes = np.indices(cards).reshape(len(cards), -1)
         found = cpd.distributions(list(codes)).argmax(axis=-1).tolist()
-        return nested_text([states[code] for code in found], cards, ", ")
+        return blocks.nested_text([states[code] for code in found], cards, ", ")
     assert isinstance(cpd, TableCPD)
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
-    return nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")
+    return blocks.nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")
 
 
 FORMAT = FileFormat("Netica DNE", read_dne, write_dne, holds=HELD)

@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from bayesgraph.core.errors import (
-    BayesGraphWarning,
-    FileFormatError,
-    LossyExportError,
-    LossyExportWarning,
-    quoted,
-    warn,
-)
+from bayesgraph.core import errors
 from bayesgraph.core.files import LossReport
 from bayesgraph.core.parallel import format_count
 from bayesgraph.core.variables import Continuous, Count, CountVector, Discrete, Name, Variable
@@ -152,7 +145,7 @@ class Sidecar:
                 else:
                     annotations = annotations.over(Annotations(**item))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                raise FileFormatError(
+                raise errors.FileFormatError(
                     f"{source}: expected what bayesgraph restores names and states from after the "
                     f"word 'bayesgraph'; got {line!r:.80} ({error}). Without this line the file is "
                     "read as other programs do."
@@ -184,17 +177,17 @@ class Sidecar:
         }
         changed = [word for word in self.variables if word not in fitting]
         if changed:
-            warn(
-                f"{self.source}: {quoted(changed)} differ from what bayesgraph wrote: another "
-                "program has changed their names or states, which are taken as they stand.",
-                BayesGraphWarning,
+            errors.warn(
+                f"{self.source}: {errors.quoted(changed)} differ from what bayesgraph wrote: "
+                "another program has changed their names or states, which are taken as they stand.",
+                errors.BayesGraphWarning,
             )
         names = Counter(variable.name for variable in found)
         if len(names) < len(found):
             twice = [name for name, count in names.items() if count > 1]
-            raise FileFormatError(
+            raise errors.FileFormatError(
                 f"{self.source}: the lines of bayesgraph in the file give more than one variable "
-                f"the name {quoted(twice)}. Without them it is read as other programs do."
+                f"the name {errors.quoted(twice)}. Without them it is read as other programs do."
             )
         return found
 
@@ -313,10 +306,10 @@ class Losses:
         if self._refused:
             head = f"{self.format} cannot hold this model:"
             text = "\n  ".join([head, *self._refused, *dict.fromkeys(self._advice)])
-            raise LossyExportError(text)
+            raise errors.LossyExportError(text)
         if self._lost:
             text = "\n  ".join([f"Written as {self.format} with changes:", *self._lost])
-            warn(text, LossyExportWarning)
+            errors.warn(text, errors.LossyExportWarning)
         return LossReport(self.format, tuple(self._restored), (*self._lost, *self._left))
 
 
@@ -395,21 +388,19 @@ class _Faults:
             if names := self._names[restored]:
                 fault = _fault("name", [value for value, _ in names])
                 held = self._capabilities.names.held
-                note(f"{fault}: names are {held}", quoted(word for _, word in names))
+                note(f"{fault}: names are {held}", errors.quoted(word for _, word in names))
             found, held = self._states[restored], self._capabilities.states.held
             for variable, values, words in found[:_LISTED]:
                 fault = _fault("state", values, f" of {variable.name!r:.80}")
-                note(f"{fault}: states are {held}", quoted(words))
+                note(f"{fault}: states are {held}", errors.quoted(words))
             if left := found[_LISTED:]:
-                fault = (
-                    f"states of {quoted(variable.name for variable, *_ in left)}: states are {held}"
-                )
-                note(fault, "similar words")
+                names = errors.quoted(variable.name for variable, *_ in left)
+                note(f"states of {names}: states are {held}", "similar words")
 
 
 def _fault(what: str, values: Sequence[object], of: str = "") -> str:
     kinds = dict.fromkeys(type(value).__name__ for value in values)
-    listed = quoted(values) + ("" if kinds.keys() == {"str"} else f" ({', '.join(kinds)})")
+    listed = errors.quoted(values) + ("" if kinds.keys() == {"str"} else f" ({', '.join(kinds)})")
     return f"the {what}{'s' * (len(values) > 1)} {listed}{of}"
 
 
@@ -420,7 +411,7 @@ def _line(
         return None
     try:
         return variable_line(variable, name, states)
-    except LossyExportError:
+    except errors.LossyExportError:
         return None
 
 
@@ -469,7 +460,7 @@ class Export:
             If it is no network, or the format cannot hold it; the message lists why.
         """
         if not isinstance(model, BayesianNetwork):
-            raise LossyExportError(
+            raise errors.LossyExportError(
                 f"{capabilities.format} holds Bayesian networks; got {model!r}. Of an average "
                 "write one of its `networks`, or fit with n_trees=0; the native format "
                 "(.bayesgraph) holds all models."
@@ -528,12 +519,14 @@ def held_cpds(network: BayesianNetwork, capabilities: Capabilities, losses: Loss
         found.append(held)
     for (kind, family), names in numbers.items():
         verb = "are" if len(names) > 1 else "is"
-        losses.refuse(f"{quoted(names)} {verb} {kind}, with {family}")
+        losses.refuse(f"{errors.quoted(names)} {verb} {kind}, with {family}")
         losses.advise(_OF_NUMBERS)
     kinds = {isinstance(cpd.variable, Discrete) for cpd in found}
     if len(kinds) > 1 and not capabilities.mixed:
         listed = [cpd.variable.name for cpd in found if not isinstance(cpd.variable, Discrete)]
-        losses.refuse(f"discrete and continuous variables together; continuous: {quoted(listed)}")
+        losses.refuse(
+            f"discrete and continuous variables together; continuous: {errors.quoted(listed)}"
+        )
     return found
 
 

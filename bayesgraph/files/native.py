@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers import Columns, Layout, encoded_chunks, joined, known_table, n_rows_of
+from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -27,15 +28,6 @@ from bayesgraph.core.errors import (
     MissingDependencyError,
     cause,
     quoted,
-)
-from bayesgraph.core.files import (
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    read_bytes,
-    reading,
-    replacing,
 )
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.archive import (
@@ -75,7 +67,7 @@ def _kind(name: str) -> Kind:
     return kind
 
 
-def write_native(model: Any, path: PathLike) -> LossReport:
+def write_native(model: Any, path: files.PathLike) -> files.LossReport:
     """Write a model to a file, from which `read_native` returns an equal model.
 
     Parameters
@@ -104,9 +96,9 @@ def write_native(model: Any, path: PathLike) -> LossReport:
     ...     bg.load(f"{directory}/net.bayesgraph") == net
     True
     """
-    with _encoded(model) as content, replacing(path) as stream:
+    with _encoded(model) as content, files.replacing(path) as stream:
         write_archive(stream, *content)
-    return LossReport("the native format")
+    return files.LossReport("the native format")
 
 
 def native_bytes(model: Any) -> bytes:
@@ -139,7 +131,7 @@ def _encoded(model: Any) -> Iterator[tuple[str, dict[str, Any], ArrayWriter]]:
         ) from error
 
 
-def read_native(path: PathLike, *, limit: int | None = None) -> Any:
+def read_native(path: files.PathLike, *, limit: int | None = None) -> Any:
     """Read a file that `write_native` wrote.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
@@ -167,7 +159,7 @@ def read_native(path: PathLike, *, limit: int | None = None) -> Any:
     return _read(path, limit, {})
 
 
-def read_saved(path: PathLike) -> Any:
+def read_saved(path: files.PathLike) -> Any:
     """Read a file as `read_native` does, but a classifier without its estimator.
 
     The result is then a `saved_classifier.SavedClassifier`. Parameters and statistics of the
@@ -176,14 +168,14 @@ def read_saved(path: PathLike) -> Any:
     return _read(path, None, SAVED)
 
 
-def _read(path: PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
-    source = path_text(path)
-    with reading(source, "the native format"):
-        data = read_bytes(path)
-        return decoded(data, Budget(source, len(data), limit), decoders)
+def _read(path: files.PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
+    source = files.path_text(path)
+    with files.reading(source, "the native format"):
+        data = files.read_bytes(path)
+        return decoded(data, files.Budget(source, len(data), limit), decoders)
 
 
-def decoded(data: bytes, budget: Budget, decoders: Mapping[str, str]) -> Any:
+def decoded(data: bytes, budget: files.Budget, decoders: Mapping[str, str]) -> Any:
     """Return the model in the bytes of a native file, within the budget of the file around it."""
     return _decoded(*read_archive(data, budget), decoders)
 

@@ -16,36 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted, suggestion
-from bayesgraph.core.files import (
-    BYTES_OF_CELL,
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    reading,
-    write_text,
-)
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
-from bayesgraph.files.blocks import (
-    STRING,
-    BlockText,
-    Comments,
-    Field,
-    TableError,
-    decoded,
-    nested_numbers,
-    nested_text,
-    parents_of,
-    position_of,
-    quoted_text,
-    skip_fields,
-    table_of,
-    titles_of,
-    unquoted,
-    words_of,
-)
+from bayesgraph.files import blocks
 from bayesgraph.files.exporting import Export, Sidecar
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.table_rows import Normalize, RoundedRows, network_of
@@ -64,7 +39,7 @@ _TERM = re.compile(
 _VARIANCE = re.compile(rf"\s*+{_NUMBER}\s*+")
 _BETWEEN = re.compile(r"[\s(),]*+")
 _MODEL = re.compile(
-    rf"\s*+(?:Distribution\s*+\((?P<numbers>[-+.0-9eE,\s]*+)\)|(?P<state>{STRING}|[\w.+\-]++))"
+    rf"\s*+(?:Distribution\s*+\((?P<numbers>[-+.0-9eE,\s]*+)\)|(?P<state>{blocks.STRING}|[\w.+\-]++))"
     r"\s*+(?:,|\Z)",
     re.DOTALL,
 )
@@ -91,11 +66,11 @@ def normals(
         If the text is something else.
     """
     if not _BETWEEN.fullmatch(_NORMAL.sub("", text)):
-        raise TableError(0, "expected a list of 'normal ( mean, variance )'")
+        raise blocks.TableError(0, "expected a list of 'normal ( mean, variance )'")
     try:
-        nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
-    except TableError as error:
-        raise TableError(0, f"{error}, where each 'normal ( ... )' counts as one") from error
+        blocks.nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
+    except blocks.TableError as error:
+        raise blocks.TableError(0, f"{error}, where each 'normal ( ... )' counts as one") from error
     columns = {name: k for k, name in enumerate(parents)}
     found = [_normal(match, columns) for match in _NORMAL.finditer(text)]
     means, variances, slopes = (np.array(numbers) for numbers in zip(*found, strict=True))
@@ -106,13 +81,13 @@ def normals(
 def _normal(match: re.Match[str], columns: Mapping[str, int]) -> tuple[float, float, list[float]]:
     mean, variance = match.groups()
     if not _VARIANCE.fullmatch(variance):
-        raise TableError(
+        raise blocks.TableError(
             match.start(), f"expected a number as the variance; got {variance.strip()!r:.60}"
         )
     try:
         constant, slopes = _linear(mean, columns)
     except ValueError as error:
-        raise TableError(match.start(), str(error)) from error
+        raise blocks.TableError(match.start(), str(error)) from error
     return constant, float(variance), slopes
 
 
@@ -174,7 +149,7 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
     while at < len(text):
         match = _MODEL.match(text, at)
         if match is None:
-            raise TableError(
+            raise blocks.TableError(
                 0,
                 "expected 'Distribution ( p, ... )' of numbers or a state; got "
                 f"{text[at : at + 60].strip()!r}. In Hugin, compile the network and save it, which "
@@ -183,7 +158,7 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
         rows.append(_row(match, states))
         at = match.end()
     if len(rows) != n_rows:
-        raise TableError(0, f"expected {n_rows:,} expressions; got {len(rows):,}")
+        raise blocks.TableError(0, f"expected {n_rows:,} expressions; got {len(rows):,}")
     return np.array(rows)
 
 
@@ -191,14 +166,16 @@ def _row(match: re.Match[str], states: Sequence[str]) -> list[float]:
     if (numbers := match["numbers"]) is not None:
         words = numbers.replace(",", " ").split()
         if len(words) != len(states):
-            raise TableError(0, f"expected {len(states)} numbers in {match[0].strip()!r:.60}")
+            raise blocks.TableError(
+                0, f"expected {len(states)} numbers in {match[0].strip()!r:.60}"
+            )
         try:
             return list(map(float, words))
         except ValueError as error:
-            raise TableError(0, f"expected numbers in {match[0].strip()!r:.60}") from error
-    state = unquoted(match["state"])
+            raise blocks.TableError(0, f"expected numbers in {match[0].strip()!r:.60}") from error
+    state = blocks.unquoted(match["state"])
     if state not in states:
-        raise TableError(
+        raise blocks.TableError(
             0, f"{state!r:.60} is no state.{suggestion(state, states)} States are {quoted(states)}"
         )
     return [float(state == other) for other in states]
@@ -207,7 +184,7 @@ def _row(match: re.Match[str], states: Sequence[str]) -> list[float]:
 # ---------------------------------------------------------------------- Parser of Hugin's NET text
 
 
-COMMENTS = Comments("%")
+COMMENTS = blocks.Comments("%")
 # Where the writer puts a position that Hugin's integers do not hold.
 POSITION = "bayesgraph_position"
 _KIND = re.compile(r"(?:discrete\s++|continuous\s++)?+(node|decision|utility|function)\b")
@@ -225,7 +202,7 @@ _OTHERS = {
 }
 
 
-def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork:
+def parse(text: str, *, budget: files.Budget, normalize: Normalize) -> BayesianNetwork:
     """Return the network of a NET text.
 
     Parameters
@@ -240,7 +217,7 @@ def parse(text: str, *, budget: Budget, normalize: Normalize) -> BayesianNetwork
     ------
     FileFormatError
     """
-    return _Parser(BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
+    return _Parser(blocks.BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
 
 
 @dataclass
@@ -250,7 +227,7 @@ class _Node:
     at: int
     kind: str
     is_continuous: bool
-    fields: dict[str, Field]
+    fields: dict[str, blocks.Field]
 
 
 @dataclass
@@ -259,16 +236,16 @@ class _Potential:
 
     at: int
     parents: list[str]
-    fields: dict[str, Field]
+    fields: dict[str, blocks.Field]
 
 
 class _Parser:
-    def __init__(self, text: BlockText, budget: Budget) -> None:
+    def __init__(self, text: blocks.BlockText, budget: files.Budget) -> None:
         self._text = text
         self._budget = budget
         self._nodes: dict[str, _Node] = {}
         self._potentials: dict[str, _Potential] = {}
-        self._net: dict[str, Field] = {}
+        self._net: dict[str, blocks.Field] = {}
 
     def network(self, *, normalize: Normalize) -> BayesianNetwork:
         self._read()
@@ -337,7 +314,7 @@ class _Parser:
         return end
 
     def _node(self, at: int, kind: re.Match[str], head: str, body: int) -> int:
-        names = words_of(head[kind.end() :])
+        names = blocks.words_of(head[kind.end() :])
         if len(names) != 1:
             raise self._text.error(at, f"expected one name after {kind[0]!r}; got {head!r:.60}.")
         (name,) = names
@@ -353,7 +330,7 @@ class _Parser:
             raise self._text.error(
                 at, f"expected 'potential ( child | parents )'; got {head!r:.60}."
             )
-        children, parents = words_of(match[1]), words_of(match[2] or "")
+        children, parents = blocks.words_of(match[1]), blocks.words_of(match[2] or "")
         if len(children) != 1:
             raise self._text.error(
                 at,
@@ -411,7 +388,7 @@ class _Parser:
                 f"expected a 'potential ( {name} | ... )' block; it is missing.",
             )
         potential = self._potentials[name]
-        parents = parents_of(self._text, potential.at, name, potential.parents, variables)
+        parents = blocks.parents_of(self._text, potential.at, name, potential.parents, variables)
         child = variables[name]
         if isinstance(child, Discrete):
             return self._table(child, parents, potential, rounded)
@@ -427,7 +404,7 @@ class _Parser:
         try:
             mean, variance, slopes = normals(data.value, cards, names)
             return GaussianCPD(child, mean, variance, parents, slopes)
-        except (BayesGraphError, TableError) as error:
+        except (BayesGraphError, blocks.TableError) as error:
             raise self._fault(child, data, error) from error
 
     def _table(
@@ -451,14 +428,14 @@ class _Parser:
             if data.name == "model_data":
                 values = self._modelled(child, discrete, potential, data)
             elif data.is_number:
-                values = nested_numbers(data.value, shape)
+                values = blocks.nested_numbers(data.value, shape)
             else:
-                raise TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
-        except TableError as error:
+                raise blocks.TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
+        except blocks.TableError as error:
             raise self._fault(child, data, error) from error
-        return table_of(self._text, data, child, values, discrete, rounded)
+        return blocks.table_of(self._text, data, child, values, discrete, rounded)
 
-    def _data(self, child: Variable, potential: _Potential) -> Field:
+    def _data(self, child: Variable, potential: _Potential) -> blocks.Field:
         for name in ("data", "model_data"):
             if name in potential.fields:
                 return potential.fields[name]
@@ -469,13 +446,17 @@ class _Parser:
         )
 
     def _modelled(
-        self, child: Discrete, parents: Sequence[Discrete], potential: _Potential, data: Field
+        self,
+        child: Discrete,
+        parents: Sequence[Discrete],
+        potential: _Potential,
+        data: blocks.Field,
     ) -> Floats:
         """Return the table of a model: its rows depend on some of the parents."""
         nodes = self._text.items(potential.fields.get("model_nodes"))
         within = [parent for parent in parents if parent.name in nodes]
         if len(within) < len(nodes):
-            raise TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
+            raise blocks.TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
         n_rows = math.prod(parent.cardinality for parent in within)
         rows = modelled(data.value, [str(state) for state in child.states], n_rows)
         ordered = sorted(within, key=lambda parent: nodes.index(str(parent.name)))
@@ -486,11 +467,11 @@ class _Parser:
             if parent not in within:
                 table = np.expand_dims(table, place)
         shape = [variable.cardinality for variable in (*parents, child)]
-        self._budget.take(BYTES_OF_CELL * math.prod(shape), f"the table of {child.name!r}")
+        self._budget.take(files.BYTES_OF_CELL * math.prod(shape), f"the table of {child.name!r}")
         return np.ascontiguousarray(np.broadcast_to(table, shape))
 
-    def _fault(self, child: Variable, data: Field, error: Exception) -> FileFormatError:
-        at = error.at if isinstance(error, TableError) else 0
+    def _fault(self, child: Variable, data: blocks.Field, error: Exception) -> FileFormatError:
+        at = error.at if isinstance(error, blocks.TableError) else 0
         return self._text.error(
             data.start + at, f"the {data.name} of {child.name!r}: {str(error).rstrip('.')}."
         )
@@ -499,12 +480,12 @@ class _Parser:
 
     def _skip(self) -> None:
         """Say which fields are left out."""
-        skip_fields("network", self._net, ("HR_Desc",))
+        blocks.skip_fields("network", self._net, ("HR_Desc",))
         for node in self._nodes.values():
             values = () if "states" in node.fields else ("state_values",)
-            skip_fields("variables", node.fields, (*_OF_NODES, *values))
+            blocks.skip_fields("variables", node.fields, (*_OF_NODES, *values))
         for potential in self._potentials.values():
-            skip_fields("tables", potential.fields, _OF_TABLES)
+            blocks.skip_fields("tables", potential.fields, _OF_TABLES)
 
     def _annotations(self, sidecar: Sidecar) -> Annotations:
         positions: dict[Name, tuple[float, float]] = {}
@@ -515,20 +496,20 @@ class _Parser:
             if note := _text_of(node.fields.get("HR_Desc")):
                 notes[name] = note
         labels = {name: _text_of(node.fields.get("label")) for name, node in self._nodes.items()}
-        titles = titles_of(labels, sidecar)
+        titles = blocks.titles_of(labels, sidecar)
         return Annotations(_text_of(self._net.get("HR_Desc")), positions, notes, titles)
 
 
-def _text_of(found: Field | None) -> str:
+def _text_of(found: blocks.Field | None) -> str:
     return "" if found is None else found.text
 
 
-def _node_position(fields: Mapping[str, Field]) -> tuple[float, float] | None:
+def _node_position(fields: Mapping[str, blocks.Field]) -> tuple[float, float] | None:
     """Return the position of a node; in Hugin's files y grows upwards."""
     if POSITION in fields:
-        found = position_of(fields[POSITION].text)
+        found = blocks.position_of(fields[POSITION].text)
     elif "position" in fields:
-        found = position_of(fields["position"].value)
+        found = blocks.position_of(fields["position"].value)
     else:
         return None
     return None if found is None else (found[0], -found[1])
@@ -568,7 +549,7 @@ _LARGEST = 2**31
 
 
 def read_net(
-    path: PathLike,
+    path: files.PathLike,
     *,
     normalize: Normalize = True,
     encoding: str = "utf-8-sig",
@@ -601,8 +582,8 @@ def read_net(
         If the file is not valid NET or beyond the limit, or has decision, utility or function
         nodes or instances of classes; the message has the line and the expected text, or the size.
     """
-    with reading(path_text(path), "Hugin NET"):
-        text, budget = decoded(path, encoding, limit)
+    with files.reading(files.path_text(path), "Hugin NET"):
+        text, budget = blocks.decoded(path, encoding, limit)
         return parse(text, budget=budget, normalize=normalize)
 
 
@@ -626,12 +607,12 @@ def parse_net(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    with reading("NET text", "Hugin NET"):
-        budget = Budget("NET text", len(text), limit)
+    with files.reading("NET text", "Hugin NET"):
+        budget = files.Budget("NET text", len(text), limit)
         return parse(text, budget=budget, normalize=normalize)
 
 
-def write_net(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
+def write_net(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
     """Write a network as NET, gzipped if the path ends in ``.gz``.
 
     Numbers are written so that they read back as the same floats. Kinds of variables and scores of
@@ -659,7 +640,7 @@ def write_net(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
         If NET cannot hold the model; the message lists all problems.
     """
     text, report = _formatted(model, strict=strict)
-    write_text(path, text)
+    files.write_text(path, text)
     return report
 
 
@@ -703,7 +684,7 @@ def format_net(model: Any, *, strict: bool = True) -> str:
     return _formatted(model, strict=strict)[0]
 
 
-def _formatted(model: Any, *, strict: bool) -> tuple[str, LossReport]:
+def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     note = found.annotations.note
     parts = ["net\n{\n", f"    HR_Desc = {_text(note)};\n" if note else "", "}\n"]
@@ -727,7 +708,7 @@ def _node(
     if word in annotations.positions:
         yield from _position(*annotations.positions[word])
     if states:
-        yield f"    states = ({' '.join(map(quoted_text, states))});\n"
+        yield f"    states = ({' '.join(map(blocks.quoted_text, states))});\n"
     if word in annotations.notes:
         yield f"    HR_Desc = {_text(annotations.notes[word])};\n"
     yield "}\n"
@@ -735,7 +716,7 @@ def _node(
 
 def _text(text: str) -> str:
     """Return a text in quotes; pyAgrum ends it at a quotation mark after a backslash too."""
-    return quoted_text(text, r"\u0022")
+    return blocks.quoted_text(text, r"\u0022")
 
 
 def _position(x: float, y: float) -> Iterator[str]:
@@ -753,9 +734,11 @@ def _potential(cpd: CPD, names: Mapping[Variable, str]) -> Iterator[str]:
     yield "    data = "
     if isinstance(cpd, TableCPD):
         rows = cpd.values.reshape(-1, cpd.values.shape[-1]).tolist()
-        yield nested_text([f"({' '.join(map(repr, row))})" for row in rows], cpd.values.shape[:-1])
+        yield blocks.nested_text(
+            [f"({' '.join(map(repr, row))})" for row in rows], cpd.values.shape[:-1]
+        )
     elif isinstance(cpd, GaussianCPD):
-        yield nested_text(list(_normals(cpd, names)), cpd.mean.shape)
+        yield blocks.nested_text(list(_normals(cpd, names)), cpd.mean.shape)
     yield ";\n}\n"
 
 

@@ -11,16 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, Ints
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    BayesGraphWarning,
-    DataError,
-    FileFormatError,
-    quoted,
-    suggestion,
-    warn,
-)
 from bayesgraph.core.files import BYTES_OF_CELL, Budget
 from bayesgraph.core.variables import Discrete, Name
 from bayesgraph.models import CPD, SUM_TOLERANCE, Annotations, BayesianNetwork, TableCPD
@@ -50,7 +42,7 @@ class TableRows:
     child: Discrete
     parents: Sequence[Discrete]
     codes: Sequence[Mapping[str, int]]
-    error: Callable[[int, str], FileFormatError]
+    error: Callable[[int, str], errors.FileFormatError]
     default: list[float] | None = None
     places: dict[int, int] = field(default_factory=dict)
     # Of all rows, in the order of the file, which is also that of `places`.
@@ -104,11 +96,11 @@ class TableRows:
         for parent, code_of, word in zip(self.parents, self.codes, words, strict=True):
             code = code_of.get(word)
             if code is None:
-                near = suggestion(word, parent.states)
+                near = errors.suggestion(word, parent.states)
                 raise self.error(
                     at,
                     f"{word!r:.40} is not a state of {parent.name!r}.{near} Its states are "
-                    f"{quoted(parent.states)}.",
+                    f"{errors.quoted(parent.states)}.",
                 )
             index = index * parent.cardinality + code
         return index
@@ -135,7 +127,7 @@ class TableRows:
             table[list(self.places)] = np.array(self._numbers).reshape(-1, n)
         return table.reshape(*cards, n)
 
-    def _missing(self, at: int, n_rows: int) -> FileFormatError:
+    def _missing(self, at: int, n_rows: int) -> errors.FileFormatError:
         missing = next(row for row in range(n_rows) if row not in self.places)
         states: list[str] = []
         for parent in reversed(self.parents):
@@ -177,7 +169,7 @@ class RoundedRows:
 
     def __init__(self, *, normalize: Normalize) -> None:
         if not isinstance(normalize, bool) and normalize != "always":
-            raise DataError(f"normalize= is True, False or 'always'; got {normalize!r}.")
+            raise errors.DataError(f"normalize= is True, False or 'always'; got {normalize!r}.")
         self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
         if normalize == "always":
             self.limit = np.inf
@@ -200,11 +192,11 @@ class RoundedRows:
         """Warn once of all rows that were changed, if any; `where` is the path for the message."""
         if not self._changed:
             return
-        warn(
-            f"{where}: rows of the tables of {quoted(self._changed)} do not sum to one; they were "
-            f"divided by their sums, which are off by up to {max(self._changed.values()):.3g}. "
-            "normalize=False refuses them.",
-            BayesGraphWarning,
+        errors.warn(
+            f"{where}: rows of the tables of {errors.quoted(self._changed)} do not sum to one; "
+            f"they were divided by their sums, which are off by up to "
+            f"{max(self._changed.values()):.3g}. normalize=False refuses them.",
+            errors.BayesGraphWarning,
         )
 
 
@@ -225,8 +217,8 @@ def network_of(
     """
     try:
         network = BayesianNetwork(cpds, annotations=annotations)
-    except BayesGraphError as error:
-        raise FileFormatError(f"{source}: {error}") from error
+    except errors.BayesGraphError as error:
+        raise errors.FileFormatError(f"{source}: {error}") from error
     rounded.warn(source)
     return network
 

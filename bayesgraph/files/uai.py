@@ -21,30 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats, Ints
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    BayesGraphWarning,
-    EvidenceError,
-    FileFormatError,
-    LossyExportError,
-    ModelError,
-    UnsupportedModelError,
-    quoted,
-    suggestion,
-    warn,
-)
-from bayesgraph.core.files import (
-    BYTES_OF_STATE,
-    MAX_AXES,
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    read_unzipped,
-    reading,
-    write_text,
-)
 from bayesgraph.core.variables import Discrete, Name, State, Variable
 from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_of, no_table
 from bayesgraph.files.formats import Capabilities, FileFormat, NumberSpelling
@@ -125,7 +103,7 @@ class Numbers:
         at = len(self._data.rstrip()) if word is None else word.start()
         return self._data.count(b"\n", 0, at) + 1
 
-    def error(self, index: int, expected: str, advice: str = "") -> FileFormatError:
+    def error(self, index: int, expected: str, advice: str = "") -> errors.FileFormatError:
         """Return an error for the number at an index, which says what was expected in its place.
 
         `expected` is that text, and `advice` a sentence at the end.
@@ -135,7 +113,7 @@ class Numbers:
             got = "the end of the file; it may be truncated"
         else:
             got = f"{_uai_numbers_text(word[0])!r:.40} (number {index + 1} of the file)"
-        return FileFormatError(
+        return errors.FileFormatError(
             f"{self.source}, line {self.line(index)}: expected {expected}; got {got}.{advice}"
         )
 
@@ -288,9 +266,9 @@ def open_numbers(
     word, start = (_uai_numbers_text(match[0]), match.end()) if match else ("", len(data))
     if word.upper() not in kinds:
         got = repr(word[:40]) if word else "an empty file"
-        raise FileFormatError(
-            f"{source}: expected {quoted(kinds)} as the first word; got {got}."
-            f"{suggestion(word.upper(), kinds)}"
+        raise errors.FileFormatError(
+            f"{source}: expected {errors.quoted(kinds)} as the first word; got {got}."
+            f"{errors.suggestion(word.upper(), kinds)}"
         )
     last = data.rfind(separator, start) if separator else -1
     return word.upper(), Numbers(data, source, start if last < 0 else last + len(separator))
@@ -308,7 +286,7 @@ _TASKS = ("MAR", "MPE", "PR")
 
 
 def read_uai_evidence(
-    path: PathLike, model: Model, *, limit: int | None = None
+    path: files.PathLike, model: Model, *, limit: int | None = None
 ) -> dict[Name, State]:
     """Read a UAI evidence file (``.evid``) of one sample; gzip is recognised by its content.
 
@@ -336,9 +314,9 @@ def read_uai_evidence(
         If the model has continuous variables.
     """
     variables = discrete_variables(model)
-    with reading(path_text(path), "UAI evidence"):
-        data, _ = read_unzipped(path, limit)
-        return _evidence(open_numbers(data, path_text(path))[1], variables)
+    with files.reading(files.path_text(path), "UAI evidence"):
+        data, _ = files.read_unzipped(path, limit)
+        return _evidence(open_numbers(data, files.path_text(path))[1], variables)
 
 
 def _evidence(numbers: Numbers, variables: list[Discrete]) -> dict[Name, State]:
@@ -347,7 +325,7 @@ def _evidence(numbers: Numbers, variables: list[Discrete]) -> dict[Name, State]:
     if len(values) != 1 + 2 * n:
         # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first.
         if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
-            raise FileFormatError(
+            raise errors.FileFormatError(
                 f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as many "
                 f"observed variables; got {numbers.left}. The file may be truncated or of several "
                 "samples."
@@ -364,7 +342,9 @@ def _evidence(numbers: Numbers, variables: list[Discrete]) -> dict[Name, State]:
     return evidence
 
 
-def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: PathLike) -> None:
+def write_uai_evidence(
+    evidence: Mapping[Name, Any] | None, model: Model, path: files.PathLike
+) -> None:
     """Write evidence as one sample, gzipped if the path ends in ``.gz``.
 
     The layout is that of 2006, 2008, and 2014 and later, in one line. The file is replaced as a
@@ -389,7 +369,7 @@ def write_uai_evidence(evidence: Mapping[Name, Any] | None, model: Model, path: 
     """
     codes = observed_codes(evidence, model)
     pairs = [f"{i} {codes[v]}" for i, v in enumerate(discrete_variables(model)) if v in codes]
-    write_text(path, " ".join([str(len(pairs)), *pairs]) + "\n")
+    files.write_text(path, " ".join([str(len(pairs)), *pairs]) + "\n")
 
 
 def discrete_variables(model: Model) -> list[Discrete]:
@@ -397,7 +377,9 @@ def discrete_variables(model: Model) -> list[Discrete]:
     variables = [variable for variable in model.variables if isinstance(variable, Discrete)]
     if len(variables) < len(model.variables):
         others = [no_table(v) for v in model.variables if not isinstance(v, Discrete)]
-        raise UnsupportedModelError(f"UAI files are of discrete variables; {', '.join(others)}.")
+        raise errors.UnsupportedModelError(
+            f"UAI files are of discrete variables; {', '.join(others)}."
+        )
     return variables
 
 
@@ -405,9 +387,9 @@ def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Di
     """Return the state code of each observed variable; an error for soft evidence."""
     encoded = model.encode(evidence)
     if encoded.likelihoods:
-        raise LossyExportError(
+        raise errors.LossyExportError(
             "UAI holds states, not likelihoods; the evidence on "
-            f"{quoted(v.name for v in encoded.likelihoods)} is soft."
+            f"{errors.quoted(v.name for v in encoded.likelihoods)} is soft."
         )
     return {v: int(column[0]) for v, column in encoded.columns.items() if isinstance(v, Discrete)}
 
@@ -428,7 +410,7 @@ class UAIResult(NamedTuple):
 
 
 def read_uai_result(
-    path: PathLike, model: Model, *, normalize: Normalize = True, limit: int | None = None
+    path: files.PathLike, model: Model, *, normalize: Normalize = True, limit: int | None = None
 ) -> UAIResult:
     """Read a UAI result file (``.MAR``, ``.MPE``, ``.PR``); its first word is its kind.
 
@@ -462,11 +444,11 @@ def read_uai_result(
     """
     variables = discrete_variables(model)
     rounded = RoundedRows(normalize=normalize)
-    with reading(path_text(path), "a UAI result"):
-        data, _ = read_unzipped(path, limit)
+    with files.reading(files.path_text(path), "a UAI result"):
+        data, _ = files.read_unzipped(path, limit)
         # Some years call the most probable explanation MAP.
         kinds = (*_TASKS, "MAP")
-        kind, numbers = open_numbers(data, path_text(path), kinds, separator=b"-BEGIN-")
+        kind, numbers = open_numbers(data, files.path_text(path), kinds, separator=b"-BEGIN-")
         result = _result("MPE" if kind == "MAP" else kind, numbers, variables, rounded)
     rounded.warn(numbers.source)
     return result
@@ -480,7 +462,7 @@ def _result(
     if len(numbers.values) == 1 + size and numbers.values[0] == 1:
         numbers.take(1, "the number of samples")
     elif len(numbers.values) != size:
-        raise FileFormatError(
+        raise errors.FileFormatError(
             f"{numbers.source}: expected {size} numbers for the variables of the model; got "
             f"{len(numbers.values)}. The file may be truncated, of another model, or of several "
             "samples."
@@ -494,7 +476,7 @@ def _result(
 
 
 def write_uai_result(
-    path: PathLike,
+    path: files.PathLike,
     kind: str,
     result: Any,
     model: Model,
@@ -536,12 +518,12 @@ def write_uai_result(
     """
     task = str(kind).upper()
     if task not in _TASKS:
-        raise ValueError(f"kind is one of {quoted(_TASKS)}; got {kind!r}.")
+        raise ValueError(f"kind is one of {errors.quoted(_TASKS)}; got {kind!r}.")
     if task == "PR":
         words = [_log10_text(result)]
     else:
         words = _solution(task, result, model, observed_codes(evidence, model))
-    write_text(path, f"{task}\n{' '.join(words)}\n")
+    files.write_text(path, f"{task}\n{' '.join(words)}\n")
 
 
 def _code(numbers: Numbers, variable: Discrete) -> int:
@@ -571,23 +553,26 @@ def _log10_text(value: Any) -> str:
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number) or number == math.inf:
-        raise EvidenceError(f"PR takes the natural log of a number; got {value!r}.")
+        raise errors.EvidenceError(f"PR takes the natural log of a number; got {value!r}.")
     return repr(number / math.log(10.0))
 
 
 def _solution(kind: str, result: Any, model: Model, observed: dict[Discrete, int]) -> list[str]:
     if not isinstance(result, Mapping) or isinstance(result, Posterior):
-        raise EvidenceError(f"{kind} takes a mapping from the names of variables; got {result!r}.")
+        raise errors.EvidenceError(
+            f"{kind} takes a mapping from the names of variables; got {result!r}."
+        )
     given = {model.variable(name): value for name, value in result.items()}
     if twice := [variable.name for variable in given if variable in observed]:
-        raise EvidenceError(
-            f"{quoted(twice)} are both in the result and observed; leave them out of one of them."
+        raise errors.EvidenceError(
+            f"{errors.quoted(twice)} are both in the result and observed; leave them out of one of "
+            "them."
         )
     variables = discrete_variables(model)
     if without := [v.name for v in variables if v not in given and v not in observed]:
-        raise EvidenceError(
-            f"A {kind} file holds every variable; {quoted(without)} are neither in the result "
-            "nor observed: give them, or the evidence= with them."
+        raise errors.EvidenceError(
+            f"A {kind} file holds every variable; {errors.quoted(without)} are neither in the "
+            "result nor observed: give them, or the evidence= with them."
         )
     words = [str(len(variables))]
     for variable in variables:
@@ -607,21 +592,21 @@ def _solution(kind: str, result: Any, model: Model, observed: dict[Discrete, int
 def _probabilities(variable: Discrete, value: Any) -> Floats:
     if isinstance(value, Posterior):
         if value.variables != (variable,):
-            raise EvidenceError(
+            raise errors.EvidenceError(
                 f"MAR takes the posterior of {variable.name!r} alone; got that of "
-                f"{quoted(value.names)}."
+                f"{errors.quoted(value.names)}."
             )
         return value.probabilities
     try:
         values = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             f"MAR takes a Posterior or an array of probabilities of {variable.name!r}; got "
             f"{value!r}."
         ) from error
     good = values.shape == (variable.cardinality,) and bool((values >= 0).all())
     if not good or not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             f"MAR takes {variable.cardinality} probabilities of {variable.name!r} with the sum 1; "
             f"got {value!r}."
         )
@@ -640,7 +625,7 @@ _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
 
 def read_uai(
-    path: PathLike,
+    path: files.PathLike,
     *,
     variables: Sequence[Discrete] | None = None,
     normalize: Normalize = True,
@@ -686,8 +671,8 @@ def read_uai(
     ModelError
         If `variables` do not match the file.
     """
-    with reading(path_text(path), "UAI"):
-        data, budget = read_unzipped(path, limit)
+    with files.reading(files.path_text(path), "UAI"):
+        data, budget = files.read_unzipped(path, limit)
         return _parse(data, budget, variables, normalize)
 
 
@@ -707,12 +692,12 @@ def parse_uai(
       0  0.800000  ███████████████████
       1  0.200000  █████
     """
-    with reading("UAI text", "UAI"):
+    with files.reading("UAI text", "UAI"):
         data = text.encode()
-        return _parse(data, Budget("UAI text", len(data), limit), variables, normalize)
+        return _parse(data, files.Budget("UAI text", len(data), limit), variables, normalize)
 
 
-def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
+def write_uai(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
     """Write a discrete model as UAI, gzipped if the path ends in ``.gz``.
 
     A BayesianNetwork becomes ``BAYES``. A FactorGraph becomes ``MARKOV``, with the exponents
@@ -741,7 +726,7 @@ def write_uai(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
         beyond the range of floats and (unless `strict` is false) names and states.
     """
     text, report = _formatted(model, strict=strict)
-    write_text(path, text)
+    files.write_text(path, text)
     return report
 
 
@@ -764,14 +749,14 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     return _formatted(model, strict=strict)[0]
 
 
-def _formatted(model: Any, *, strict: bool) -> tuple[str, LossReport]:
+def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     if isinstance(model, FactorGraph):
         losses = Losses(HELD.format, strict)
         tables = _graph_tables(model, losses)
         words = Words.of([v for v in model.variables if isinstance(v, Discrete)], HELD, losses)
         return _text("MARKOV", words.names, tables, words.sidecar), losses.report()
     if not isinstance(model, BayesianNetwork):
-        raise LossyExportError(
+        raise errors.LossyExportError(
             f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
             "write the to_factor_graph(), which agrees where all features are observed; of an "
             "average one of its `networks`, or fit with n_trees=0."
@@ -797,7 +782,7 @@ class _Table(NamedTuple):
 
 
 def _parse(
-    data: bytes, budget: Budget, variables: Sequence[Discrete] | None, normalize: Normalize
+    data: bytes, budget: files.Budget, variables: Sequence[Discrete] | None, normalize: Normalize
 ) -> BayesianNetwork | FactorGraph:
     """Return the model of a UAI file.
 
@@ -826,7 +811,7 @@ def _parse(
             # Rows whose sum overflows are refused like all rows that do not sum to one.
             with np.errstate(over="ignore", invalid="ignore"):
                 cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-        except FileFormatError:
+        except errors.FileFormatError:
             if normalize is not True or not _unnormalised(tables, budget.source):
                 raise
         else:
@@ -854,11 +839,11 @@ def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
         wrong = [t for t in tables if not sum_to_one(t.values.reshape(-1, t.values.shape[-1]))]
         if not wrong or any(len(t.scope) > 1 and _is_swapped(t.values) for t in wrong):
             return False
-    warn(
-        f"{source}: rows of the tables of {quoted(t.scope[-1].name for t in wrong)} do not sum to "
-        "one: the file is read as a FactorGraph, of which only the product is normalised. "
+    errors.warn(
+        f"{source}: rows of the tables of {errors.quoted(t.scope[-1].name for t in wrong)} do not "
+        "sum to one: the file is read as a FactorGraph, of which only the product is normalised. "
         "normalize='always' divides each row by its sum; normalize=False refuses the file.",
-        BayesGraphWarning,
+        errors.BayesGraphWarning,
     )
     return True
 
@@ -883,7 +868,7 @@ def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> tuple[list[int], list[i
     """Return the variables of all scopes, and their ends; see `_cut`."""
     n_functions = numbers.count("the number of functions")
     start = numbers.position
-    members, ends = numbers.lists(n_functions, MAX_AXES, n - 1)
+    members, ends = numbers.lists(n_functions, files.MAX_AXES, n - 1)
     scopes = _cut(members, ends)
     good = _first_repeated(scopes)
     if bayes:
@@ -894,7 +879,7 @@ def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> tuple[list[int], list[i
     if bayes and (without := sorted(set(range(n)).difference(scope[-1] for scope in scopes))):
         raise numbers.error(
             numbers.position,
-            f"a scope for each child; the variables {quoted(without)} are the last of none",
+            f"a scope for each child; the variables {errors.quoted(without)} are the last of none",
         )
     return members, ends
 
@@ -915,9 +900,9 @@ def _first_without_child(scopes: Sequence[Sequence[int]]) -> int:
     return len(scopes)
 
 
-def _scope_error(numbers: Numbers, before: list[tuple[int, ...]], n: int) -> FileFormatError:
+def _scope_error(numbers: Numbers, before: list[tuple[int, ...]], n: int) -> errors.FileFormatError:
     """Return the error for the next scope, which is refused: it is read alone, for its words."""
-    size = numbers.count(f"the size of the scope of function {len(before)}", high=MAX_AXES)
+    size = numbers.count(f"the size of the scope of function {len(before)}", high=files.MAX_AXES)
     what = f"the scope of function {len(before)}"
     scope = [numbers.count(what, high=n - 1) for _ in range(size)]
     for place, variable in enumerate(scope):
@@ -955,7 +940,7 @@ def _spans(
 
 def _entries_error(
     numbers: Numbers, function: int, scope: Sequence[int], shape: Sequence[int]
-) -> FileFormatError:
+) -> errors.FileFormatError:
     """Return the error for the next entries, which are refused: they are read alone."""
     size = math.prod(shape)
     if numbers.count(f"the number of entries of function {function}") == size:
@@ -969,7 +954,7 @@ def _entries_error(
 
 
 def _variables(
-    states: list[int], members: list[int], given: Sequence[Discrete] | None, budget: Budget
+    states: list[int], members: list[int], given: Sequence[Discrete] | None, budget: files.Budget
 ) -> list[Discrete]:
     source = budget.source
     if given is None:
@@ -977,23 +962,23 @@ def _variables(
         held = set(members)
         free = [n for i, n in enumerate(states) if i not in held]
         what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
-        budget.take(_BYTES_OF_FREE * len(free) + BYTES_OF_STATE * sum(free), what)
+        budget.take(_BYTES_OF_FREE * len(free) + files.BYTES_OF_STATE * sum(free), what)
         return [Discrete(f"x{i}", range(n)) for i, n in enumerate(states)]
     variables = list(given)
     if len(variables) != len(states):
-        raise ModelError(
+        raise errors.ModelError(
             f"{source}: expected {len(states)} variables= for the file; got {len(variables)}."
         )
     for i, variable in enumerate(variables):
         if getattr(variable, "cardinality", None) != states[i]:
-            raise ModelError(
+            raise errors.ModelError(
                 f"{source}: expected variables= with a discrete variable of {states[i]} states in "
                 f"place {i}, as in the file; got {variable!r}."
             )
     if len({variable.name for variable in variables}) < len(variables):
-        raise ModelError(
+        raise errors.ModelError(
             f"{source}: expected variables= of different names; got "
-            f"{quoted(variable.name for variable in variables)}."
+            f"{errors.quoted(variable.name for variable in variables)}."
         )
     return variables
 
@@ -1019,7 +1004,7 @@ def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
         return TableCPD.from_checked(child, values, parents)
     try:
         return TableCPD(child, values, parents)
-    except BayesGraphError as error:
+    except errors.BayesGraphError as error:
         line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
         advice = (
             "A file of tables that are no conditional probabilities starts with MARKOV; with "
@@ -1027,7 +1012,7 @@ def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
         )
         if parents and _is_swapped(values):
             advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
-        raise FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
+        raise errors.FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
 
 
 # ----------------------------------------------------------------------------------- writing

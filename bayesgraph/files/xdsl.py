@@ -16,25 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    BayesGraphWarning,
-    FileFormatError,
-    quoted,
-    suggestion,
-    warn,
-)
-from bayesgraph.core.files import (
-    MAX_AXES,
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    read_unzipped,
-    reading,
-    write_text,
-)
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.exporting import Export, Sidecar, is_noted, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
@@ -99,7 +82,7 @@ _NO_NUMBERS = Numbered(np.empty(0), False)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-def parse(data: bytes, *, budget: Budget, normalize: Normalize) -> BayesianNetwork:
+def parse(data: bytes, *, budget: files.Budget, normalize: Normalize) -> BayesianNetwork:
     """Return the network of an XDSL file.
 
     Parameters
@@ -201,8 +184,8 @@ class _Nodes:
         self._refused: list[Element] = []
         self._first_is_fastest = False
 
-    def _error(self, line: int, message: str) -> FileFormatError:
-        return FileFormatError(f"{self._source}, line {line}: {message}")
+    def _error(self, line: int, message: str) -> errors.FileFormatError:
+        return errors.FileFormatError(f"{self._source}, line {line}: {message}")
 
     # ---------------------------------------------------------------------------------- elements
 
@@ -287,11 +270,11 @@ class _Nodes:
         self._first_is_fastest = True
         several = [name for name, node in self._nodes.items() if len(node.parents) > 1]
         if several:
-            warn(
+            errors.warn(
                 f"{self._source}: {app} wrote this file. Unlike GeNIe, it has the first parent "
-                f"vary fastest; the tables of {quoted(several)} are read so. GeNIe would read them "
-                "otherwise.",
-                BayesGraphWarning,
+                f"vary fastest; the tables of {errors.quoted(several)} are read so. GeNIe would "
+                "read them otherwise.",
+                errors.BayesGraphWarning,
             )
 
     @property
@@ -305,7 +288,7 @@ class _Nodes:
             order = reversed(node.states) if node.is_turned else node.states
             try:
                 self._variables[name] = Discrete(name, order)
-            except BayesGraphError as error:
+            except errors.BayesGraphError as error:
                 raise self._error(node.line, str(error)) from error
         return network_of(list(self._cpds()), self._rounded, self._source, annotations)
 
@@ -326,7 +309,7 @@ class _Nodes:
     def _cpd(self, name: str, node: _Node, found: Numbered) -> CPD:
         unknown = [parent for parent in node.parents if parent not in self._variables]
         if unknown:
-            near = suggestion(unknown[0], self._variables)
+            near = errors.suggestion(unknown[0], self._variables)
             raise self._error(
                 node.line, f"{name!r} has the parent {unknown[0]!r}, which is no node.{near}"
             )
@@ -334,9 +317,9 @@ class _Nodes:
         make = {TABLE: self._table, NOISY: self._noisy_max, DETERMINISTIC: self._function}
         try:
             return make[node.tag](_Family(self._variables[name], node, parents, found))
-        except FileFormatError:
+        except errors.FileFormatError:
             raise
-        except BayesGraphError as error:
+        except errors.BayesGraphError as error:
             raise self._error(node.line, str(error)) from error
 
     def _check_size(self, name: object, node: _Node, size: int, found: int, what: str) -> None:
@@ -344,10 +327,10 @@ class _Nodes:
             raise self._error(node.line, f"expected {size:,} {what} of {name!r}; got {found:,}.")
 
     def _shape(self, variable: Discrete, node: _Node, parents: Sequence[Discrete]) -> list[int]:
-        if len(parents) >= MAX_AXES:
+        if len(parents) >= files.MAX_AXES:
             raise self._error(
                 node.line,
-                f"expected at most {MAX_AXES - 1} parents of {variable.name!r}; got "
+                f"expected at most {files.MAX_AXES - 1} parents of {variable.name!r}; got "
                 f"{len(parents)}.",
             )
         return [parent.cardinality for parent in parents]
@@ -377,7 +360,7 @@ class _Nodes:
         self._check_size(variable.name, node, size, len(node.results), "resulting states")
         unknown = next((state for state in node.results if state not in node.states), None)
         if unknown is not None:
-            near = suggestion(unknown, node.states)
+            near = errors.suggestion(unknown, node.states)
             raise self._error(
                 node.line, f"{variable.name!r} has no state {unknown!r}, which results.{near}"
             )
@@ -559,7 +542,7 @@ HELD = Capabilities(
 
 
 def read_xdsl(
-    path: PathLike, *, normalize: Normalize = True, limit: int | None = None
+    path: files.PathLike, *, normalize: Normalize = True, limit: int | None = None
 ) -> BayesianNetwork:
     """Read an XDSL file of GeNIe or SMILE; gzip is recognised by its content.
 
@@ -587,9 +570,9 @@ def read_xdsl(
         If the file is not valid XDSL or beyond the limit, or has nodes that are no chance nodes
         with states, such as decisions, utilities and equations; the message names them.
     """
-    source = path_text(path)
-    with reading(source, "XDSL"):
-        data, budget = read_unzipped(path, limit)
+    source = files.path_text(path)
+    with files.reading(source, "XDSL"):
+        data, budget = files.read_unzipped(path, limit)
         return parse(data, budget=budget, normalize=normalize)
 
 
@@ -613,11 +596,11 @@ def parse_xdsl(
     Discrete('rain', ['no', 'yes'])
     """
     data = text.encode()
-    with reading("XDSL text", "XDSL"):
-        return parse(data, budget=Budget("XDSL text", len(data), limit), normalize=normalize)
+    with files.reading("XDSL text", "XDSL"):
+        return parse(data, budget=files.Budget("XDSL text", len(data), limit), normalize=normalize)
 
 
-def write_xdsl(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
+def write_xdsl(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
     """Write a discrete network as XDSL, gzipped if the path ends in ``.gz``.
 
     Numbers are written so that they read back as the same floats. A noisy maximum of which some
@@ -638,7 +621,7 @@ def write_xdsl(model: Any, path: PathLike, *, strict: bool = True) -> LossReport
         If XDSL cannot hold the model; the message lists why.
     """
     text, report = _formatted(model, strict=strict)
-    write_text(path, text)
+    files.write_text(path, text)
     return report
 
 
@@ -673,7 +656,7 @@ def format_xdsl(model: Any, *, strict: bool = True) -> str:
     return _formatted(model, strict=strict)[0]
 
 
-def _formatted(model: Any, *, strict: bool) -> tuple[str, LossReport]:
+def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     turned: set[Variable] = {cpd.variable for cpd in found.cpds if isinstance(cpd, NoisyMaxCPD)}
     lines = [

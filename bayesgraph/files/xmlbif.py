@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -21,16 +22,6 @@ from bayesgraph.core.errors import (
     LossyExportError,
     quoted,
     suggestion,
-)
-from bayesgraph.core.files import (
-    MAX_AXES,
-    Budget,
-    LossReport,
-    PathLike,
-    path_text,
-    read_unzipped,
-    reading,
-    write_text,
 )
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.files.exporting import Export, skip, skip_name
@@ -63,7 +54,7 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def read_xmlbif(
-    path: PathLike,
+    path: files.PathLike,
     *,
     normalize: Normalize = True,
     encoding: str | None = None,
@@ -94,8 +85,8 @@ def read_xmlbif(
         If the file is not valid XMLBIF, has decisions or utilities, or is beyond the limit; the
         message has the line and the expected text, or the size.
     """
-    with reading(path_text(path), "XMLBIF"):
-        data, budget = read_unzipped(path, limit)
+    with files.reading(files.path_text(path), "XMLBIF"):
+        data, budget = files.read_unzipped(path, limit)
         return _Reader(budget).network(data, encoding, normalize=normalize)
 
 
@@ -112,15 +103,15 @@ def parse_xmlbif(
     ... </NETWORK></BIF>''').variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    with reading("XMLBIF text", "XMLBIF"):
+    with files.reading("XMLBIF text", "XMLBIF"):
         data = text.encode()
-        budget = Budget("XMLBIF text", len(data), limit)
+        budget = files.Budget("XMLBIF text", len(data), limit)
         return _Reader(budget).network(data, "utf-8", normalize=normalize)
 
 
 def write_xmlbif(
-    model: Any, path: PathLike, *, strict: bool = True, name: str = "unknown"
-) -> LossReport:
+    model: Any, path: files.PathLike, *, strict: bool = True, name: str = "unknown"
+) -> files.LossReport:
     """Write a discrete network as XMLBIF 0.3, gzipped if the path ends in ``.gz``.
 
     Numbers are written so that they read back as the same floats. Kinds of variables, scores of
@@ -149,7 +140,7 @@ def write_xmlbif(
         If XMLBIF cannot hold the model; the message lists all problems.
     """
     text, report = _formatted(model, name, strict=strict)
-    write_text(path, text)
+    files.write_text(path, text)
     return report
 
 
@@ -161,7 +152,7 @@ def format_xmlbif(model: Any, *, strict: bool = True, name: str = "unknown") -> 
 # ----------------------------------------------------------------------------------- writing
 
 
-def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, LossReport]:
+def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:
@@ -212,7 +203,7 @@ class _Definition(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: files.Budget) -> None:
         self._budget = budget
         self._variables: dict[str, Discrete] = {}
         self._definitions: dict[str, _Definition] = {}
@@ -316,11 +307,11 @@ class _Reader:
             if name not in self._variables:
                 near = suggestion(name, self._variables)
                 raise self._error(found.line, f"the variable {name!r} is not declared.{near}")
-        if len(family) > MAX_AXES:
+        if len(family) > files.MAX_AXES:
             raise self._error(
                 found.line,
-                f"expected at most {MAX_AXES - 1} parents of {found.child!r}, as a table has at "
-                f"most {MAX_AXES} axes; got {len(found.parents)}.",
+                f"expected at most {files.MAX_AXES - 1} parents of {found.child!r}, as a table has "
+                f"at most {files.MAX_AXES} axes; got {len(found.parents)}.",
             )
         *parents, child = [self._variables[name] for name in family]
         shape = [variable.cardinality for variable in (*parents, child)]

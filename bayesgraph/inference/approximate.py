@@ -15,23 +15,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference.contract import (
-    All,
-    Approximate,
-    Best,
-    Case,
-    Draw,
-    Joint,
-    Mass,
-    Pattern,
-    Plan,
-    PlanStep,
-    Retractions,
-    Samples,
-    Slopes,
-    Solver,
-    Work,
-)
+from bayesgraph.inference import contract
 from bayesgraph.inference.elimination import ProductModel, planned_slice
 from bayesgraph.inference.factor_solver import lazy_marginals, slice_of_case
 from bayesgraph.inference.factors import Factor
@@ -51,14 +35,14 @@ _OPTIONS = {
 }
 
 
-def _targets(model: Any, question: Any, pattern: Pattern) -> Sequence[int]:
+def _targets(model: Any, question: Any, pattern: contract.Pattern) -> Sequence[int]:
     if question.targets is not None:
         found: Sequence[int] = question.targets
         return found
     return [v for v in range(len(model.variables)) if v not in pattern.observed]
 
 
-class _ApproximateWork(Work):
+class _ApproximateWork(contract.Work):
     def _wanted(self) -> list[Variable]:
         """Return the target variables of the query; all unobserved variables if it names none.
 
@@ -86,14 +70,14 @@ class WeightingWork(_ApproximateWork):
     """
 
     def _run(
-        self, case: Case, memory_limit: float | None
+        self, case: contract.Case, memory_limit: float | None
     ) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
         wanted = self._wanted()
         evidence = case.evidence(model.variables)
         samples = likelihood_weighting(model.nodes(), wanted, evidence, **question.options)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
-        if isinstance(question, Samples) or len(discrete) < len(wanted):
+        if isinstance(question, contract.Samples) or len(discrete) < len(wanted):
             return samples
         if question.targets is not None:
             return _sampled(samples, discrete)
@@ -104,7 +88,7 @@ class WeightingWork(_ApproximateWork):
 class LoopyWork(_ApproximateWork):
     """Prepared query for the posterior of one variable, or of all, by loopy belief propagation."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Posterior | Marginals:
         question = self.question
         wanted = self._wanted()
         if question.targets is not None and len(wanted) != 1:
@@ -122,39 +106,41 @@ class LoopyWork(_ApproximateWork):
         return Posterior((discrete[0],), found[0], report.log_partition, report)
 
 
-class Loopy(Solver):
+class Loopy(contract.Solver):
     """Solver for factors that are tables: approximate posteriors by loopy belief propagation."""
 
     name = "loopy belief propagation"
     condition = "a product of tables, and method='loopy'"
-    works: ClassVar = {Approximate: LoopyWork}
+    works: ClassVar = {contract.Approximate: LoopyWork}
 
     def serves(self, model: Any) -> bool:
         return bool(model.form in ("product", "tempered"))
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+    def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         return bool(question.method == LOOPY)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         scopes = slice_of_case(model, pattern, _targets(model, question, pattern)).slice.scopes
-        return Plan(tuple(PlanStep(scope[-1], scope) for scope in scopes if scope), passes=2)
+        return contract.Plan(
+            tuple(contract.PlanStep(scope[-1], scope) for scope in scopes if scope), passes=2
+        )
 
 
-class Weighting(Solver):
+class Weighting(contract.Solver):
     """Solver by likelihood weighting: ancestral samples, weighted by the evidence's likelihood."""
 
     name = "likelihood weighting"
     condition = "a network, and method='likelihood-weighting' or weighted_samples"
-    works: ClassVar = {Approximate: WeightingWork, Samples: WeightingWork}
+    works: ClassVar = {contract.Approximate: WeightingWork, contract.Samples: WeightingWork}
 
     def serves(self, model: Any) -> bool:
         return hasattr(model, "nodes")
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return isinstance(question, Samples) or bool(question.method == WEIGHTING)
+    def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
+        return isinstance(question, contract.Samples) or bool(question.method == WEIGHTING)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        return Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
+        return contract.Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
 
 
 def _collected(
@@ -245,7 +231,7 @@ def check_method(method: str, options: Mapping[str, Any]) -> None:
 _MANY = 2**14
 
 
-class UnfoldedWork(Work):
+class UnfoldedWork(contract.Work):
     """Prepared query whose answer is that of the network with auxiliary variables."""
 
     _factorises: ClassVar[bool] = True
@@ -264,18 +250,20 @@ class UnfoldedWork(Work):
     def _asked(self, model: Any) -> Any:
         return model.unfolded
 
-    def _prepared(self) -> Work:
-        work: Work = self._network.work(self.question, self.pattern, self.memory_limit)
+    def _prepared(self) -> contract.Work:
+        work: contract.Work = self._network.work(self.question, self.pattern, self.memory_limit)
         return work
 
-    def run(self, case: Case, memory_limit: float | None = None) -> Any:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         """Return the answer for one case; see Work."""
         absent = tuple(v for v in self._effects if not case.hard[v])
         if absent:
             return self._run_without(absent, case, memory_limit)
         return self._run(case, memory_limit)
 
-    def _run_without(self, absent: tuple[int, ...], case: Case, memory_limit: float | None) -> Any:
+    def _run_without(
+        self, absent: tuple[int, ...], case: contract.Case, memory_limit: float | None
+    ) -> Any:
         """Return the answer, with the likelihoods of absent effects as evidence on their causes."""
         model = self.model
         names = [model.variables[v].name for v in absent]
@@ -289,11 +277,11 @@ class UnfoldedWork(Work):
                 else:
                     soft[causes[0]] = soft.get(causes[0], 0.0) + logs
         if log_scale == -np.inf:
-            return -np.inf if isinstance(self.question, Mass) else None
-        own = Case(case.hard, soft, log_scale)
+            return -np.inf if isinstance(self.question, contract.Mass) else None
+        own = contract.Case(case.hard, soft, log_scale)
         return cut.work(self.question, own.pattern, memory_limit).run(own, memory_limit)
 
-    def _run(self, case: Case, memory_limit: float | None) -> Any:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
         return self._inner.run(case, memory_limit)
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -307,7 +295,7 @@ class UnfoldedWork(Work):
 class UnfoldedMarginals(UnfoldedWork):
     """Prepared query for marginals, without those of auxiliary variables."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Any:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
         found = self._inner.run(case, memory_limit)
         if not isinstance(found, Marginals):  # impossible evidence, or an approximate posterior
             return found
@@ -327,7 +315,7 @@ class UnfoldedBeliefs(UnfoldedMarginals):
 
     _factorises = False
 
-    def _prepared(self) -> Work:
+    def _prepared(self) -> contract.Work:
         return Loopy().prepare(self._network, self.question, self.pattern, self.memory_limit)
 
 
@@ -340,7 +328,7 @@ class UnfoldedSlopes(UnfoldedWork):
         return model.expanded()
 
     def derivatives(
-        self, case: Case, log_unit: float | None, memory_limit: float | None
+        self, case: contract.Case, log_unit: float | None, memory_limit: float | None
     ) -> Derivatives | None:
         """Return the derivatives of both probabilities; see SlopesWork."""
         inner: Any = self._inner
@@ -354,7 +342,7 @@ class UnfoldedRetractions(UnfoldedWork):
     _factorises = False
 
 
-class Unfolded(Solver):
+class Unfolded(contract.Solver):
     """Solver of networks with canonical CPDs, by chains of tables over auxiliary variables.
 
     The most probable assignments of all variables are left to solvers that sum nothing out.
@@ -364,26 +352,26 @@ class Unfolded(Solver):
     condition = "a network with canonical CPDs, such as noisy ors"
     form = "product"
     works: ClassVar = {
-        Joint: UnfoldedWork,
-        All: UnfoldedMarginals,
-        Mass: UnfoldedWork,
-        Best: UnfoldedWork,
-        Draw: UnfoldedWork,
-        Slopes: UnfoldedSlopes,
-        Retractions: UnfoldedRetractions,
-        Approximate: UnfoldedBeliefs,
+        contract.Joint: UnfoldedWork,
+        contract.All: UnfoldedMarginals,
+        contract.Mass: UnfoldedWork,
+        contract.Best: UnfoldedWork,
+        contract.Draw: UnfoldedWork,
+        contract.Slopes: UnfoldedSlopes,
+        contract.Retractions: UnfoldedRetractions,
+        contract.Approximate: UnfoldedBeliefs,
     }
 
     def serves(self, model: Any) -> bool:
         return getattr(model, "unfolded", None) is not None
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        if isinstance(question, Best):
+    def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
+        if isinstance(question, contract.Best):
             return question.over is not None
-        return not isinstance(question, Approximate) or bool(question.method == LOOPY)
+        return not isinstance(question, contract.Approximate) or bool(question.method == LOOPY)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        network = model.expanded() if isinstance(question, Slopes) else model.unfolded
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
+        network = model.expanded() if isinstance(question, contract.Slopes) else model.unfolded
         targets = getattr(question, "targets", None) or ()
         kept = tuple(model.variables[v] for v in targets)
-        return Plan(keep=kept, parts=(network.plan_of(question, pattern),))
+        return contract.Plan(keep=kept, parts=(network.plan_of(question, pattern),))

@@ -17,7 +17,7 @@ from bayesgraph.core.errors import UnsupportedModelError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable
-from bayesgraph.inference import mixture_kernels
+from bayesgraph.inference import mixture_kernels, sensitivity
 from bayesgraph.inference.contract import (
     All,
     Best,
@@ -46,14 +46,6 @@ from bayesgraph.inference.results import (
     NumberMixture,
     Posterior,
     joined,
-)
-from bayesgraph.inference.sensitivity import (
-    Derivatives,
-    PosteriorSlopes,
-    Sensitivity,
-    SingleRetractions,
-    proportional,
-    sensitivity_of_parts,
 )
 from bayesgraph.inference.tables import Tables
 
@@ -619,7 +611,7 @@ class MixtureSlopes(Work):
         # Those of weight zero too: the posterior depends on their weight.
         self.parts = [Part(model, place, -np.inf) for place in range(len(model.networks))]
 
-    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+    def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
         model, (target, state) = self.model, self.question
         log_mass = model.work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
         if log_mass == -np.inf:
@@ -630,16 +622,16 @@ class MixtureSlopes(Work):
         slopes = np.array([own.both - posterior * own.mass for own in found])
         parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(found)}
         variable = model.variables[target]
-        return sensitivity_of_parts(
-            variable, state, posterior, parts, proportional(slopes, weights)
+        return sensitivity.sensitivity_of_parts(
+            variable, state, posterior, parts, sensitivity.proportional(slopes, weights)
         )
 
     def _of_part(
         self, part: Part, case: Case, log_unit: float, memory_limit: float | None
-    ) -> Derivatives:
+    ) -> sensitivity.Derivatives:
         own = case.renumbered(part.places)
         work = part.network.work(part.question(self.question), own.pattern, memory_limit)
-        found: Derivatives = work.derivatives(own, log_unit, memory_limit)
+        found: sensitivity.Derivatives = work.derivatives(own, log_unit, memory_limit)
         return found
 
 
@@ -725,7 +717,7 @@ class Mixture(Solver):
         Best: MixtureBest,
         Draw: MixtureDraw,
         Sample: MixtureDraw,
-        Retractions: SingleRetractions,
+        Retractions: sensitivity.SingleRetractions,
         Slopes: MixtureSlopes,
     }
 
@@ -865,7 +857,7 @@ class AverageSlopes(Work):
         ]
         self._ratio = model.ratio_of((target,))
 
-    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+    def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
         target, state = self.question
         model = self.model
         variable = model.variables[target]
@@ -910,13 +902,13 @@ class AverageSlopes(Work):
         slopes = np.zeros(len(model.weights))
         for (place, _), own_share in zip(self._members, shares, strict=True):
             slopes[place] = gradient @ (own_share - mean) / weights.sum()
-        return sensitivity_of_parts(
-            variable, state, posterior, parts, proportional(slopes, model.weights)
+        return sensitivity.sensitivity_of_parts(
+            variable, state, posterior, parts, sensitivity.proportional(slopes, model.weights)
         )
 
     def _of_member(
         self, member: Any, case: Case, memory_limit: float | None
-    ) -> tuple[list[Derivatives], bool]:
+    ) -> tuple[list[sensitivity.Derivatives], bool]:
         """Return a member's derivatives for each of its states, and whether it is possible.
 
         A member that rules out the evidence has its prior in the average, as in `AverageJoint`.
@@ -935,7 +927,7 @@ class AverageSlopes(Work):
         return [work.derivatives(own, None, memory_limit) for work in works]
 
 
-def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:
+def _added(found: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitivity.PosteriorSlopes:
     """Return the sum of the derivatives of the states' posteriors, each times its share."""
     each = [own.slopes(own.both, share) for own, share in zip(found, shares.tolist(), strict=True)]
     names = dict.fromkeys(n for own in each for n in own.tables)
@@ -954,7 +946,7 @@ def _added(found: Sequence[Derivatives], shares: Floats) -> PosteriorSlopes:
                     coefficients=known.coefficients + slopes.coefficients,
                 )
             )
-    return PosteriorSlopes(tables, gaussians)
+    return sensitivity.PosteriorSlopes(tables, gaussians)
 
 
 class Average(Solver):

@@ -15,6 +15,7 @@ from bayesgraph.core.compilation import kernel
 from bayesgraph.core.errors import ImpossibleEvidenceError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Variable
+from bayesgraph.inference import results
 from bayesgraph.inference.contract import (
     All,
     Best,
@@ -40,19 +41,6 @@ from bayesgraph.inference.elimination import (
 )
 from bayesgraph.inference.factors import Factor, GaussianFactor, align, normalised_with_total
 from bayesgraph.inference.programs import CompiledTables
-from bayesgraph.inference.results import (
-    Assignment,
-    Components,
-    GaussianComponents,
-    GaussianMixture,
-    ItemsMixture,
-    LeafMixture,
-    Marginals,
-    MixedPosterior,
-    NumberMixture,
-    Posterior,
-    ProductComponents,
-)
 from bayesgraph.inference.sensitivity import SingleRetractions
 from bayesgraph.inference.table_solvers import (
     TableAssignments,
@@ -106,7 +94,7 @@ class FactorJoint(Work):
 
     def _run(
         self, case: Case, memory_limit: float | None
-    ) -> Posterior | GaussianMixture | MixedPosterior | None:
+    ) -> results.Posterior | results.GaussianMixture | results.MixedPosterior | None:
         wanted = self._wanted
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
@@ -114,7 +102,7 @@ class FactorJoint(Work):
             probabilities, log_evidence = normalised_with_total(result.aligned(discrete))
             if log_evidence == -np.inf:
                 return None
-            return Posterior(tuple(discrete), probabilities, log_evidence)
+            return results.Posterior(tuple(discrete), probabilities, log_evidence)
         return _mixture(result, discrete, plan, wanted)
 
 
@@ -138,7 +126,7 @@ def log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
 class FactorAll(Work):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
+    def _run(self, case: Case, memory_limit: float | None) -> results.Marginals | None:
         log_evidence = log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
@@ -147,11 +135,11 @@ class FactorAll(Work):
 
 def lazy_marginals(
     model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: float | None
-) -> Marginals:
+) -> results.Marginals:
     """Return the posteriors of all free variables, each computed when it is first accessed."""
     free = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
     answer = partial(_posterior_of, model, pattern, case, memory_limit)
-    return Marginals.lazy(free, answer, log_evidence)
+    return results.Marginals.lazy(free, answer, log_evidence)
 
 
 def _posterior_of(
@@ -201,7 +189,7 @@ class FactorBest(Work):
                 for v in model.variables
                 if v in found
             }
-            best = Assignment(named, float(log_value[0]))
+            best = results.Assignment(named, float(log_value[0]))
             return Taken(lambda k: [best])
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         variables, over = compiled.tables.variables, question.over
@@ -266,7 +254,7 @@ def _drawn(
 
 def _mixture(
     result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
-) -> GaussianMixture | MixedPosterior | None:
+) -> results.GaussianMixture | results.MixedPosterior | None:
     """Return a Gaussian factor as a normalised posterior; None if its integral is zero.
 
     `discrete` are the discrete targets, and `wanted` all targets. Other discrete variables of the
@@ -297,12 +285,14 @@ def _mixture(
     mean = flat(mean[..., order], n)
     covariance = flat(covariance[..., order, :][..., :, order], n, n)
 
-    def mixture(part: slice) -> GaussianMixture | None:
+    def mixture(part: slice) -> results.GaussianMixture | None:
         used = np.flatnonzero(weights[part] > 0) + part.start
         if not len(used):
             return None
         share = weights[used] / weights[used].sum()
-        return GaussianMixture(continuous, share, mean[used], covariance[used], log_evidence)
+        return results.GaussianMixture(
+            continuous, share, mean[used], covariance[used], log_evidence
+        )
 
     if not discrete:
         whole = mixture(slice(0, len(weights)))
@@ -312,7 +302,9 @@ def _mixture(
     size = len(weights) // int(np.prod(cells))
     probabilities = weights.reshape(*cells, -1).sum(axis=-1)
     mixtures = [mixture(slice(at, at + size)) for at in range(0, len(weights), size)]
-    return MixedPosterior(Posterior(tuple(discrete), probabilities, log_evidence), mixtures)
+    return results.MixedPosterior(
+        results.Posterior(tuple(discrete), probabilities, log_evidence), mixtures
+    )
 
 
 class Factors(Solver):
@@ -365,7 +357,7 @@ class _Inner(NamedTuple):
     """
 
     weights: Floats
-    numbers: Sequence[NumberMixture | None]
+    numbers: Sequence[results.NumberMixture | None]
     log_evidence: float
 
 
@@ -406,8 +398,8 @@ class LeafJoint(Work):
         probabilities = inner.weights.reshape(*cards, -1).sum(axis=-1)
         starts = range(0, len(inner.weights), size)
         mixtures = [self._mixture(inner, cells, slice(at, at + size)) for at in starts]
-        return MixedPosterior(
-            Posterior(self._discrete, probabilities, inner.log_evidence), mixtures
+        return results.MixedPosterior(
+            results.Posterior(self._discrete, probabilities, inner.log_evidence), mixtures
         )
 
     def _inner(self, case: Case, memory_limit: float | None) -> _Inner | None:
@@ -418,9 +410,9 @@ class LeafJoint(Work):
         found = self.model.work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
         if found is None:
             return None
-        if isinstance(found, Posterior):
+        if isinstance(found, results.Posterior):
             return _Inner(found.probabilities.reshape(-1), (), found.log_evidence)
-        if isinstance(found, MixedPosterior):
+        if isinstance(found, results.MixedPosterior):
             weights = found.discrete.probabilities.reshape(-1)
             return _Inner(weights, found.mixtures, found.log_evidence)
         return _Inner(np.ones(1), (found,), found.log_evidence)
@@ -445,8 +437,8 @@ class LeafJoint(Work):
         vector = self._continuous[0]
         if isinstance(vector, CountVector):
             items = self._cpds[vector].components(cells[vector][used])
-            return ItemsMixture(vector, [(weights, items)], inner.log_evidence)
-        blocks: list[tuple[tuple[int, ...], Components]] = []
+            return results.ItemsMixture(vector, [(weights, items)], inner.log_evidence)
+        blocks: list[tuple[tuple[int, ...], results.Components]] = []
         others = [mixture for i in used.tolist() for mixture in inner.numbers[i : i + 1]]
         if others:
             known = [mixture for mixture in others if mixture is not None]
@@ -454,15 +446,15 @@ class LeafJoint(Work):
             rows = np.repeat(used, [len(mixture.weights) for mixture in known])
             shares = [w * mixture.weights for w, mixture in zip(weights, known, strict=True)]
             weights = np.concatenate(shares)
-            gaussians = GaussianComponents(
+            gaussians = results.GaussianComponents(
                 np.concatenate([mixture.means for mixture in known]),
                 np.concatenate([mixture.covariances for mixture in known]),
             )
             blocks.append((tuple(map(self._continuous.index, known[0].variables)), gaussians))
         for leaf, cpd in self._cpds.items():
             blocks.append(((self._continuous.index(leaf),), cpd.components(cells[leaf][rows])))
-        components = blocks[0][1] if len(blocks) == 1 else ProductComponents(tuple(blocks))
-        return LeafMixture(self._continuous, weights, components, inner.log_evidence)
+        components = blocks[0][1] if len(blocks) == 1 else results.ProductComponents(tuple(blocks))
+        return results.LeafMixture(self._continuous, weights, components, inner.log_evidence)
 
 
 class Leaves(Solver):

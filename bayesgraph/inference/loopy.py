@@ -16,15 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import SUM, Floats
 from bayesgraph.core.display import rounded
-from bayesgraph.core.errors import (
-    EvidenceError,
-    ImpossibleEvidenceError,
-    ModelError,
-    UnsupportedModelError,
-    quoted,
-)
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference.factors import Factor, Potential
 
@@ -174,7 +168,7 @@ def loopy_belief_propagation(
     (True, False)
     """
     if max_iterations < 1 or not tolerance > 0 or not (damping is None or 0 <= damping < 1):
-        raise EvidenceError(
+        raise errors.EvidenceError(
             "Expected max_iterations of 1 or more, a positive tolerance and a damping in [0, 1) "
             f"or None; got {max_iterations!r}, {tolerance!r} and {damping!r}."
         )
@@ -389,7 +383,7 @@ class _FactorGraph:
                     shrinking |= self.kinds[i].keep(supported, edges)
         for kind in self.kinds:
             if len(empty := np.flatnonzero(~kind.domain.any(axis=0))):
-                raise ImpossibleEvidenceError(
+                raise errors.ImpossibleEvidenceError(
                     "The factors exclude every state of "
                     f"{kind.variables[int(empty[0])].name!r} with this evidence: the model gives "
                     "it probability zero."
@@ -492,7 +486,7 @@ def _scaled(factor: Factor) -> tuple[float, Floats]:
     log_values = np.asarray(factor.log_values[0], dtype=np.float64)
     peak = float(np.max(log_values))
     if peak == -math.inf:
-        raise ImpossibleEvidenceError(
+        raise errors.ImpossibleEvidenceError(
             f"{factor!r} is zero everywhere with this evidence: the model gives it probability "
             "zero."
         )
@@ -510,13 +504,13 @@ def _checked(factors: Sequence[Potential]) -> list[Factor]:
     tables = []
     for factor in factors:
         if not isinstance(factor, Factor):
-            raise UnsupportedModelError(
+            raise errors.UnsupportedModelError(
                 "Belief propagation takes tables; the continuous variables "
-                f"{quoted(v.name for v in factor.variables)} are not observed. Observe them or "
-                "ask for exact inference or sampling."
+                f"{errors.quoted(v.name for v in factor.variables)} are not observed. Observe them "
+                "or ask for exact inference or sampling."
             )
         if factor.n_rows != 1:
-            raise ModelError(
+            raise errors.ModelError(
                 f"Belief propagation takes one row of evidence at a time; {factor!r} has "
                 f"{factor.n_rows}."
             )

@@ -18,18 +18,7 @@ from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import borrow, give_back
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference import execution_kernels
-from bayesgraph.inference.contract import (
-    Case,
-    Joint,
-    Mass,
-    Pattern,
-    Plan,
-    Retractions,
-    Solver,
-    Work,
-    plan_of_tree,
-)
+from bayesgraph.inference import contract, execution_kernels
 from bayesgraph.inference.elimination import PlannedSlice, planned_slice
 from bayesgraph.inference.factor_solver import Factors, slice_of_case
 from bayesgraph.inference.factors import Factor
@@ -62,7 +51,7 @@ _MAXIMUM_TOGETHER = 256
 _PATTERN_ENTRIES = 2**19
 
 
-class RowsWork(Work):
+class RowsWork(contract.Work):
     """Prepared query for the log probabilities of the rows of a batch.
 
     They are log P(target = state, row) for a query with a target, otherwise log P(row).
@@ -89,7 +78,7 @@ class RowsWork(Work):
             return self._complete
         return planned_slice(self.model, evidence, partial, self._keep)
 
-    def _run(self, case: Case, memory_limit: float | None) -> Floats:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -243,7 +232,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
         codes[k] = evidence.columns[tables.variables[v]]
     if evidence.n_rows == 1:
         # The evidence was split: variables that the single row does not observe have no column.
-        case = Case(dict(zip(seen, codes[:, 0].tolist(), strict=True)))
+        case = contract.Case(dict(zip(seen, codes[:, 0].tolist(), strict=True)))
         return np.full((1, n_states), _alone(model, targets, case))
     logs = np.full((n_states, evidence.n_rows), np.nan)
     # Where the program of all rows is too large, the states of each row may bring about more zeros.
@@ -251,7 +240,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
         _run_together(tables, _row_program(model, seen, targets), seen, codes, logs)
     for row in np.flatnonzero(np.isnan(logs[0])):
         hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
-        logs[:, row] = _alone(model, targets, Case(hard))
+        logs[:, row] = _alone(model, targets, contract.Case(hard))
     return logs.T
 
 
@@ -290,11 +279,11 @@ def _run_together(
     logs += tables.log_scale
 
 
-def _alone(model: Any, targets: tuple[int, ...], case: Case) -> Any:
+def _alone(model: Any, targets: tuple[int, ...], case: contract.Case) -> Any:
     """Return log P(target = state, row) for one row, or log P(row) without a target."""
     if not targets:
-        return model.work(Mass(), case.pattern).run(case)
-    posterior = model.work(Joint(targets, whole=True), case.pattern).run(case)
+        return model.work(contract.Mass(), case.pattern).run(case)
+    posterior = model.work(contract.Joint(targets, whole=True), case.pattern).run(case)
     if posterior is None:
         return -np.inf
     return posterior.log_evidence + log_of(posterior.probabilities)
@@ -334,7 +323,7 @@ class _Row:
     """Name of the variable that stands for the row index; each instance is a unique name."""
 
 
-class Rows(Solver):
+class Rows(contract.Solver):
     """Solver of batches of rows: by variable elimination, or by one compiled program.
 
     The program answers rows in which variables must be summed out; where its tables are large, rows
@@ -344,20 +333,20 @@ class Rows(Solver):
     name = "rows"
     condition = "a batch of rows of a product"
     form = "product"
-    works: ClassVar = {Joint: RowsWork, Mass: RowsWork}
+    works: ClassVar = {contract.Joint: RowsWork, contract.Mass: RowsWork}
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+    def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         return pattern.rows
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         targets = getattr(question, "targets", ())
         kept = tuple(model.variables[v] for v in targets)
-        whole = slice_of_case(model, Pattern(pattern.observed, pattern.soft), targets).plan
+        whole = slice_of_case(model, contract.Pattern(pattern.observed, pattern.soft), targets).plan
         reason = "rows that observe all that others depend on"
         parts = [replace(whole, solver="factors", reason=reason)]
         if model.compiled is not None and not pattern.soft:
             rows = _row_program(model, pattern.observed, targets)
-            tree = plan_of_tree(
+            tree = contract.plan_of_tree(
                 rows.program.tree,
                 rows.tables.variables,
                 kept,
@@ -366,14 +355,14 @@ class Rows(Solver):
                 workspace=rows.program.n_work,
             )
             parts.append(tree)
-        return Plan(keep=kept, parts=tuple(parts))
+        return contract.Plan(keep=kept, parts=tuple(parts))
 
 
 # -------------- The solver of classifiers that compute class scores of rows with a compiled kernel
 
 
 # Pattern (variables with evidence) of the encoded rows that a kernel takes.
-OF_ROWS = Pattern((), rows=True)
+OF_ROWS = contract.Pattern((), rows=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,10 +396,10 @@ class ClassScores:
         return (self.target,)
 
 
-class ScoresWork(Work):
+class ScoresWork(contract.Work):
     """Prepared query for the class scores of a batch of rows, from one call of the kernel."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Any:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
         raise NotImplementedError("Single cases are asked of the network.")
 
     def _run_rows(self, rows: Any) -> Floats:
@@ -418,16 +407,16 @@ class ScoresWork(Work):
         return found
 
 
-class KernelScores(Solver):
+class KernelScores(contract.Solver):
     """Solver that calls the score kernel of a streaming classifier or of a linear discriminant."""
 
     name = "class scores"
     condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"
     form = "scores"
-    works: ClassVar = {Joint: ScoresWork}
+    works: ClassVar = {contract.Joint: ScoresWork}
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        return Plan(keep=model.variables)
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
+        return contract.Plan(keep=model.variables)
 
 
 # -------- The solver of weighted networks, whose conditional distributions are raised to exponents
@@ -439,14 +428,14 @@ class KernelScores(Solver):
 # of the conditionals before the exponents are applied.
 
 
-class TemperedRows(Work):
+class TemperedRows(contract.Work):
     """Prepared query for the class scores of a batch of rows.
 
     A score is the sum of log conditionals times exponents: log P(class | row) up to a constant for
     each row.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Floats:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Floats:
         return self._run_rows(case.evidence(self.model.variables))
 
     def _run_rows(self, rows: Evidence) -> Floats:
@@ -472,23 +461,25 @@ class Tempered(Factors):
     condition = "a weighted network, whose class follows from tempered conditionals"
     form = "tempered"
     # Tempered conditionals give no probability of the evidence.
-    works: ClassVar = {q: w for q, w in Factors.works.items() if q not in (Mass, Retractions)}
+    works: ClassVar = {
+        q: w for q, w in Factors.works.items() if q not in (contract.Mass, contract.Retractions)
+    }
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
-        return not pattern.rows or isinstance(question, Joint)
+    def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
+        return not pattern.rows or isinstance(question, contract.Joint)
 
     def prepare(
-        self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None
-    ) -> Work:
+        self, model: Any, question: Any, pattern: contract.Pattern, memory_limit: float | None
+    ) -> contract.Work:
         if not pattern.rows:
             return super().prepare(model, question, pattern, memory_limit)
         is_class = question.targets == (model.number[model.target.name],)
         return (TemperedRows if is_class else RowsWork)(self, model, question, pattern)
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        plan = super().plan(model, question, Pattern(pattern.observed, pattern.soft))
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
+        plan = super().plan(model, question, contract.Pattern(pattern.observed, pattern.soft))
         features = [v for v in pattern.observed if model.variables[v] != model.target]
-        known = Pattern(tuple(features), pattern.soft, pattern.rows)
-        inner = model.network.plan_of(Joint((model.number[model.target.name],)), known)
+        known = contract.Pattern(tuple(features), pattern.soft, pattern.rows)
+        inner = model.network.plan_of(contract.Joint((model.number[model.target.name],)), known)
         own = replace(plan, solver="factors", reason="of the network")
-        return Plan(keep=plan.keep, parts=(own, inner))
+        return contract.Plan(keep=plan.keep, parts=(own, inner))

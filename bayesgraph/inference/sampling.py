@@ -15,20 +15,9 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, random_generator, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
-from bayesgraph.core.errors import (
-    BayesGraphWarning,
-    DataError,
-    EvidenceError,
-    ImpossibleEvidenceError,
-    MemoryLimitError,
-    ModelError,
-    UnsupportedModelError,
-    quoted,
-    unknown_variable,
-    warn,
-)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import RandomState
@@ -40,17 +29,7 @@ from bayesgraph.core.variables import (
     Variable,
     ancestral_set,
 )
-from bayesgraph.inference.contract import (
-    Case,
-    Draw,
-    Mass,
-    Pattern,
-    Plan,
-    Sample,
-    Solver,
-    Taken,
-    Work,
-)
+from bayesgraph.inference import contract
 from bayesgraph.inference.factors import Factor, Potential
 from bayesgraph.inference.results import Posterior
 
@@ -319,7 +298,7 @@ class WeightedSamples(Displayed):
         the distribution function at the quantile (Woodruff 1952); this needs no density estimate.
         """
         if not 0 < probability < 1:
-            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+            raise errors.EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         x = self.columns[self._continuous(target)]
         order = np.argsort(x, kind="stable")
         order = order[self.weights[order] > 0]
@@ -357,14 +336,14 @@ class WeightedSamples(Displayed):
         for variable in self.variables:
             if target in (variable.name, variable):
                 return variable
-        raise unknown_variable(
+        raise errors.unknown_variable(
             getattr(target, "name", target), [v.name for v in self.variables], where="The sample"
         )
 
     def _discrete(self, target: Name | Variable) -> Discrete:
         variable = self._find(target)
         if not isinstance(variable, Discrete):
-            raise EvidenceError(
+            raise errors.EvidenceError(
                 f"{variable.name!r} is continuous: ask for its mean, std or quantile."
             )
         return variable
@@ -372,7 +351,7 @@ class WeightedSamples(Displayed):
     def _continuous(self, target: Name | Variable) -> Continuous:
         variable = self._find(target)
         if not isinstance(variable, Continuous):
-            raise EvidenceError(f"{variable.name!r} is discrete: ask for its probabilities.")
+            raise errors.EvidenceError(f"{variable.name!r} is discrete: ask for its probabilities.")
         return variable
 
     def _display(self) -> DisplayTable:
@@ -464,13 +443,17 @@ def likelihood_weighting(
     """
     n = whole_number("n", "samples", n, 1)
     if not (standard_error is None or standard_error > 0):
-        raise DataError(f"standard_error is a positive number or None; got {standard_error!r}.")
+        raise errors.DataError(
+            f"standard_error is a positive number or None; got {standard_error!r}."
+        )
     if evidence.n_rows != 1:
-        raise EvidenceError(f"Sampling takes one row of evidence at a time; got {evidence.n_rows}.")
+        raise errors.EvidenceError(
+            f"Sampling takes one row of evidence at a time; got {evidence.n_rows}."
+        )
     numbers = n * (1 + sum(len(v.items) if isinstance(v, CountVector) else 1 for v in targets))
     # With a standard error, n is a maximum that is rarely reached.
     if standard_error is None and BYTES * numbers > (limit := default_memory_limit()):
-        raise MemoryLimitError(
+        raise errors.MemoryLimitError(
             f"{n:,} samples of {len(targets)} variables and their weights take "
             f"{format_bytes(BYTES * numbers)}; the limit is {format_bytes(limit)}. Draw fewer "
             "samples, or give a standard_error."
@@ -480,19 +463,19 @@ def likelihood_weighting(
     chunks = sampler.chunks(n, random_generator(random_state))
     result = _drawn(chunks, standard_error)
     if result is None:
-        raise ImpossibleEvidenceError(
+        raise errors.ImpossibleEvidenceError(
             f"Likelihood weighting found no sample that is consistent with the evidence on "
-            f"{quoted(v.name for v in (*given.columns, *given.likelihoods))} among {n:,}. "
+            f"{errors.quoted(v.name for v in (*given.columns, *given.likelihoods))} among {n:,}. "
             "This does not prove that the evidence is impossible: draw more samples or use "
             "another method."
         )
     if not result.report.reliable:
-        warn(
+        errors.warn(
             f"Likelihood weighting found {result.report.effective_samples:.1f} effective samples "
             f"among {result.n_samples:,}: the evidence is improbable under the samples. Neither "
             "the answers nor their standard errors can be relied on; draw more samples or use "
             "another method.",
-            BayesGraphWarning,
+            errors.BayesGraphWarning,
         )
     return result
 
@@ -567,7 +550,7 @@ def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evid
     wanted = {*targets, *evidence.columns, *evidence.likelihoods}
     for variable in (*targets, *evidence.columns, *evidence.likelihoods):
         if variable not in place:
-            raise unknown_variable(
+            raise errors.unknown_variable(
                 variable.name, [v.name for v in place], where="The list of nodes"
             )
     relevant = []
@@ -576,7 +559,7 @@ def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evid
             continue
         for parent in node.parents:
             if place.get(parent, i) >= i:
-                raise ModelError(
+                raise errors.ModelError(
                     f"Sampling takes parents before children: {parent.name!r} must come before "
                     f"{node.variable.name!r}."
                 )
@@ -590,7 +573,7 @@ def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evid
 # distributions given their parents.
 
 
-def _above(model: Any, pattern: Pattern) -> set[Variable]:
+def _above(model: Any, pattern: contract.Pattern) -> set[Variable]:
     """Return the variables with evidence, and all of their ancestors."""
     # Parents in the order of drawing, in which children of a block are drawn one after the other.
     parents: dict[Variable, tuple[Variable, ...]] = {
@@ -600,26 +583,26 @@ def _above(model: Any, pattern: Pattern) -> set[Variable]:
     return ancestral_set(parents, known)
 
 
-class ForwardWork(Work):
+class ForwardWork(contract.Work):
     """Prepared query for independent draws of all variables from the exact posterior."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> contract.Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         above = _above(model, self.pattern)
         if not above:
-            return Taken(partial(_rows, model, given, None))
+            return contract.Taken(partial(_rows, model, given, None))
         # The other variables are barren: they do not change the posterior of the ancestors.
         part = model.restricted(above)
         own = case.renumbered({v: part.number.get(x.name) for v, x in enumerate(model.variables)})
-        question = Mass() if above <= set(given.columns) else Draw()
+        question = contract.Mass() if above <= set(given.columns) else contract.Draw()
         try:
             found = part.work(question, own.pattern, memory_limit).run(own, memory_limit)
-        except UnsupportedModelError:  # there is no exact posterior of the ancestors
-            return Taken(partial(_accepted_rows, model, given))
-        if isinstance(question, Mass):
-            return None if found == -np.inf else Taken(partial(_rows, model, given, None))
-        return None if found is None else Taken(partial(_rows, model, given, found))
+        except errors.UnsupportedModelError:  # there is no exact posterior of the ancestors
+            return contract.Taken(partial(_accepted_rows, model, given))
+        if isinstance(question, contract.Mass):
+            return None if found == -np.inf else contract.Taken(partial(_rows, model, given, None))
+        return None if found is None else contract.Taken(partial(_rows, model, given, found))
 
 
 def _rows(
@@ -633,7 +616,7 @@ def _rows(
     if above is not None:
         try:
             columns |= above.take(n, random)
-        except UnsupportedModelError:
+        except errors.UnsupportedModelError:
             return _accepted_rows(model, given, n, random)
     return _forward(model, columns, n, random)
 
@@ -659,7 +642,7 @@ def _accepted_rows(
     """
     wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
     if len(wanted) < len(given.columns) or given.likelihoods:
-        raise UnsupportedModelError(
+        raise errors.UnsupportedModelError(
             "Rows given numbers or likelihoods take the exact posterior of what lies above "
             "them, which this model does not have; give states of discrete variables only."
         )
@@ -667,7 +650,7 @@ def _accepted_rows(
     n_found, tries = 0, 0
     while n_found < n:
         if tries > 10_000 + 1_000 * n:
-            raise UnsupportedModelError(
+            raise errors.UnsupportedModelError(
                 f"{tries} rows were drawn and {n_found} of them agree with what is given: it "
                 "is too improbable to be sampled by drawing and rejecting."
             )
@@ -680,23 +663,25 @@ def _accepted_rows(
     return _forward(model, columns, n, random)
 
 
-class Forward(Solver):
+class Forward(contract.Solver):
     """Solver by ancestral sampling: each variable is drawn from its CPD given its parents."""
 
     name = "forward sampling"
     condition = "a network to draw rows from"
-    works: ClassVar = {Sample: ForwardWork}
+    works: ClassVar = {contract.Sample: ForwardWork}
 
     def serves(self, model: Any) -> bool:
         return hasattr(model, "nodes")
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         above = _above(model, pattern)
         if above <= {model.variables[v] for v in pattern.observed}:
-            return Plan()
+            return contract.Plan()
         part = model.restricted(above)
         observed, soft = (
             tuple(sorted(part.number[model.variables[v].name] for v in numbers))
             for numbers in (pattern.observed, pattern.soft)
         )
-        return Plan(parts=(part.plan_of(Draw(), Pattern(observed, soft)),))
+        return contract.Plan(
+            parts=(part.plan_of(contract.Draw(), contract.Pattern(observed, soft)),)
+        )

@@ -6,20 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.inference import contract
 from bayesgraph.inference.approximate import Loopy, Unfolded, Weighting
-from bayesgraph.inference.contract import (
-    METHODS,
-    Case,
-    Pattern,
-    Plan,
-    Question,
-    Retractions,
-    Sample,
-    Samples,
-    Slopes,
-    Solver,
-    Work,
-)
 from bayesgraph.inference.ensembles import Average, AverageDerivatives, Mixture
 from bayesgraph.inference.factor_solver import Factors, Leaves
 from bayesgraph.inference.row_solver import KernelScores, Rows, Tempered
@@ -30,7 +18,7 @@ from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 # Solvers in the order in which they are tried: the first that takes a query answers it. Each
 # describes its condition (`Solver.condition`). Jeffrey's rule is not a solver: it asks `Joint`
 # several times (`jeffrey`).
-SOLVERS: tuple[Solver, ...] = (
+SOLVERS: tuple[contract.Solver, ...] = (
     KernelScores(),  # rows of a stream or a linear discriminant
     Unfolded(),  # canonical CPDs as chains of tables
     Loopy(),  # if the method is requested
@@ -48,21 +36,22 @@ SOLVERS: tuple[Solver, ...] = (
     AverageDerivatives(),  # derivatives of averages of products
 )
 
-_ANSWERING = {kind: tuple(s for s in SOLVERS if kind in s.works) for kind in METHODS}
+_ANSWERING = {kind: tuple(s for s in SOLVERS if kind in s.works) for kind in contract.METHODS}
 
 # Requirements of some types of queries, for error messages.
 _WANTS: dict[type[Any], str] = {
-    Slopes: ", which takes a network of parents and children, tables over discrete variables, or a "
-    "mixture or an average of these",
-    Retractions: ", which takes exact probabilities of the evidence",
-    Samples: ", which takes a network of parents and children",
-    Sample: ", which takes a network of parents and children or tables over discrete variables",
+    contract.Slopes: ", which takes a network of parents and children, tables over discrete "
+    "variables, or a mixture or an average of these",
+    contract.Retractions: ", which takes exact probabilities of the evidence",
+    contract.Samples: ", which takes a network of parents and children",
+    contract.Sample: ", which takes a network of parents and children or tables over discrete "
+    "variables",
 }
 
 
 def select(
-    model: Any, question: Question, evidence: Any = None, memory_limit: float | None = None
-) -> Work:
+    model: Any, question: contract.Question, evidence: Any = None, memory_limit: float | None = None
+) -> contract.Work:
     """Return a query prepared by the solver that answers it.
 
     The ``run`` method of the result answers the query; its ``plan`` describes the computation.
@@ -102,25 +91,28 @@ def select(
 
 
 def first_work(
-    model: Any, question: Question, pattern: Pattern, memory_limit: float | None = None
-) -> Work:
+    model: Any,
+    question: contract.Question,
+    pattern: contract.Pattern,
+    memory_limit: float | None = None,
+) -> contract.Work:
     """Return the query as prepared by the first solver that takes it; see `select`."""
     return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)
 
 
-def first_plan(model: Any, question: Question, pattern: Pattern) -> Plan:
+def first_plan(model: Any, question: contract.Question, pattern: contract.Pattern) -> contract.Plan:
     """Return the plan of the first solver that takes the query, without checking memory."""
     return _first(model, question, pattern).named_plan(model, question, pattern)
 
 
-def _first(model: Any, question: Question, pattern: Pattern) -> Solver:
+def _first(model: Any, question: contract.Question, pattern: contract.Pattern) -> contract.Solver:
     for solver in serving(model, type(question)):
         if solver.takes(model, question, pattern):
             return solver
     raise refused(model, type(question))
 
 
-def serving(model: Any, kind: type[Any]) -> Iterator[Solver]:
+def serving(model: Any, kind: type[Any]) -> Iterator[contract.Solver]:
     """Yield the solvers that answer a type of query about the model, in the order of `SOLVERS`."""
     return (solver for solver in _ANSWERING.get(kind, ()) if solver.serves(model))
 
@@ -137,8 +129,8 @@ def _check(model: Any, question: Any) -> None:
     """
     if not hasattr(model, "form"):
         raise DataTypeError(f"select takes a model; got {model!r:.80}.")
-    if type(question) not in METHODS:
-        kinds = quoted(kind.__name__ for kind in METHODS)
+    if type(question) not in contract.METHODS:
+        kinds = quoted(kind.__name__ for kind in contract.METHODS)
         raise DataTypeError(f"A question is one of {kinds}, with its fields; got {question!r:.80}.")
     targets = getattr(question, "targets", None)
     if targets is None:
@@ -151,12 +143,12 @@ def _check(model: Any, question: Any) -> None:
         )
 
 
-def _pattern(model: Any, evidence: Any) -> Pattern:
+def _pattern(model: Any, evidence: Any) -> contract.Pattern:
     if evidence is None:
-        return Pattern(())
-    if isinstance(evidence, Pattern):
+        return contract.Pattern(())
+    if isinstance(evidence, contract.Pattern):
         return evidence
-    case: Case = evidence if isinstance(evidence, Case) else model.case(evidence)
+    case: contract.Case = evidence if isinstance(evidence, contract.Case) else model.case(evidence)
     return case.pattern
 
 
@@ -165,9 +157,9 @@ def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
 
     The message lists the model methods that do have an answer.
     """
-    known = (name for kind, name in METHODS.items() if any(serving(model, kind)))
+    known = (name for kind, name in contract.METHODS.items() if any(serving(model, kind)))
     others = ", ".join(dict.fromkeys(known))
     return UnsupportedModelError(
-        f"{type(model).__name__} does not answer {METHODS[asked]}{_WANTS.get(asked, '')}. It "
-        f"answers {others}.{model.instead}"
+        f"{type(model).__name__} does not answer {contract.METHODS[asked]}{_WANTS.get(asked, '')}. "
+        f"It answers {others}.{model.instead}"
     )

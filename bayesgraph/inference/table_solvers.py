@@ -15,33 +15,10 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import EvidenceError, MemoryLimitError
 from bayesgraph.core.parallel import default_memory_limit, give_back
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference import execution_kernels
-from bayesgraph.inference.contract import (
-    All,
-    Best,
-    Case,
-    Draw,
-    Joint,
-    Mass,
-    Pattern,
-    Plan,
-    Question,
-    Retractions,
-    Slopes,
-    Solver,
-    Work,
-    plan_of_tree,
-)
+from bayesgraph.inference import contract, execution_kernels, sensitivity
 from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.programs import CompiledTables, Relevance, Run, held_bytes, held_entries
 from bayesgraph.inference.results import Assignment, Marginals, Posterior
-from bayesgraph.inference.sensitivity import (
-    Conflict,
-    Derivatives,
-    SlopesWork,
-    conflict,
-    table_derivatives_of_both,
-)
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
 
 # ------ The most probable assignments, and exact draws, from a junction tree after its upward pass
@@ -268,12 +245,12 @@ _RUNS_BEFORE = 3
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-class _TableSolver(Solver):
+class _TableSolver(contract.Solver):
     def serves(self, model: Any) -> bool:
         return model.compiled is not None
 
 
-class _TableWork(Work):
+class _TableWork(contract.Work):
     def _begin(self, model: Any) -> None:
         self.compiled: CompiledTables = model.compiled
 
@@ -283,7 +260,7 @@ class _TablePosteriors(_TableWork):
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
-        if isinstance(self.question, All):
+        if isinstance(self.question, contract.All):
             return
         targets = self.question.targets
         if len(targets) > _MAX_TARGETS:
@@ -298,7 +275,7 @@ class _TablePosteriors(_TableWork):
         self,
         found: tuple[Floats, float],
         free: Ints,
-        case: Case,
+        case: contract.Case,
         memory_limit: float | None,
     ) -> Posterior | Marginals | None:
         """Return computed probabilities as a `Posterior` or as `Marginals`.
@@ -310,7 +287,7 @@ class _TablePosteriors(_TableWork):
         flat, log_mass = found
         if log_mass == -np.inf:
             return None
-        if isinstance(self.question, All):
+        if isinstance(self.question, contract.All):
             tables = self.compiled.tables
             return Marginals(tables.variables, free, tables.cards, flat, log_mass)
         if self.question.whole:
@@ -318,7 +295,7 @@ class _TablePosteriors(_TableWork):
         model = self.model  # a strong reference: callers may drop the model before the answer
 
         def log_evidence() -> float:
-            work = model.work(Mass(), case.pattern, memory_limit)
+            work = model.work(contract.Mass(), case.pattern, memory_limit)
             return float(work.run(case, memory_limit))
 
         return Posterior(self._targets, flat.reshape(self._shape), log_evidence)
@@ -335,11 +312,11 @@ class EnumeratedPosteriors(_TablePosteriors):
         few = _few(model, self.question, self.pattern)
         assert few is not None  # `takes` has checked it
         factors, free = few
-        targets = () if isinstance(self.question, All) else self.question.targets
+        targets = () if isinstance(self.question, contract.All) else self.question.targets
         self._free = _NOTHING if targets else np.array(free, dtype=np.int64)
         self._layout = self.compiled.enumeration(targets, factors)
 
-    def _run(self, case: Case, memory_limit: float | None) -> Any:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
         found = self.compiled.enumerated(case, self._layout)
         if found is not None:
             return self._answer(found, self._free, case, memory_limit)
@@ -357,25 +334,25 @@ class JointEnumeration(_TableSolver):
 
     name = "joint enumeration"
     condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
-    works: ClassVar = {Joint: EnumeratedPosteriors, All: EnumeratedPosteriors}
+    works: ClassVar = {contract.Joint: EnumeratedPosteriors, contract.All: EnumeratedPosteriors}
 
-    def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
+    def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if pattern.rows or pattern.soft:
             return False
         few = model.compiled.are_few(pattern.observed)
         return few or _few(model, question, pattern) is not None
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         few = _few(model, question, pattern)
         assert few is not None  # `takes` has checked it
         variables = model.compiled.tables.variables
         targets = getattr(question, "targets", ())
-        return Plan(
+        return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in few[1])
         )
 
 
-def _few(model: Any, question: Question, pattern: Pattern) -> Any:
+def _few(model: Any, question: contract.Question, pattern: contract.Pattern) -> Any:
     """Return the tables relevant to a query, and their free variables.
 
     The result is None if there are too many free variables for enumeration.
@@ -389,7 +366,7 @@ def _few(model: Any, question: Question, pattern: Pattern) -> Any:
 
 
 def _terms(
-    compiled: CompiledTables, question: Question, pattern: Pattern
+    compiled: CompiledTables, question: contract.Question, pattern: contract.Pattern
 ) -> tuple[Sequence[int], Relevance, Sequence[int] | None]:
     """Return the targets, the `Relevance` and the maximised variables of a query.
 
@@ -397,14 +374,14 @@ def _terms(
     does not maximise.
     """
     match question:
-        case Joint(targets, whole):
+        case contract.Joint(targets, whole):
             wide = whole or not targets
             return targets, Relevance.EVIDENCE if wide else Relevance.TARGETS, None
-        case Mass():
+        case contract.Mass():
             return (), Relevance.EVIDENCE, None
-        case Best(over=None):
+        case contract.Best(over=None):
             return (), Relevance.EVERYTHING, tuple(compiled.free(pattern.observed))
-        case Best(over=tuple(over)):
+        case contract.Best(over=tuple(over)):
             return over, Relevance.EVIDENCE, over
         case _:
             return (), Relevance.EVERYTHING, None
@@ -442,7 +419,7 @@ class _Program(_TableWork):
         large = general is not None and general.tree.total > MOST_DENSE
         self._narrows = large and bool(self.pattern.observed)
 
-    def _program(self, case: Case, memory_limit: float | None) -> Program:
+    def _program(self, case: contract.Case, memory_limit: float | None) -> Program:
         """Return the program for a case."""
         general = self._general
         limit = default_memory_limit() if memory_limit is None else memory_limit
@@ -458,7 +435,9 @@ class _Program(_TableWork):
             return narrow
         return general
 
-    def _smaller(self, general: Program, memory_limit: float | None, case: Case | None) -> Program:
+    def _smaller(
+        self, general: Program, memory_limit: float | None, case: contract.Case | None
+    ) -> Program:
         """Return a compressed program, of one case or of all, or `general` if it does not fit."""
         with suppress(MemoryLimitError):
             if case is not None:
@@ -466,7 +445,7 @@ class _Program(_TableWork):
             return self._made(memory_limit=memory_limit, compress=True)
         return general
 
-    def _narrowed(self, case: Case, memory_limit: float | None) -> Program:
+    def _narrowed(self, case: contract.Case, memory_limit: float | None) -> Program:
         """Return the program of one case, which the model keeps as long as there is room."""
 
         def made() -> Program:
@@ -478,7 +457,9 @@ class _Program(_TableWork):
         limit = default_memory_limit() if memory_limit is None else memory_limit
         return found if held_bytes(found) <= limit else made()
 
-    def _result(self, case: Case, memory_limit: float | None) -> tuple[Floats, float, Program]:
+    def _result(
+        self, case: contract.Case, memory_limit: float | None
+    ) -> tuple[Floats, float, Program]:
         program = self._program(case, memory_limit)
         run = self.compiled.run(program, case, memory_limit)
         give_back(run.space)
@@ -489,7 +470,9 @@ class _Program(_TableWork):
         return self._nbytes
 
 
-def tree_of(compiled: CompiledTables, question: Question, pattern: Pattern) -> Tree:
+def tree_of(
+    compiled: CompiledTables, question: contract.Question, pattern: contract.Pattern
+) -> Tree:
     """Return the junction tree of a query on tables, of any size."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
     return compiled.tree(pattern.observed, pattern.soft, targets, relevance, maximized=maximized)
@@ -497,8 +480,8 @@ def tree_of(compiled: CompiledTables, question: Question, pattern: Pattern) -> T
 
 def program_of(
     compiled: CompiledTables,
-    question: Question,
-    pattern: Pattern,
+    question: contract.Question,
+    pattern: contract.Pattern,
     **options: Any,
 ) -> Program:
     """Return the elimination program of a query on tables; see `CompiledTables.program`."""
@@ -508,7 +491,7 @@ def program_of(
         pattern.soft,
         targets,
         relevance,
-        both=isinstance(question, All),
+        both=isinstance(question, contract.All),
         maximized=maximized,
         **options,
     )
@@ -520,7 +503,7 @@ class ProgramPosteriors(_Program, _TablePosteriors):
     A joint posterior takes one pass towards the root clique with the targets, marginals take two.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Posterior | Marginals | None:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> Posterior | Marginals | None:
         flat, log_mass, program = self._result(case, memory_limit)
         return self._answer((flat, log_mass), program.tree.variables, case, memory_limit)
 
@@ -528,7 +511,7 @@ class ProgramPosteriors(_Program, _TablePosteriors):
 class ProgramMass(_Program):
     """Prepared query for log P(evidence): the log of the sum of the product of all tables."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> float:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> float:
         return self._result(case, memory_limit)[1]
 
 
@@ -539,7 +522,7 @@ class ProgramBest(_Program):
     from the roots to the leaves then finds the k best assignments clique by clique.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> TableAssignments | None:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> TableAssignments | None:
         program = self._program(case, memory_limit)
         run = possible_run(self.compiled, program, case, memory_limit, logarithmic=True)
         variables = self.compiled.tables.variables
@@ -552,7 +535,7 @@ class ProgramDraw(_Program):
     After one pass to the roots, states are drawn clique by clique from the roots to the leaves.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> TableDraws | None:
+    def _run(self, case: contract.Case, memory_limit: float | None) -> TableDraws | None:
         program = self._program(case, memory_limit)
         run = possible_run(self.compiled, program, case, memory_limit)
         return None if run is None else TableDraws(self.compiled.tables.variables, run)
@@ -561,7 +544,7 @@ class ProgramDraw(_Program):
 def possible_run(
     compiled: CompiledTables,
     program: Any,
-    case: Case,
+    case: contract.Case,
     memory_limit: float | None,
     *,
     logarithmic: bool = False,
@@ -574,16 +557,16 @@ def possible_run(
     return None
 
 
-class TableSlopes(SlopesWork, _TableWork):
+class TableSlopes(sensitivity.SlopesWork, _TableWork):
     """Prepared query for derivatives of a posterior with respect to all table entries."""
 
     def derivatives(
-        self, case: Case, log_unit: float | None, memory_limit: float | None
-    ) -> Derivatives | None:
+        self, case: contract.Case, log_unit: float | None, memory_limit: float | None
+    ) -> sensitivity.Derivatives | None:
         """Return the derivatives of both probabilities; see SlopesWork."""
         tables, names = self.compiled.tables, self.model.table_names()
         target, state = self.question
-        found = table_derivatives_of_both(
+        found = sensitivity.table_derivatives_of_both(
             self.compiled, target, state, case, log_unit, memory_limit=memory_limit
         )
         if found is None:
@@ -591,7 +574,7 @@ class TableSlopes(SlopesWork, _TableWork):
         mass, both, slopes = found
         is_network = bool((tables.arrays.child >= 0).all())
         values = (tables.table(f)[1] for f in range(len(tables)))
-        return Derivatives(
+        return sensitivity.Derivatives(
             mass,
             both,
             dict(zip(names, slopes, strict=True)),
@@ -608,11 +591,11 @@ class TableRetractions(_TableWork):
     The answer includes the posterior of each observed variable with its own finding left out.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Conflict | None:
-        compiled, nothing = self.compiled, Case({})
-        work = self.model.work(All(), nothing.pattern, memory_limit)
+    def _run(self, case: contract.Case, memory_limit: float | None) -> sensitivity.Conflict | None:
+        compiled, nothing = self.compiled, contract.Case({})
+        work = self.model.work(contract.All(), nothing.pattern, memory_limit)
         before = work.run(nothing, memory_limit)
-        found = conflict(
+        found = sensitivity.conflict(
             compiled, case, before.flat, before.log_evidence, memory_limit=memory_limit
         )
         log_evidence, measure, shares, expected, others = found
@@ -620,7 +603,7 @@ class TableRetractions(_TableWork):
             return None
         variables = compiled.tables.variables
         worst = sorted(shares, key=lambda v: -shares[v])
-        return Conflict(
+        return sensitivity.Conflict(
             log_evidence,
             measure,
             {variables[v].name: shares[v] for v in worst},
@@ -637,22 +620,24 @@ class CompiledPrograms(_TableSolver):
     name = "compiled program"
     condition = "one case of a product of tables"
     works: ClassVar = {
-        Joint: ProgramPosteriors,
-        All: ProgramPosteriors,
-        Mass: ProgramMass,
-        Best: ProgramBest,
-        Draw: ProgramDraw,
-        Slopes: TableSlopes,
-        Retractions: TableRetractions,
+        contract.Joint: ProgramPosteriors,
+        contract.All: ProgramPosteriors,
+        contract.Mass: ProgramMass,
+        contract.Best: ProgramBest,
+        contract.Draw: ProgramDraw,
+        contract.Slopes: TableSlopes,
+        contract.Retractions: TableRetractions,
     }
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         compiled: CompiledTables = model.compiled
         variables = compiled.tables.variables
         targets, _, maximized = _terms(compiled, question, pattern)
         tree = tree_of(compiled, question, pattern)
         kept = [variables[v] for v in targets] if maximized is None else []
-        passes = {All: 2, Slopes: 4, Retractions: 4}.get(type(question), 1)
+        passes = {contract.All: 2, contract.Slopes: 4, contract.Retractions: 4}.get(
+            type(question), 1
+        )
         found: dict[str, Any] = {}
         if issubclass(self.works[type(question)], _Program):
             program = _planned_program(compiled, question, pattern, tree)
@@ -660,11 +645,11 @@ class CompiledPrograms(_TableSolver):
                 found["workspace"] = held_entries(program)
                 if program.layout.size:
                     found["entries"] = int(tree.total), int(program.tree.total)
-        return plan_of_tree(tree, variables, kept, passes=passes, **found)
+        return contract.plan_of_tree(tree, variables, kept, passes=passes, **found)
 
 
 def _planned_program(
-    compiled: CompiledTables, question: Question, pattern: Pattern, tree: Tree
+    compiled: CompiledTables, question: contract.Question, pattern: contract.Pattern, tree: Tree
 ) -> Program | None:
     """Return the program that a query comes to use; None if none fits into memory.
 

@@ -14,12 +14,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, GraphError, unknown_variable
 from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Variable
 from bayesgraph.graphs import check_acyclic
-from bayesgraph.learning.information import (
-    conditional_mutual_information,
-    discrete_scores,
-    gaussian_scores,
-    mixed_scores,
-)
+from bayesgraph.learning import information
 from bayesgraph.statistics import CountSource, PairsSummary, SinglesSummary, Smoothing, safe_divide
 
 # Number of decimals to which scores are rounded before a comparison: rounding errors must not
@@ -235,7 +230,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     k, d = len(summary.singles.totals), len(columns)
     free = at.cards - 1.0
     if len(at.discrete) == d:
-        return ArcScores(*discrete_scores(summary), np.outer(k * free, free))
+        return ArcScores(*information.discrete_scores(summary), np.outer(k * free, free))
     scores = ArcScores(*(np.zeros((d, d)) for _ in range(3)))
     place = {v: i for i, v in enumerate(columns)}
     discrete = [place[v] for v in at.discrete]
@@ -246,12 +241,12 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
             whole[np.ix_(parents, children)] = part
 
     if discrete:
-        put(discrete, discrete, *discrete_scores(summary), np.outer(k * free, free))
+        put(discrete, discrete, *information.discrete_scores(summary), np.outer(k * free, free))
     if continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
-        put(continuous, continuous, *gaussian_scores(summary, smoothing, ridge), k)
+        put(continuous, continuous, *information.gaussian_scores(summary, smoothing, ridge), k)
         if discrete:
-            mixed = mixed_scores(summary, smoothing, ridge, source.target)
+            mixed = information.mixed_scores(summary, smoothing, ridge, source.target)
             put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
     return scores
 
@@ -268,7 +263,7 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
     found = dict.fromkeys(single.request.columns, 0.0)
     for v in at.discrete:
         table = single.counts[:, at.states(v)]
-        found[v] = float(conditional_mutual_information(table[None]))
+        found[v] = float(information.conditional_mutual_information(table[None]))
     if at.continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
         part, whole = single.moments, single.overall

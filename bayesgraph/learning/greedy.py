@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import GraphError, quoted, unknown_variable
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
-from bayesgraph.learning.arcs import (
-    TIE_DECIMALS,
-    ArcRules,
-    arc_scores,
-    at_least,
-    by_score,
-    class_scores,
-)
+from bayesgraph.learning import arcs
 from bayesgraph.learning.candidates import scores_of_pairs
 from bayesgraph.learning.leave_one_out import LOSSES, Joints, LeaveOneOut, Part, losses
 from bayesgraph.learning.structure import (
@@ -83,9 +76,9 @@ def kdb(
         If required and forbidden arcs contradict each other, or name a variable that is no feature.
     """
     target = target_of(source, "kdb")
-    k = at_least("k", k, 0)
+    k = arcs.at_least("k", k, 0)
     features = source.features
-    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    rules = arcs.ArcRules.of(required, forbidden, [v.name for v in features])
     _, chosen, gains = ranked_parents(source, features, as_smoothing(smoothing), k, rules)
     return below_class(target, features, _named(features, chosen, gains))
 
@@ -95,7 +88,7 @@ def ranked_parents(
     features: tuple[Variable, ...],
     smoothing: Smoothing,
     k: int,
-    rules: ArcRules,
+    rules: arcs.ArcRules,
 ) -> tuple[list[int], list[list[int]], Floats]:
     """Return the order of the features in kDB, their ranked parents, and the gains of all arcs.
 
@@ -116,7 +109,7 @@ def ranked_parents(
     gains = scores_of_pairs(source, features, source.target, smoothing).gains
     forced = rules.forced(features)
     alone = source.singles(Singles(features, source.target))
-    order = _entering(by_score(class_scores(source, alone, smoothing)), forced)
+    order = _entering(arcs.by_score(arcs.class_scores(source, alone, smoothing)), forced)
     allowed = rules.admissible(features)
     chosen: list[list[int]] = [[] for _ in features]
     states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
@@ -125,7 +118,7 @@ def ranked_parents(
         before = np.array(order[:at], dtype=np.intp)
         before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
         score = np.where(forced[before, child], np.inf, gains[before, child])
-        ranked = [int(before[i]) for i in by_score(score)]
+        ranked = [int(before[i]) for i in arcs.by_score(score)]
         chosen[child] = _fitting(states, ranked, k, classes * states[child])
         if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
             names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
@@ -218,12 +211,12 @@ def superparent(
     one_of("score", score, ("likelihood", "bic", "aic"))
     features = source.features
     names = [v.name for v in features]
-    allowed = ArcRules.of(None, forbidden, names).admissible(features)
+    allowed = arcs.ArcRules.of(None, forbidden, names).admissible(features)
     scores = scores_of_pairs(source, features, target, as_smoothing(smoothing))
     if parent is None:
         total = np.sum(scores.net(score), axis=1, where=allowed)
         rows = max(float(scores.rows.max(initial=0.0)), 1.0)
-        best = int(np.argmax(np.round(total / rows, TIE_DECIMALS)))
+        best = int(np.argmax(np.round(total / rows, arcs.TIE_DECIMALS)))
     elif parent in names:
         best = names.index(parent)
     else:
@@ -276,10 +269,10 @@ def selective_kdb(
         If the source holds only statistics, the loss is unknown, or k is negative.
     """
     target = target_of(source, "selective_kdb")
-    maximum = at_least("k", k, 0)
+    maximum = arcs.at_least("k", k, 0)
     one_of("loss", loss, LOSSES)
     features = source.features
-    rules = ArcRules.of(required, forbidden, [v.name for v in features])
+    rules = arcs.ArcRules.of(required, forbidden, [v.name for v in features])
     smoothing = as_smoothing(smoothing)
     order, chosen, gains = ranked_parents(source, features, smoothing, maximum, rules)
     rows = LeaveOneOut(source, target, smoothing)
@@ -288,7 +281,7 @@ def selective_kdb(
     table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
     # Features of required arcs are kept, whatever the loss.
     table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
-    best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
+    best = int(np.argmin(np.round(table / rows.total, arcs.TIE_DECIMALS)))
     row, n_features = divmod(best, table.shape[1])
     kept = sorted(order[:n_features])
     scores = {
@@ -380,7 +373,7 @@ def forward_selection(
     features = source.features
     maximum = len(features)
     if max_features is not None:
-        maximum = at_least("max_features", max_features, 0)
+        maximum = arcs.at_least("max_features", max_features, 0)
     smoothing = as_smoothing(smoothing)
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
@@ -414,7 +407,7 @@ def _forward(
 
     joints = Joints(rows, rows.prior)
     first = sum(losses(joint, part, loss) for part, joint in joints.parts())
-    lowest = round(first / rows.total, TIE_DECIMALS)
+    lowest = round(first / rows.total, arcs.TIE_DECIMALS)
     kept: list[int] = []
     rest = list(range(len(features)))
     while rest and len(kept) < maximum:
@@ -422,7 +415,7 @@ def _forward(
         for part, joint in joints.parts():
             for i, at in enumerate(rest):
                 tried[i] += losses(joint + term(at, part), part, loss)
-        tried = np.round(tried / rows.total, TIE_DECIMALS)
+        tried = np.round(tried / rows.total, arcs.TIE_DECIMALS)
         best = int(np.argmin(tried))
         if not tried[best] < lowest:
             break
@@ -442,7 +435,7 @@ _ARCS_OF_PASS = 64
 
 
 def climb_by_rows(
-    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
+    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: arcs.ArcRules
 ) -> dict[Arc, float]:
     """Return arcs between features that raise the leave-one-out conditional log likelihood.
 
@@ -475,7 +468,7 @@ def _candidates(
     rows: LeaveOneOut, features: tuple[Variable, ...], allowed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     summary = rows.source.pairs(Pairs(features, rows.target))
-    gains = np.round(arc_scores(rows.source, summary, rows.smoothing).gains, TIE_DECIMALS)
+    gains = np.round(arcs.arc_scores(rows.source, summary, rows.smoothing).gains, arcs.TIE_DECIMALS)
     score = np.where(allowed & (gains > 0), gains, -np.inf)
     rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
     return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
@@ -485,7 +478,7 @@ class _RowSearch:
     """State of the greedy search: arcs added, log joint of each row, gains of candidate arcs."""
 
     def __init__(
-        self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
+        self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: arcs.ArcRules
     ) -> None:
         self._rows, self._features, self._maximum = rows, features, maximum
         self._forced = rules.forced(features)
@@ -544,7 +537,9 @@ class _RowSearch:
         """Recompute the gain of the arc p -> c, which is the highest that is known."""
         if (p, c) not in self._tried:
             self._try([(p, c)] if self._rows.source.in_memory else self._next())
-        self._gains[p, c] = round((self._loss - self._tried[p, c]) / self._rows.total, TIE_DECIMALS)
+        self._gains[p, c] = round(
+            (self._loss - self._tried[p, c]) / self._rows.total, arcs.TIE_DECIMALS
+        )
         self._stale[p, c] = False
 
     def _next(self) -> list[tuple[int, int]]:

@@ -14,15 +14,8 @@ from scipy.special import gammaln
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.learning import information
 from bayesgraph.learning.arcs import arc_scores, penalty_rate
-from bayesgraph.learning.information import (
-    ExtendedTables,
-    Rising,
-    extended_information,
-    gaussian_fit,
-    pair_tables,
-    stacked,
-)
 from bayesgraph.statistics import (
     CountSource,
     Family,
@@ -140,7 +133,7 @@ class Gains:
             raise DataError(f"ess= takes a positive number of rows; got {ess!r}.")
         self.source, self.columns, self.smoothing = source, columns, smoothing
         self.score, self.ess = score, float(ess)
-        self._numbered, self._rising = Numbered(columns), Rising(self.ess)
+        self._numbered, self._rising = Numbered(columns), information.Rising(self.ess)
         self.cards: list[int] = self._numbered.cards.tolist()
         self.target = columns.index(source.target) if source.target in columns else -1
 
@@ -163,7 +156,7 @@ class Gains:
             place = {v: i for i, v in enumerate(columns)}
             summary = self._pairs(columns, given)
             discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
-            for left, right, tables in pair_tables(summary):
+            for left, right, tables in information.pair_tables(summary):
                 found = self._tables(tables.swapaxes(1, 2), True)
                 gains[discrete[left], discrete[right]] = found
                 gains[discrete[right], discrete[left]] = found
@@ -178,7 +171,7 @@ class Gains:
         left, right = np.triu_indices(len(discrete), k=1)
         one = np.ones_like(left)
         plan = np.stack([one, one, left, right], axis=1).ravel()
-        tables = ExtendedTables(summary.pair_counts, summary.at.cards, plan)
+        tables = information.ExtendedTables(summary.pair_counts, summary.at.cards, plan)
         found = self._rising.gains(tables, len(left))
         gains[discrete[left], discrete[right]] = found
         gains[discrete[right], discrete[left]] = found
@@ -248,14 +241,14 @@ class Gains:
     def _extended(self, asked: Sequence[Extension]) -> list[Floats]:
         """Return the gains by adding new parents to the other parents of discrete children."""
         groups = [(new, (*others, child)) for new, others, child in asked]
-        tables = ExtendedTables.counted(self.source, self._numbered, groups)
+        tables = information.ExtendedTables.counted(self.source, self._numbered, groups)
         ends = list(accumulate(len(new) for new, _ in groups))
         if self.score == "bdeu":
             found = self._rising.gains(tables, ends[-1])
         elif self.score == "fcll":
             found = self._fcll(tables.cells, asked)
         else:
-            told = extended_information(tables, ends[-1])
+            told = information.extended_information(tables, ends[-1])
             found = told.information - penalty_rate(self.score, told.rows) * told.parameters
         return [found[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
@@ -294,7 +287,9 @@ class Gains:
                 ridge = np.array(
                     [[self._ridge[v] for v in families[i].continuous] for i in members]
                 )
-                found[members] = self._gaussians(stacked(parts), ridge, is_class, discrete[:-1])
+                found[members] = self._gaussians(
+                    information.stacked(parts), ridge, is_class, discrete[:-1]
+                )
         return found
 
     def _tables(self, counts: Floats, has_class: bool) -> Floats:
@@ -365,7 +360,7 @@ class Gains:
         counts = statistics.counts.reshape(-1, m)
         penalty = "bic" if self.score == "bdeu" else self.score
         price = penalty_rate(penalty, counts.sum(axis=0))
-        fit = gaussian_fit(statistics, self.smoothing, ridge, is_class)
+        fit = information.gaussian_fit(statistics, self.smoothing, ridge, is_class)
         return np.asarray(fit - price * len(counts) * (n + 1))
 
     @cached_property

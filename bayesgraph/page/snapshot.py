@@ -16,17 +16,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    DataError,
-    DataTypeError,
-    EvidenceError,
-    MemoryLimitError,
-    MissingDependencyError,
-    RenderError,
-    UnsupportedModelError,
-    quoted,
-)
 from bayesgraph.core.typing import EvidenceLike, TableLike
 from bayesgraph.core.variables import (
     Binned,
@@ -94,7 +85,7 @@ def placed(content: dict[str, Any]) -> list[list[float]] | None:
     lines += [f"{a} -> {b}" for a, b, _ in content["arcs"]]
     try:
         found = plain_layout("\n".join([*lines, "}"]), timeout=_SECONDS)
-    except (MissingDependencyError, RenderError, subprocess.TimeoutExpired):
+    except (errors.MissingDependencyError, errors.RenderError, subprocess.TimeoutExpired):
         return None
     top = max((y for _, y in found.values()), default=0.0)
     return [
@@ -149,7 +140,7 @@ def flips_part(model: Model, numbers: NumberStore) -> Json:
             cuts = cuts_of(model, variable)
             try:
                 ends = range_of(model, variable, cuts, rules)
-            except EvidenceError:
+            except errors.EvidenceError:
                 continue
             own: Json = {"range": list(ends), "whole": isinstance(variable, Count)}
             found[str(at)] = own | ({} if cuts is None else {"cuts": list(cuts)})
@@ -258,12 +249,12 @@ def take_snapshot(
         For a target or evidence that does not fit the model.
     """
     if view not in _VIEWS:
-        raise DataTypeError(f"view= is one of {quoted(_VIEWS)}; got {view!r}.")
+        raise errors.DataTypeError(f"view= is one of {errors.quoted(_VIEWS)}; got {view!r}.")
     take = next((take for kind, take in _PARTS.items() if isinstance(model, kind)), None)
     if take is None:
-        raise UnsupportedModelError(
-            f"A page shows {quoted(kind.__name__ for kind in _PARTS)}; got {model!r}. Ask it in "
-            "Python, or show its network."
+        raise errors.UnsupportedModelError(
+            f"A page shows {errors.quoted(kind.__name__ for kind in _PARTS)}; got {model!r}. Ask "
+            "it in Python, or show its network."
         )
     variables = model.variables
     number = {variable.name: i for i, variable in enumerate(variables)}
@@ -386,10 +377,10 @@ def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: f
     tree = plan_tree(question, plan_only=True)
     if tree.total > limit:
         widest = _widest(tables, tree)
-        raise MemoryLimitError(
+        raise errors.MemoryLimitError(
             f"The clique tree of the model has {tree.total:,.0f} entries; a page takes "
-            f"{limit:,.0f}. {quoted(widest)} are together in its largest table: show a part of the "
-            "network, take more by limit=, or ask in Python."
+            f"{limit:,.0f}. {errors.quoted(widest)} are together in its largest table: show a part "
+            "of the network, take more by limit=, or ask in Python."
         )
     tree = with_intermediates(tree, True)
     at = numbers.add(tables.values)
@@ -450,9 +441,9 @@ def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
     part = model_part(model, numbers, partial(_tables, numbers, limit))
     if part is None:
         names = [v.name for v in model.variables if not isinstance(v, Discrete)]
-        raise UnsupportedModelError(
-            f"A page answers exactly for factors of tables and counts; those over {quoted(names)} "
-            "are others. Ask the model in Python."
+        raise errors.UnsupportedModelError(
+            f"A page answers exactly for factors of tables and counts; those over "
+            f"{errors.quoted(names)} are others. Ask the model in Python."
         )
     return part
 
@@ -503,7 +494,7 @@ def with_rows(snapshot: Snapshot, model: Model, data: TableLike, *, embed: bool)
     rows: dict[str, Any] | bool = False
     if embed:
         if not isinstance(target, Discrete):
-            raise DataError("Rows are shown with a discrete target; name it by target=.")
+            raise errors.DataError("Rows are shown with a discrete target; name it by target=.")
         rows = rows_of(model, target, data)
     return replace(snapshot, content=snapshot.content | {"variables": variables, "rows": rows})
 
@@ -546,7 +537,7 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
     columns = columns_of(data)
     known = table_for(model, columns, target, unseen="missing")
     if not 0 < known.n_rows <= MOST_ROWS:
-        raise DataError(
+        raise errors.DataError(
             f"A page takes 1 to {MOST_ROWS:,} rows; the table has {known.n_rows:,}. Choose some."
         )
     posterior = model.query_rows(target.name, _seen(columns, known))

@@ -13,15 +13,7 @@ from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.display import COLOURS, FRAME, MUTED
 from bayesgraph.core.errors import DataError
 from bayesgraph.models import number, texts
-from bayesgraph.pictures.style import (
-    Axes,
-    Figure,
-    heading,
-    new_figure,
-    shown_names,
-    styled,
-    without_mathematics,
-)
+from bayesgraph.pictures import style
 from bayesgraph.questions import Bar, NextQuestion, RankedQuestion, TableDrift, Tornado
 
 # ------------------- Tornado chart: how far a probability moves with single parameters or findings
@@ -37,7 +29,9 @@ _ROW, _AXIS, _LABEL_CHARACTER, _CHARACTER = 0.34, 5.4, 0.074, 0.068
 _MAX_TICKS = 5
 
 
-def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = None) -> Figure:
+def tornado_figure(
+    tornado: Tornado, *, max_bars: int = 15, title: str | None = None
+) -> style.Figure:
     """Return a tornado chart: a bar from the lowest to the highest probability, the widest on top.
 
     The parts below and above the present probability have two colours, and the ends the values of
@@ -65,13 +59,13 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
     shown = tornado.bars[:max_bars]
     if not shown:
         raise DataError("Nothing was varied: there is nothing to draw.")
-    state = shown_names([tornado.state])[0]
+    state = style.shown_names([tornado.state])[0]
     (target,) = texts([tornado.target], _LONGEST_TITLE)
     labels = _labels([bar.name for bar in shown])
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    with styled() as figure_class:
+    with style.styled() as figure_class:
         width = _AXIS + _LABEL_CHARACTER * longest + 0.5
-        figure = new_figure(figure_class, width, _ROW * len(shown) + 1.6)
+        figure = style.new_figure(figure_class, width, _ROW * len(shown) + 1.6)
         axes = figure.add_subplot()
         for row, bar in enumerate(shown):
             _draw(axes, row, bar, tornado.posterior)
@@ -85,12 +79,12 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
         axes.set_yticks(range(len(shown)), labels, linespacing=1.0)
         if any("\n" in label for label in labels):
             axes.tick_params(axis="y", labelsize=8)
-        without_mathematics(axes.get_yticklabels())
+        style.without_mathematics(axes.get_yticklabels())
         axes.tick_params(length=0, pad=5)
         axes.grid(axis="x")
         axes.spines[:].set_visible(False)
         axes.set_xlabel(f"probability of {state}", labelpad=6)
-        heading(
+        style.heading(
             axes,
             f"What moves {target} = {state}" if title is None else title,
             f"{number(tornado.posterior)} now; one of the {tornado.by} at a time",
@@ -98,7 +92,7 @@ def tornado_figure(tornado: Tornado, *, max_bars: int = 15, title: str | None = 
     return figure
 
 
-def _draw(axes: Axes, row: int, bar: Bar, now: float) -> None:
+def _draw(axes: style.Axes, row: int, bar: Bar, now: float) -> None:
     below, above = min(now, bar.low), max(now, bar.high)
     axes.barh(row, now - below, left=below, height=0.6, color=COLOURS[1], zorder=2)
     axes.barh(row, above - now, left=now, height=0.6, color=COLOURS[0], zorder=2)
@@ -114,11 +108,11 @@ def _draw(axes: Axes, row: int, bar: Bar, now: float) -> None:
             fontsize=8,
             color=MUTED,
         )
-        without_mathematics([text])
+        style.without_mathematics([text])
 
 
 def _end(value: Any) -> str:
-    return number(value) if isinstance(value, float) else shown_names([value])[0]
+    return number(value) if isinstance(value, float) else style.shown_names([value])[0]
 
 
 def _limits(bars: Sequence[Bar], now: float) -> tuple[float, float]:
@@ -166,7 +160,7 @@ _DRIFT_ROW = 0.3
 
 def table_drift_figure(
     drift: TableDrift, *, max_families: int = 15, title: str | None = None
-) -> Figure:
+) -> style.Figure:
     """Return a figure of how far the families of a model moved between two tables.
 
     Orange bars are families that moved, at the family-wise error of the drift; grey ones may be
@@ -196,8 +190,8 @@ def table_drift_figure(
         raise DataError("No family of the model was tested: nothing to draw.")
     shown = tested[:max_families]
     widest = max(family.information for family in shown) or 1.0
-    with styled() as figure_class:
-        figure = new_figure(figure_class, 7.4, _DRIFT_ROW * len(shown) + 1.5)
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, 7.4, _DRIFT_ROW * len(shown) + 1.5)
         axes = figure.add_subplot()
         for row, family in enumerate(shown):
             colour = COLOURS[1] if family.moved else FRAME
@@ -218,7 +212,7 @@ def table_drift_figure(
         axes.grid(axis="x")
         axes.spines[:].set_visible(False)
         axes.set_xlabel("information between family and table, nats per row", labelpad=6)
-        heading(
+        style.heading(
             axes,
             "Drift between two tables" if title is None else title,
             f"{len(drift.moved)} of {len(drift.families)} families moved; "
@@ -248,7 +242,7 @@ _WORTH = {
 
 def next_question_figure(
     ranking: NextQuestion, *, max_questions: int = 15, title: str | None = None
-) -> Figure:
+) -> style.Figure:
     """Return a figure of the questions that can be asked next, the best on top.
 
     The length of a bar is the score: what the answer is worth, per price if prices were given, and
@@ -283,8 +277,8 @@ def next_question_figure(
     labels = texts([question.name for question in shown], _LONGEST_QUESTION)
     notes = [_note(ranking, question) for question in shown]
     width = _QUESTION_AXIS + _QUESTION_LABEL_CHARACTER * max(map(len, labels)) + 0.5
-    with styled() as figure_class:
-        figure = new_figure(figure_class, width, _QUESTION_ROW * len(shown) + 1.6)
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, width, _QUESTION_ROW * len(shown) + 1.6)
         axes = figure.add_subplot()
         for row, (question, note) in enumerate(zip(shown, notes, strict=True)):
             # What is free has an infinite score.
@@ -300,7 +294,7 @@ def next_question_figure(
                 fontsize=8,
                 color=MUTED,
             )
-            without_mathematics([text])
+            style.without_mathematics([text])
         room = _QUESTION_CHARACTER * (max(map(len, notes)) + 2)
         end = max(longest, *(min(q.score, 1.1 * longest) for q in shown))
         axes.set(
@@ -308,13 +302,13 @@ def next_question_figure(
         )
         axes.set_xticks([tick for tick in axes.get_xticks() if tick <= end])
         axes.set_yticks(range(len(shown)), labels)
-        without_mathematics(axes.get_yticklabels())
+        style.without_mathematics(axes.get_yticklabels())
         axes.tick_params(length=0, pad=5)
         axes.grid(axis="x")
         axes.spines[:].set_visible(False)
         axes.set_xlabel(_axis(ranking), labelpad=6)
         (target,) = texts(ranking.posterior.names, _LONGEST_QUESTION_TITLE)
-        heading(
+        style.heading(
             axes,
             f"What to ask next about {target}" if title is None else title,
             _now(ranking, target),

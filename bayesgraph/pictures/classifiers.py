@@ -17,18 +17,7 @@ from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_var
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Continuous, Name
 from bayesgraph.models import number
-from bayesgraph.pictures.style import (
-    DASHES,
-    PANEL,
-    Axes,
-    Figure,
-    check_classifier,
-    heading,
-    new_figure,
-    shown_names,
-    styled,
-    without_mathematics,
-)
+from bayesgraph.pictures import style
 from bayesgraph.questions import label_codes
 from bayesgraph.tables import columns_of
 
@@ -42,7 +31,7 @@ if TYPE_CHECKING:
 _SIDES = (-0.03, 1.03)
 
 
-def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> Figure:
+def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figure:
     """Return a figure with a row of three panels for each model.
 
     The panels are the confusion matrix, the ROC curves and the calibration curve. With two classes,
@@ -68,9 +57,9 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> Figure:
         If matplotlib is not installed.
     """
     results = _checked(results, "evaluation_figure")
-    with styled() as figure_class:
-        side = max(PANEL, *(0.45 * len(result.classes) for result in results))
-        figure = new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
+    with style.styled() as figure_class:
+        side = max(style.PANEL, *(0.45 * len(result.classes) for result in results))
+        figure = style.new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
         grid = figure.subplots(len(results), 3, squeeze=False)
         for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
             _draw_confusion(confusion, result)
@@ -81,7 +70,7 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> Figure:
 
 def roc_figure(
     results: Evaluation | Sequence[Evaluation], *, positive: Any = None, title: str | None = None
-) -> Figure:
+) -> style.Figure:
     """Return a panel with the ROC curve of each model, of one class against the rest.
 
     The rows of all folds make one curve; the legend has the area below it. `Evaluation.auc` is the
@@ -111,22 +100,22 @@ def roc_figure(
     """
     results = _checked(results, "roc_figure")
     chosen = _positive(results[0], positive)
-    (name,) = shown_names([chosen])
-    with styled() as figure_class:
-        figure = new_figure(figure_class, PANEL + 1.2, PANEL + 1.1)
+    (name,) = style.shown_names([chosen])
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, style.PANEL + 1.2, style.PANEL + 1.1)
         axes = figure.add_subplot()
         axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
         for k, result in enumerate(results):
             false, true = _roc(result, chosen)
-            dashes = DASHES[k // len(COLOURS) % len(DASHES)]
+            dashes = style.DASHES[k // len(COLOURS) % len(style.DASHES)]
             label = f"{result.name} ({auc(false, true):.3f})"
             colour = COLOURS[k % len(COLOURS)]
             axes.plot(false, true, color=colour, linestyle=dashes, linewidth=1.4, label=label)
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=_SIDES, ylim=_SIDES)
-        without_mathematics(axes.legend(fontsize=8, loc="lower right").get_texts())
+        style.without_mathematics(axes.legend(fontsize=8, loc="lower right").get_texts())
         note = f"{name} against the rest, rows of all folds; in brackets the area below"
-        heading(axes, "ROC curves" if title is None else title, note)
+        style.heading(axes, "ROC curves" if title is None else title, note)
     return figure
 
 
@@ -167,16 +156,18 @@ def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
     return false, true
 
 
-def _draw_confusion(axes: Axes, result: Evaluation) -> None:
-    display = ConfusionMatrixDisplay(result.confusion, display_labels=shown_names(result.classes))
+def _draw_confusion(axes: style.Axes, result: Evaluation) -> None:
+    display = ConfusionMatrixDisplay(
+        result.confusion, display_labels=style.shown_names(result.classes)
+    )
     turn = 45 if len(result.classes) > 4 else 0
     display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation=turn, values_format=",d")
-    heading(axes, result.name, f"accuracy {result.accuracy:.1%}")
+    style.heading(axes, result.name, f"accuracy {result.accuracy:.1%}")
 
 
-def _draw_roc(axes: Axes, result: Evaluation) -> None:
+def _draw_roc(axes: style.Axes, result: Evaluation) -> None:
     binary = len(result.classes) == 2
-    names = shown_names(result.classes)
+    names = style.shown_names(result.classes)
     for code, name in enumerate(names):
         if binary and code == 0:
             continue  # its curve mirrors that of the second class
@@ -188,13 +179,13 @@ def _draw_roc(axes: Axes, result: Evaluation) -> None:
     axes.get_legend().remove()
     axes.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
     note = f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
-    heading(axes, "ROC curves", note)
+    style.heading(axes, "ROC curves", note)
 
 
-def _draw_calibration(axes: Axes, result: Evaluation) -> None:
+def _draw_calibration(axes: style.Axes, result: Evaluation) -> None:
     if len(result.classes) == 2:
         positive, probability = result.y_true == result.classes[1], result.proba[:, 1]
-        what = f"P({shown_names(result.classes)[1]})"
+        what = f"P({style.shown_names(result.classes)[1]})"
     else:
         positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
         what = "probability of the predicted class"
@@ -202,7 +193,7 @@ def _draw_calibration(axes: Axes, result: Evaluation) -> None:
     CalibrationDisplay.from_predictions(positive, probability.clip(0, 1), n_bins=10, ax=axes)
     axes.set(xlabel=what, ylabel="share that came true", xlim=_SIDES, ylim=_SIDES, aspect="equal")
     axes.get_legend().remove()
-    heading(axes, "Calibration", f"expected calibration error {result.calibration_error:.3f}")
+    style.heading(axes, "Calibration", f"expected calibration error {result.calibration_error:.3f}")
 
 
 # ------- Decision boundaries of a classifier over two continuous features, the others marginalised
@@ -220,11 +211,11 @@ def plot_decision_boundary(
     X: Any,
     y: ArrayLike,
     features: tuple[Name, Name],
-    ax: Axes = None,
+    ax: style.Axes = None,
     evidence: EvidenceLike = None,
     *,
     title: str | None = None,
-) -> Axes:
+) -> style.Axes:
     """Draw the most probable class over two continuous features, and the rows of a table.
 
     The background has the colour of the most probable class, the deeper the more probable it is.
@@ -262,16 +253,16 @@ def plot_decision_boundary(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_classifier(clf)
+    style.check_classifier(clf)
     fixed = {} if evidence is None else dict(evidence)
     _check(clf, features, fixed)
     points, codes = _points(clf, X, y, features)
     limits = _limits(points)
     grid = [np.linspace(low, high, _GRID_POINTS) for low, high in limits]
     log_proba = _log_proba(clf, features, fixed, grid)
-    with styled() as figure_class:
+    with style.styled() as figure_class:
         if ax is None:
-            ax = new_figure(figure_class, _PANEL + 2.2, _PANEL + 0.6).add_subplot()
+            ax = style.new_figure(figure_class, _PANEL + 2.2, _PANEL + 0.6).add_subplot()
         ax.imshow(
             _background(np.exp(log_proba)), origin="lower", extent=limits.ravel(), aspect="auto",
             interpolation="bilinear", zorder=0,
@@ -283,7 +274,7 @@ def plot_decision_boundary(
             lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
             if lead.min() < 0 < lead.max():
                 ax.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
-        for k, name in enumerate(shown_names(clf.classes_)):
+        for k, name in enumerate(style.shown_names(clf.classes_)):
             ax.scatter(
                 *points[codes == k].T, s=20, marker=_MARKERS[k], color=COLOURS[k], label=name,
                 edgecolor="white", linewidth=0.6, zorder=3,
@@ -294,10 +285,10 @@ def plot_decision_boundary(
             title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
             borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
         )  # fmt: skip
-        without_mathematics(
+        style.without_mathematics(
             [ax.xaxis.label, ax.yaxis.label, legend.get_title(), *legend.get_texts()]
         )
-        heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
+        style.heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
     return ax
 
 

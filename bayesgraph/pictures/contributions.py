@@ -17,16 +17,8 @@ from bayesgraph.core.display import COLOURS, FRAME, GRID, INK, MUTED, cut_texts
 from bayesgraph.core.errors import DataError, optional_module
 from bayesgraph.core.variables import Binned, Discrete
 from bayesgraph.models import number, texts
+from bayesgraph.pictures import style
 from bayesgraph.pictures.dot_labels import percentage
-from bayesgraph.pictures.style import (
-    Axes,
-    Figure,
-    heading,
-    new_figure,
-    shown_names,
-    styled,
-    without_mathematics,
-)
 from bayesgraph.questions import Contribution, Contributions, Shape, Shapes, signed
 
 # ----------- Waterfall chart of log odds: from the prior to the total, with a bar for each finding
@@ -45,7 +37,7 @@ def contributions_figure(
     max_findings: int = 14,
     arcs: bool = False,
     title: str | None = None,
-) -> Figure:
+) -> style.Figure:
     """Return a figure of how the findings lead from the prior to the log odds of a row.
 
     Each bar starts where the bar above it ends. Blue bars favour the positive class, orange bars
@@ -76,15 +68,15 @@ def contributions_figure(
     """
     max_findings = whole_number("max_findings", "findings", max_findings, minimum=1)
     bars = _bars(contributions, max_findings, arcs=arcs)
-    with styled() as figure_class:
-        figure = new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
         axes = figure.add_subplot()
         _draw(axes, bars, contributions)
-        positive = shown_names([contributions.positive])[0]
+        positive = style.shown_names([contributions.positive])[0]
         negative = contributions.negative
-        against = "the rest" if negative is None else shown_names([negative])[0]
+        against = "the rest" if negative is None else style.shown_names([negative])[0]
         name = str(contributions.target.name)
-        heading(
+        style.heading(
             axes,
             f"Evidence for {name} = {positive}" if title is None else title,
             f"log odds of {positive} against {against}: {signed(contributions.total, 2)}, "
@@ -138,7 +130,7 @@ def _pieces(term: Contribution, label: str) -> list[_Bar]:
     return pieces
 
 
-def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> None:
+def _draw(axes: style.Axes, bars: Sequence[_Bar], contributions: Contributions) -> None:
     finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in bars]
     ends = np.cumsum(finite)
     starts = ends - finite
@@ -173,7 +165,7 @@ def _draw(axes: Axes, bars: Sequence[_Bar], contributions: Contributions) -> Non
 
 
 def _bar(
-    axes: Axes, row: int, start: float, end: float, bar: _Bar, colour: str | None = None
+    axes: style.Axes, row: int, start: float, end: float, bar: _Bar, colour: str | None = None
 ) -> None:
     chosen = colour or (MUTED if bar.grey else _FOR if bar.value >= 0 else _AGAINST)
     look: dict[str, Any] = {"color": chosen, "alpha": 0.45 if bar.piece else 1.0, "zorder": 2}
@@ -195,7 +187,7 @@ def _bar(
 
 
 def _arrow(
-    axes: Axes,
+    axes: style.Axes,
     row: int,
     start: float,
     edges: tuple[float, float],
@@ -217,7 +209,7 @@ def _arrow(
     )
 
 
-def _odds_axis(axes: Axes) -> None:
+def _odds_axis(axes: style.Axes) -> None:
     """Label the horizontal axis with log odds and, below them, the corresponding probabilities."""
     ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
@@ -242,7 +234,7 @@ _LONG = 24
 _CURVES, _ROWS = (5, 1)
 
 
-def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = None) -> Figure:
+def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = None) -> style.Figure:
     """Return a figure with a panel for each term of the log odds, the strongest terms first.
 
     Terms of three and more features are not drawn.
@@ -277,8 +269,10 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
     n_columns = min(_COLUMNS, len(shown))
     n_rows = -(-len(shown) // n_columns)
-    with styled() as figure_class:
-        figure = new_figure(figure_class, max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9)
+    with style.styled() as figure_class:
+        figure = style.new_figure(
+            figure_class, max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9
+        )
         figure.get_layout_engine().set(h_pad=0.05, hspace=0.0)
         grid = figure.add_gridspec(n_rows, n_columns)
         for at, term in enumerate(shown):
@@ -311,10 +305,10 @@ def _strongest_curves(terms: Sequence[Shape]) -> list[int]:
 
 
 def _head(
-    figure: Figure, shapes: Shapes, n_left: int, curves: Sequence[int], title: str | None
+    figure: style.Figure, shapes: Shapes, n_left: int, curves: Sequence[int], title: str | None
 ) -> None:
     """Write title, note and legend above the panels."""
-    names = shown_names(shapes.labels)
+    names = style.shown_names(shapes.labels)
     note = "each panel adds to the log odds, in nats"
     if shapes.rows:
         note = f"mean change of the log odds over {shapes.rows:,} rows, in nats"
@@ -329,7 +323,7 @@ def _head(
         heading if title is None else title, x=0.01, ha="left", fontsize=12, fontweight="bold"
     )
     quiet = figure.text(0.01, -0.01, note, ha="left", va="top", fontsize=9, color=MUTED)
-    without_mathematics([bold, quiet])
+    style.without_mathematics([bold, quiet])
     if len(names) > 1:
         lines = optional_module("matplotlib.lines", extra="plot", what="Drawing a figure")
         handles = [
@@ -339,13 +333,13 @@ def _head(
         legend = figure.legend(
             handles=handles, loc="outside upper right", ncols=len(handles), frameon=False
         )
-        without_mathematics(legend.get_texts())
+        style.without_mathematics(legend.get_texts())
 
 
 # ------------------------------------------------------------------------------ single features
 
 
-def _draw_single(upper: Axes, lower: Axes, term: Shape, curves: Sequence[int]) -> None:
+def _draw_single(upper: style.Axes, lower: style.Axes, term: Shape, curves: Sequence[int]) -> None:
     (variable,) = term.variables
     upper.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
     if isinstance(variable, Binned):
@@ -354,7 +348,7 @@ def _draw_single(upper: Axes, lower: Axes, term: Shape, curves: Sequence[int]) -
         _draw_bars(upper, lower, variable, term, curves)
     (name,) = texts([variable.name], 26)
     title = upper.set_title(name, loc="left", fontsize=9.5, fontweight="bold", pad=4)
-    without_mathematics([title])
+    style.without_mathematics([title])
     upper.grid(axis="y")
     upper.tick_params(length=0, labelsize=7.5, labelbottom=False)
     upper.spines[["top", "right", "bottom"]].set_visible(False)
@@ -365,7 +359,7 @@ def _draw_single(upper: Axes, lower: Axes, term: Shape, curves: Sequence[int]) -
 
 
 def _draw_steps(
-    upper: Axes, lower: Axes, variable: Binned, term: Shape, curves: Sequence[int]
+    upper: style.Axes, lower: style.Axes, variable: Binned, term: Shape, curves: Sequence[int]
 ) -> None:
     edges = variable.edges
     for at, curve in enumerate(curves):
@@ -394,7 +388,7 @@ def _spaced(cuts: Floats, width: float) -> Floats:
 
 
 def _draw_bars(
-    upper: Axes, lower: Axes, variable: Discrete, term: Shape, curves: Sequence[int]
+    upper: style.Axes, lower: style.Axes, variable: Discrete, term: Shape, curves: Sequence[int]
 ) -> None:
     shown = np.sort(np.argsort(-term.share, kind="stable")[:_MAX_STATES])
     width = 0.8 / len(curves)
@@ -412,14 +406,14 @@ def _draw_bars(
     turned = sum(map(len, names)) > _LONG
     look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if turned else {}
     lower.set_xticks(np.arange(len(shown)), names, **look)
-    without_mathematics(lower.get_xticklabels())
+    style.without_mathematics(lower.get_xticklabels())
     lower.set_xlim(-0.6, len(shown) - 0.4)
 
 
 # ------------------------------------------------------------------------------------------ pairs
 
 
-def _draw_pair(figure: Figure, axes: Axes, term: Shape) -> None:
+def _draw_pair(figure: style.Figure, axes: style.Axes, term: Shape) -> None:
     """Draw the interaction of two features: a cell for each pair of their states."""
     n_curves = term.log_odds.shape[-1]
     first, second = term.variables
@@ -442,10 +436,10 @@ def _draw_pair(figure: Figure, axes: Axes, term: Shape) -> None:
     up = axes.set_ylabel(names[0], fontsize=8, labelpad=1)
     axes.tick_params(length=0, labelsize=7, pad=2)
     axes.spines[:].set_color(INK)
-    without_mathematics([title, across, up, *axes.get_xticklabels(), *axes.get_yticklabels()])
+    style.without_mathematics([title, across, up, *axes.get_xticklabels(), *axes.get_yticklabels()])
 
 
-def _label_states(axis: Axes, variable: Discrete) -> None:
+def _label_states(axis: style.Axes, variable: Discrete) -> None:
     """Label an axis of cells: ends of intervals between them, categories in their middle."""
     if isinstance(variable, Binned):
         places: Any = np.arange(1.0, variable.cardinality)

@@ -13,24 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bayesgraph.core import display
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.display import (
-    ARC,
-    BLUE,
-    BOX,
-    CARD,
-    INK,
-    LINE,
-    MUTED,
-    ORANGE,
-    PALE,
-    SHADE,
-    SHADE_LINE,
-    SLATE,
-    TARGET,
-    TARGET_LINE,
-    rounded,
-)
 from bayesgraph.core.errors import GraphError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike
@@ -240,12 +224,12 @@ def defaults(rankdir: str) -> list[str]:
     font = {"fontname": _FONT}
     graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
              "nodesep": "0.25", "ranksep": "0.4", "fontsize": dot_labels.NOTE_SIZE,
-             "fontcolor": MUTED}  # fmt: skip
-    node = {"shape": "box", "style": "rounded,filled", "fillcolor": CARD, "color": LINE,
-            "penwidth": "1", "fontsize": dot_labels.NAME_SIZE, "fontcolor": INK,
+             "fontcolor": display.MUTED}  # fmt: skip
+    node = {"shape": "box", "style": "rounded,filled", "fillcolor": display.CARD,
+            "color": display.LINE, "penwidth": "1", "fontsize": dot_labels.NAME_SIZE, "fontcolor": display.INK,
             "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
-    edge = {"color": ARC, "penwidth": "0.9", "arrowsize": "0.6", "fontsize": dot_labels.NOTE_SIZE,
-            "fontcolor": MUTED}  # fmt: skip
+    edge = {"color": display.ARC, "penwidth": "0.9", "arrowsize": "0.6",
+            "fontsize": dot_labels.NOTE_SIZE, "fontcolor": display.MUTED}  # fmt: skip
     return [
         statement("graph", graph | font),
         statement("node", node | font),
@@ -331,7 +315,11 @@ class _Drawing:
             scores = net.arc_scores if self.scores else {}
             for arc in arcs:
                 if (score := scores.get((arc[0].name, arc[1].name))) is not None:
-                    numbers[arc] = score, dot_labels.score(score), f"{rounded(score, 6)} nats"
+                    numbers[arc] = (
+                        score,
+                        dot_labels.score(score),
+                        f"{display.rounded(score, 6)} nats",
+                    )
             note = "scores in nats"
         else:
             weighted = [] if _is_plain(net) else [arc for arc in arcs if arc[0] == net.target]
@@ -350,10 +338,10 @@ class _Drawing:
                 share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
                 look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
                 if not share and isinstance(net, WeightedNetwork):
-                    look |= {"color": PALE, "style": "dashed"}
+                    look |= {"color": display.PALE, "style": "dashed"}
                 tooltip += f": {full}"
             elif finite and not isinstance(net, WeightedNetwork):
-                look = {"color": PALE, "penwidth": "0.7"}
+                look = {"color": display.PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
         return lines, [f"numbers on arcs: {note}"] if numbers else []
 
@@ -383,11 +371,13 @@ class _Drawing:
             both = (child, parent) in arcs
             opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
             look = {"dir": "both"} if both else {}
-            look["color"] = f"{ARC}{round(255 * opacity):02x}"
+            look["color"] = f"{display.ARC}{round(255 * opacity):02x}"
             if differ and probability < _CERTAIN:
                 look["label"] = f" {probability:.2f} "
             sign = "↔" if both else "→"
-            look["tooltip"] = f"{parent.name} {sign} {child.name}: {rounded(probability, 6)}"
+            look["tooltip"] = (
+                f"{parent.name} {sign} {child.name}: {display.rounded(probability, 6)}"
+            )
             lines.append(self.arc(parent, child, look))
         return lines, ["numbers on arcs: their probability"] if differ else []
 
@@ -423,7 +413,7 @@ class _Drawing:
     def box(self, inner: Iterable[str], note: str) -> list[str]:
         """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
         look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
-                "color": PALE, "fillcolor": BOX, "margin": "14"}  # fmt: skip
+                "color": display.PALE, "fillcolor": display.BOX, "margin": "14"}  # fmt: skip
         return [
             "subgraph cluster_plate {",
             *(f"  {line}" for line in [statement("graph", look), *inner]),
@@ -484,12 +474,16 @@ class _Drawing:
         common = {"style": "filled", "tooltip": tooltip}
         if self.tables:
             heading = f"{names or 'constant'}" + (f", to the power {exponent}" if exponent else "")
-            parts = [dot_labels.font(heading, colour=MUTED), self.table(term.source)]
-            return common | {"label": dot_labels.stack(parts), "fillcolor": BOX, "color": ARC}
-        common |= {"shape": "square", "fillcolor": SLATE, "color": SLATE}
+            parts = [dot_labels.font(heading, colour=display.MUTED), self.table(term.source)]
+            return common | {
+                "label": dot_labels.stack(parts),
+                "fillcolor": display.BOX,
+                "color": display.ARC,
+            }
+        common |= {"shape": "square", "fillcolor": display.SLATE, "color": display.SLATE}
         if not exponent:
             return common | {"label": "", "width": "0.13", "height": "0.13"}
-        text = dot_labels.font(exponent, size=dot_labels.NOTE_SIZE, colour=CARD, bold=True)
+        text = dot_labels.font(exponent, size=dot_labels.NOTE_SIZE, colour=display.CARD, bold=True)
         shape = "square" if len(exponent) <= 4 else "box"
         return common | {"label": dot_labels.stack([text]), "shape": shape, "width": "0.2",
                          "height": "0.2", "margin": "0.04"}  # fmt: skip
@@ -498,7 +492,7 @@ class _Drawing:
         """Return the statement of a variable's node, with `note`, if not empty, under the name."""
         parts = self.parts(variable, cpd)
         if note:
-            parts.insert(1, dot_labels.font(note, size=dot_labels.NOTE_SIZE, colour=MUTED))
+            parts.insert(1, dot_labels.font(note, size=dot_labels.NOTE_SIZE, colour=display.MUTED))
         attributes: dict[str, str] = {"label": dot_labels.stack(parts)}
         if isinstance(variable, CountVector):
             # Square corners and a second outline mark a vector of many counts.
@@ -506,12 +500,12 @@ class _Drawing:
         if isinstance(variable, Continuous) and not any("<TABLE" in part for part in parts):
             attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.05,0.03"}
         if variable in self.evidence:
-            attributes |= {"fillcolor": SHADE, "color": SHADE_LINE}
+            attributes |= {"fillcolor": display.SHADE, "color": display.SHADE_LINE}
         elif variable in self.evidence.likelihoods:
-            attributes |= {"style": "rounded,filled,dashed", "color": SHADE_LINE}
+            attributes |= {"style": "rounded,filled,dashed", "color": display.SHADE_LINE}
         if variable == self.target:
-            attributes |= {"color": TARGET_LINE, "penwidth": "2.2"}
-            attributes.setdefault("fillcolor", TARGET)
+            attributes |= {"color": display.TARGET_LINE, "penwidth": "2.2"}
+            attributes.setdefault("fillcolor", display.TARGET)
         attributes["tooltip"] = dot_labels.tooltip(variable)
         return statement(self.ids[variable], attributes)
 
@@ -554,7 +548,7 @@ class _Drawing:
 
     def belief(self, variable: Variable) -> str:
         """Return a variable's posterior as bars or a density; empty if there is none to draw."""
-        colour = ORANGE if variable == self.target else BLUE
+        colour = display.ORANGE if variable == self.target else display.BLUE
         posterior = self.posteriors.get(variable)
         if isinstance(posterior, NumberMixture):
             # A Student's t distribution may have no mean or variance.
@@ -566,7 +560,7 @@ class _Drawing:
         if posterior is not None:
             shares = posterior.probabilities
         else:
-            shares, colour = np.zeros(variable.cardinality), SLATE
+            shares, colour = np.zeros(variable.cardinality), display.SLATE
             shares[int(self.evidence.columns[variable][0])] = 1.0
         if isinstance(variable, Binned):
             median = "" if posterior is None else interval_text(*posterior.range(0.0))

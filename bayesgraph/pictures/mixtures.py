@@ -13,16 +13,7 @@ from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, suggestion
 from bayesgraph.inference import ItemsMixture, NumberMixture
 from bayesgraph.models import number, texts
-from bayesgraph.pictures.style import (
-    DASHES,
-    PANEL,
-    Axes,
-    Figure,
-    heading,
-    new_figure,
-    styled,
-    without_mathematics,
-)
+from bayesgraph.pictures import style
 
 # --------------------------------------- Figures of posteriors of numbers and of vectors of counts
 
@@ -37,7 +28,7 @@ _ROW = 0.28
 
 def density_figure(
     posterior: NumberMixture, *, probability: float = 0.95, title: str | None = None
-) -> Figure:
+) -> style.Figure:
     """Return a figure of the density of a number, or of the probabilities of a count.
 
     The central credible interval is darker. A mixture of few distributions shows these too, by
@@ -67,8 +58,8 @@ def density_figure(
         raise DataError(f"A density is drawn of one variable; got those of {names}.")
     low, high = posterior.quantile(_TAIL), posterior.quantile(1.0 - _TAIL)
     ends = posterior.interval(probability)
-    with styled() as figure_class:
-        figure = new_figure(figure_class, _WIDTH, _HEIGHT)
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, _WIDTH, _HEIGHT)
         axes = figure.subplots()
         if posterior.components.whole and high - low < _MAX_BARS:
             counts = np.arange(low, high + 1.0)
@@ -80,7 +71,7 @@ def density_figure(
         name = texts([posterior.variables[0].name], 40)[0]
         note = f"mean {number(posterior.mean)}, sd {number(posterior.std)}; {100 * probability:g} %"
         note += f" in [{number(ends[0])}, {number(ends[1])}]"
-        heading(axes, name if title is None else title, note)
+        style.heading(axes, name if title is None else title, note)
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
         axes.set_ylabel("probability" if posterior.components.whole else "density")
@@ -89,7 +80,10 @@ def density_figure(
 
 
 def _draw_curve(
-    axes: Axes, posterior: NumberMixture, limits: tuple[float, float], ends: tuple[float, float]
+    axes: style.Axes,
+    posterior: NumberMixture,
+    limits: tuple[float, float],
+    ends: tuple[float, float],
 ) -> None:
     x = np.unique(np.concatenate([np.linspace(*limits, _POINTS), ends]))
     x = np.floor(x) if posterior.components.whole else x
@@ -104,7 +98,7 @@ def _draw_curve(
     axes.fill_between(x, total, where=inside, color=COLOURS[0], alpha=0.35, linewidth=0)
 
 
-def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = None) -> Figure:
+def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = None) -> style.Figure:
     """Return a figure of the most probable items of a vector of counts.
 
     Parameters
@@ -124,8 +118,8 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
         If matplotlib is not installed.
     """
     shown = posterior.top(n)
-    with styled() as figure_class:
-        figure = new_figure(figure_class, _WIDTH, _ROW * len(shown) + 1.2)
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, _WIDTH, _ROW * len(shown) + 1.2)
         axes = figure.subplots()
         places = np.arange(len(shown))[::-1]
         axes.barh(places, list(shown.values()), 0.7, color=COLOURS[0])
@@ -134,11 +128,11 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
         what = "probability that an item is present" if posterior.presence else (
             "probability that the next item is this one"
         )  # fmt: skip
-        heading(axes, name if title is None else title, what)
+        style.heading(axes, name if title is None else title, what)
         axes.grid(axis="x")
         axes.tick_params(length=0)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
-        without_mathematics(axes.get_yticklabels())
+        style.without_mathematics(axes.get_yticklabels())
     return figure
 
 
@@ -164,7 +158,7 @@ def prequential_figure(
     measure: str = "accuracy",
     changes: ArrayLike = (),
     title: str = "Test, then train",
-) -> Figure:
+) -> style.Figure:
     """Return a figure of the prequential performance of models on a stream, a curve for each.
 
     Drift alarms are dotted lines in the colour of their model.
@@ -200,15 +194,15 @@ def prequential_figure(
             f"measure= is one of {quoted(_MEASURES)}; got {measure!r}."
             f"{suggestion(measure, _MEASURES)}"
         )
-    with styled() as figure_class:
+    with style.styled() as figure_class:
         lines = -(-len(named) // _columns(named))
-        figure = new_figure(figure_class, 1.7 * PANEL + 0.6, PANEL + 0.2 * lines)
+        figure = style.new_figure(figure_class, 1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines)
         axes = figure.add_subplot()
         for row in places.tolist():
             axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
         _draw_curves(axes, named, measure)
         _dress(axes, named, measure)
-        heading(axes, title, _note([result for _, result in named], len(places)))
+        style.heading(axes, title, _note([result for _, result in named], len(places)))
     return figure
 
 
@@ -231,10 +225,10 @@ def _named(results: Any) -> Named:
     return named
 
 
-def _draw_curves(axes: Axes, named: Named, measure: str) -> None:
+def _draw_curves(axes: style.Axes, named: Named, measure: str) -> None:
     for i, (name, (_, result)) in enumerate(zip(_shown(named), named, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
-        dash = DASHES[i // len(COLOURS) % len(DASHES)]
+        dash = style.DASHES[i // len(COLOURS) % len(style.DASHES)]
         values = getattr(result, measure)
         end = "gives no probabilities" if np.isnan(values).all() else f"{values[-1]:.3f}"
         label = f"{name}  {end}"
@@ -258,7 +252,7 @@ def _columns(named: Named) -> int:
     return min(3, max(1, _LONGEST_NAME // max(longest, 1)))
 
 
-def _dress(axes: Axes, named: Named, measure: str) -> None:
+def _dress(axes: style.Axes, named: Named, measure: str) -> None:
     """Set limits and labels of the axes, and draw the legend below, where long names fit."""
     axes.set_xlabel("rows", labelpad=6)
     axes.set_ylabel(_MEASURES[measure], labelpad=6)
@@ -272,7 +266,7 @@ def _dress(axes: Axes, named: Named, measure: str) -> None:
         ncols=_columns(named),
         frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
-    without_mathematics(legend.get_texts())
+    style.without_mathematics(legend.get_texts())
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:

@@ -24,16 +24,8 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import Factor
 from bayesgraph.models import BayesianNetwork, GaussianCPD, Model, TableCPD, number, texts
+from bayesgraph.pictures import style
 from bayesgraph.pictures.dot_labels import percentage
-from bayesgraph.pictures.style import (
-    Axes,
-    Figure,
-    check_classifier,
-    heading,
-    new_figure,
-    shown_names,
-    styled,
-)
 from bayesgraph.questions import Contrast
 
 if TYPE_CHECKING:
@@ -60,7 +52,7 @@ def nomogram_figure(
     negative: Any = None,
     max_features: int = 10,
     title: str | None = None,
-) -> Figure:
+) -> style.Figure:
     """Return a nomogram: each value has points, and their total gives a class probability.
 
     The ruler of a continuous feature whose log odds rise and fall has two branches: values of the
@@ -93,7 +85,7 @@ def nomogram_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    check_classifier(clf)
+    style.check_classifier(clf)
     contrast = Contrast.of(clf.target_, positive, negative)
     if contrast.negative is None:
         raise DataError(
@@ -106,16 +98,16 @@ def nomogram_figure(
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
     shown = sorted(rulers, key=lambda ruler: -ruler.span)[:max_features]
     prior = float(contrast(network.log_posterior_rows(clf.target_, Evidence(1, {})))[0])
-    label = shown_names([clf.target_.states[contrast.positive]])[0]
-    other = shown_names([clf.target_.states[contrast.negative]])[0]
-    with styled() as figure_class:
-        figure = new_figure(figure_class, _WIDTH, _ROW * (len(shown) + 3) + 1.0)
+    label = style.shown_names([clf.target_.states[contrast.positive]])[0]
+    other = style.shown_names([clf.target_.states[contrast.negative]])[0]
+    with style.styled() as figure_class:
+        figure = style.new_figure(figure_class, _WIDTH, _ROW * (len(shown) + 3) + 1.0)
         axes = figure.add_subplot()
         _draw(axes, shown, prior, f"P({label})")
         note = f"against {other}: add up the points of all values (◇ where not observed)"
         if hidden := len(rulers) - len(shown):
             note += f"; {hidden} more features not drawn"
-        heading(axes, f"{clf.target_.name} = {label}" if title is None else title, note)
+        style.heading(axes, f"{clf.target_.name} = {label}" if title is None else title, note)
     return figure
 
 
@@ -198,7 +190,7 @@ def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> 
 # --------------------------------------------------------------------------------- drawing it
 
 
-def _draw(axes: Axes, rulers: Sequence[_Ruler], prior: float, probability: str) -> None:
+def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability: str) -> None:
     unit = _POINTS / max(*(ruler.span for ruler in rulers), 1e-12)
     n = len(rulers)
     _line(axes, 0, 0.0, _POINTS, MUTED)
@@ -228,11 +220,13 @@ def _draw(axes: Axes, rulers: Sequence[_Ruler], prior: float, probability: str) 
     axes.spines[:].set_visible(False)
 
 
-def _line(axes: Axes, y: float, start: float, end: float, colour: str) -> None:
+def _line(axes: style.Axes, y: float, start: float, end: float, colour: str) -> None:
     axes.plot([start, end], [y, y], color=colour, linewidth=1.1, zorder=2, clip_on=False)
 
 
-def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str = INK) -> None:
+def _tick(
+    axes: style.Axes, y: float, x: float, level: float, label: str, colour: str = INK
+) -> None:
     """Draw a tick and its label at x on the ruler at height y.
 
     `level` is the distance of the label from the ruler: above it if positive, below if negative.
@@ -246,7 +240,7 @@ def _tick(axes: Axes, y: float, x: float, level: float, label: str, colour: str 
 
 
 def _labels(
-    axes: Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
+    axes: style.Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
 ) -> None:
     """Write labels at the positions `places` of a ruler at height y, without overlap.
 
@@ -265,7 +259,7 @@ def _labels(
             _tick(axes, y, x, math.copysign(0.1, levels[0]), "")
 
 
-def _curve(axes: Axes, row: int, ruler: _Ruler, place: Floats) -> None:
+def _curve(axes: style.Axes, row: int, ruler: _Ruler, place: Floats) -> None:
     """Draw the ruler of a continuous feature, with a branch for each monotonic slice.
 
     `place` has the position of each grid value on the ruler, in points.
@@ -294,7 +288,7 @@ def _ticks(first: float, last: float) -> Floats:
     return ticks[(ticks >= first) & (ticks <= last)]
 
 
-def _totals(axes: Axes, n: int, offset: float, unit: float, span: float) -> None:
+def _totals(axes: style.Axes, n: int, offset: float, unit: float, span: float) -> None:
     """Draw the rulers of the total points and of the class probability.
 
     The rulers are below those of `n` features, and leave out probabilities near 0 and 1. `offset`

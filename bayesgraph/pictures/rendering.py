@@ -22,14 +22,7 @@ from typing import Any
 
 import graphviz
 
-from bayesgraph.core.errors import (
-    DataTypeError,
-    FileFormatError,
-    RenderError,
-    optional_module,
-    quoted,
-    suggestion,
-)
+from bayesgraph.core import errors
 from bayesgraph.core.files import PathLike, path_text, write_bytes
 from bayesgraph.models import CPD
 from bayesgraph.pictures import pygraphviz_process
@@ -117,7 +110,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
     writer = function_for(drawn, _WRITERS)
     if writer is None:
         text = drawn.title if isinstance(drawn, CPD) else f"{drawn!r:.80}"
-        raise DataTypeError(
+        raise errors.DataTypeError(
             "to_dot and render draw a model, an estimator, a TreeCPD, a PDAG or an ArcConfidence, "
             f"and bayesgraph.plot draws results; got {text}."
         )
@@ -165,7 +158,7 @@ def render(
         try:
             picture = _drawn(command, to_dot(drawn, **options), timeout=_NOTEBOOK_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise RenderError(
+            raise errors.RenderError(
                 f"The layout of {drawn!r:.80} takes more than {_NOTEBOOK_SECONDS:g} seconds, the "
                 "limit without a path; draw it to a file."
             ) from error
@@ -175,15 +168,15 @@ def render(
     suffix = Path(path_text(path)).suffix.lower()
     known = (*_PICTURES, *_TEXTS)
     if suffix not in known:
-        raise FileFormatError(
-            f"{path_text(path)}: a graph is drawn to files that end in {quoted(known)}; got "
-            f"{suffix!r}.{suggestion(suffix, known)}"
+        raise errors.FileFormatError(
+            f"{path_text(path)}: a graph is drawn to files that end in {errors.quoted(known)}; got "
+            f"{suffix!r}.{errors.suggestion(suffix, known)}"
         )
     if suffix in _TEXTS:
         write_bytes(path, to_dot(drawn, **options).encode())
         return None
     if dpi <= 0:
-        raise FileFormatError(f"dpi is a positive number of dots per inch; got {dpi!r}.")
+        raise errors.FileFormatError(f"dpi is a positive number of dots per inch; got {dpi!r}.")
     command = _command(_PICTURES[suffix], f"{dpi:g}" if suffix == ".png" else "")
     write_bytes(path, _drawn(command, to_dot(drawn, **options)))
     return None
@@ -226,7 +219,9 @@ def _command(file_format: str, dpi: str) -> list[str]:
     dot = shutil.which("dot")
     if dot is not None:
         return [dot, f"-T{file_format}", *([f"-Gdpi={dpi}"] if dpi else [])]
-    optional_module("pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}")
+    errors.optional_module(
+        "pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}"
+    )
     # -P keeps files of the working directory from being imported as modules.
     return [sys.executable, "-P", "-m", pygraphviz_process.__name__, file_format, dpi]
 
@@ -245,7 +240,7 @@ def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> byt
         )
     if done.returncode or not done.stdout:
         said = done.stderr.decode(errors="replace").strip()
-        raise RenderError(
+        raise errors.RenderError(
             f"Graphviz ({Path(command[0]).name}) could not draw the graph: "
             f"{said[-2000:] or f'exit code {done.returncode}, no output'}"
         )
@@ -371,7 +366,7 @@ def plot(result: Any, **options: Any) -> Figure:
     figure = function_for(result, FIGURES)
     if figure is None:
         *names, last = FIGURES
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"plot draws a result: {', '.join(names)} or {last}; got {result!r:.80}. A model or a "
             "classifier is drawn by its method render, and several results by the functions of "
             "bayesgraph.pictures."

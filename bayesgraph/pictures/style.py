@@ -11,14 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from bayesgraph.core import errors
 from bayesgraph.core.display import GRID, INK, MUTED
-from bayesgraph.core.errors import (
-    DataTypeError,
-    FileFormatError,
-    optional_module,
-    quoted,
-    suggestion,
-)
 from bayesgraph.core.files import PathLike, path_text, write_bytes
 from bayesgraph.core.variables import plain
 from bayesgraph.models import texts
@@ -43,8 +37,8 @@ _FORMATS: dict[str, dict[str, Any]] = {
 @contextmanager
 def styled() -> Iterator[Any]:
     """Yield matplotlib's Figure class, with bayesgraph's settings in place of the user's."""
-    style = optional_module("matplotlib.style", extra="plot", what="Drawing a figure")
-    figure = optional_module("matplotlib.figure", extra="plot", what="Drawing a figure")
+    style = errors.optional_module("matplotlib.style", extra="plot", what="Drawing a figure")
+    figure = errors.optional_module("matplotlib.figure", extra="plot", what="Drawing a figure")
     settings = {
         "font.size": 9,
         "text.color": INK,
@@ -70,7 +64,7 @@ def styled() -> Iterator[Any]:
 def check_classifier(clf: Any) -> None:
     """Raise a DataTypeError unless a value is a classifier of this library, fitted or not."""
     if not hasattr(type(clf), "predict_proba") or not hasattr(type(clf), "query"):
-        raise DataTypeError(f"The figure is of a classifier of bayesgraph; got {clf!r:.80}.")
+        raise errors.DataTypeError(f"The figure is of a classifier of bayesgraph; got {clf!r:.80}.")
 
 
 def new_figure(figure_class: Any, width: float, height: float) -> Figure:
@@ -125,12 +119,14 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
     """
     suffix = Path(path_text(path)).suffix.lower()
     if suffix not in _FORMATS:
-        raise FileFormatError(
-            f"{path_text(path)}: a figure is saved to files that end in {quoted(_FORMATS)}; got "
-            f"{suffix!r}.{suggestion(suffix, _FORMATS)}"
+        raise errors.FileFormatError(
+            f"{path_text(path)}: a figure is saved to files that end in {errors.quoted(_FORMATS)}; "
+            f"got {suffix!r}.{errors.suggestion(suffix, _FORMATS)}"
         )
     if not hasattr(figure, "savefig"):
-        raise DataTypeError(f"save_figure writes a figure of matplotlib; got {figure!r:.80}.")
+        raise errors.DataTypeError(
+            f"save_figure writes a figure of matplotlib; got {figure!r:.80}."
+        )
     buffer = io.BytesIO()
     with styled():
         figure.savefig(

@@ -16,16 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, ItemTerms, is_sparse
 from bayesgraph.core.display import Displayed, DisplayTable, more
-from bayesgraph.core.errors import (
-    DataError,
-    EvidenceError,
-    ImpossibleEvidenceWarning,
-    optional_module,
-    quoted,
-    warn,
-)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import Intervention, TableLike
 from bayesgraph.core.variables import CountVector, Discrete, Name, State, Variable
@@ -110,9 +103,9 @@ class RowContributions(Displayed):
             What identifies the rows, such as a column of numbers of patients; by default their
             numbers from 0 on.
         """
-        pandas = optional_module("pandas", extra="pandas", what="RowContributions.to_frame")
+        pandas = errors.optional_module("pandas", extra="pandas", what="RowContributions.to_frame")
         if index is not None and np.shape(index)[:1] != (len(self),):
-            raise DataError(
+            raise errors.DataError(
                 f"index= identifies each of {len(self):,} rows; got values of shape "
                 f"{np.shape(index)}."
             )
@@ -226,10 +219,10 @@ def explain_rows(model: Product, contrast: Contrast, rows: Evidence) -> RowContr
     impossible = np.isnan(total)
     terms[impossible] = np.nan
     if count := int(impossible.sum()):
-        warn(
+        errors.warn(
             f"{count} of {n} rows are impossible under both compared classes, so that they have no "
             "log odds; their contributions are NaN.",
-            ImpossibleEvidenceWarning,
+            errors.ImpossibleEvidenceWarning,
         )
     return RowContributions(contrast, float(contrast(prior)), tuple(names), terms, total)
 
@@ -382,9 +375,9 @@ def _factor_steps(
         for v in graph.variables
         if v != target and not (v in rows and rows.observed_rows(v).all())
     ]:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             "The factors of a factor graph add up where every variable is observed; "
-            f"{quoted(missing)} are not, in some rows. Give their values, or query the "
+            f"{errors.quoted(missing)} are not, in some rows. Give their values, or query the "
             "BayesianNetwork."
         )
     prior = np.zeros(target.cardinality)

@@ -28,16 +28,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, ItemTerms, counted, dense_row
 from bayesgraph.core.display import Displayed, DisplayTable
-from bayesgraph.core.errors import (
-    DataError,
-    EvidenceError,
-    UnsupportedModelError,
-    optional_module,
-    quoted,
-    unknown_variable,
-)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention
 from bayesgraph.core.variables import (
@@ -108,14 +101,15 @@ class Contrast:
         """
         n = target.cardinality
         if n < 2:
-            raise DataError(
-                f"Log odds compare classes; {target.name!r} has only {quoted(target.states)}."
+            raise errors.DataError(
+                f"Log odds compare classes; {target.name!r} has only "
+                f"{errors.quoted(target.states)}."
             )
         if positive is None and n > 2:
-            raise DataError(
+            raise errors.DataError(
                 f"{target.name!r} has {n} classes: say with positive= whose log odds you want, "
-                f"one of {quoted(target.states)}, and with negative= against which (by default all "
-                "others together)."
+                f"one of {errors.quoted(target.states)}, and with negative= against which (by "
+                "default all others together)."
             )
         other = None if negative is None else target.index(negative)
         if positive is not None:
@@ -125,7 +119,7 @@ class Contrast:
         if other is None and n == 2:
             other = 1 - wanted
         if wanted == other:
-            raise DataError(
+            raise errors.DataError(
                 f"positive= and negative= both name {target.states[wanted]!r}; log odds compare "
                 "two classes."
             )
@@ -294,7 +288,7 @@ class Contributions(Displayed, Mapping[Name, float]):
             return self._by_name[name]
         except (KeyError, TypeError):
             where = "The mapping from observed features to contributions"
-            raise unknown_variable(name, self._by_name, where=where) from None
+            raise errors.unknown_variable(name, self._by_name, where=where) from None
 
     def sorted_terms(self) -> list[Contribution]:
         """Return the terms by decreasing magnitude, ties in topological order."""
@@ -324,7 +318,7 @@ class Contributions(Displayed, Mapping[Name, float]):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the terms as a pandas DataFrame with the columns of `to_columns`."""
-        pandas = optional_module("pandas", extra="pandas", what="Contributions.to_frame")
+        pandas = errors.optional_module("pandas", extra="pandas", what="Contributions.to_frame")
         frame: pd.DataFrame = pandas.DataFrame(self.to_columns())
         return frame
 
@@ -407,8 +401,9 @@ def contributions(
     if do:
         after = model.do(do)
         if both := [name for name in as_mapping(evidence) if name in do]:
-            raise EvidenceError(
-                f"{quoted(both)} is both set by do= and observed; leave it out of one of them."
+            raise errors.EvidenceError(
+                f"{errors.quoted(both)} is both set by do= and observed; leave it out of one of "
+                "them."
             )
         return contributions(after, target, evidence, positive=positive, negative=negative)
     variable = product(model, target).variable(target)
@@ -418,9 +413,10 @@ def contributions(
     assert isinstance(asked, Product)
     row = asked.encode(known)
     if row.likelihoods:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             "A contribution is that of a value or of one interval; the evidence on "
-            f"{quoted(v.name for v in row.likelihoods)} is soft. Give a value, or leave it out."
+            f"{errors.quoted(v.name for v in row.likelihoods)} is soft. Give a value, or leave it "
+            "out."
         )
     found = explain(asked, Contrast.of(variable, positive, negative), row)
     intervals = {model.variable(n).name: v for n, v in given.items() if isinstance(v, Between)}
@@ -433,14 +429,16 @@ def contributions(
 def product(model: Model, target: Name) -> Product:
     """Return a model whose parts add up to the log odds of a discrete target, or refuse it."""
     if not isinstance(model, Product):
-        raise UnsupportedModelError(
+        raise errors.UnsupportedModelError(
             f"{type(model).__name__} does not answer contributions: it has no joint distribution "
             f"whose parts add up.{model.instead}"
         )
     if not isinstance(model.variable(target), Discrete):
-        raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is continuous.")
+        raise errors.EvidenceError(
+            f"Log odds are of a discrete variable; {target!r} is continuous."
+        )
     if isinstance(model, WeightedNetwork) and model.target != model.variable(target):
-        raise EvidenceError(
+        raise errors.EvidenceError(
             f"The log odds of a weighted network are those of its class {model.target.name!r}; "
             "query its `network` for those of another variable."
         )
@@ -464,7 +462,7 @@ def explain(
     """
     target = contrast.target
     if target in row:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             f"The evidence has {target.name!r}, whose log odds are computed; leave it out."
         )
     row, _ = row.split()
@@ -726,9 +724,9 @@ def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list
     """
     target, columns = findings.contrast.target, findings.row.columns
     if missing := [v.name for v in graph.variables if v != target and v not in columns]:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             "The factors of a factor graph add up where every variable is observed; "
-            f"{quoted(missing)} are not. Give their values, or query the BayesianNetwork."
+            f"{errors.quoted(missing)} are not. Give their values, or query the BayesianNetwork."
         )
     prior = np.zeros(target.cardinality)
     steps: list[_Step] = []

@@ -20,14 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    DataError,
-    DataTypeError,
-    UnsupportedModelError,
-    quoted,
-)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import CountVector, Discrete, Name, Variable
@@ -159,8 +153,8 @@ def _unknown(families: Sequence[FamilyDrift]) -> str:
         return ""
     them, their = ("them", "their") if len(names) > 1 else ("it", "its")
     text = (
-        f"compared without {quoted(names)}, which not both tables have: a family that moved may "
-        f"have moved given {them}, or {their} own distribution did"
+        f"compared without {errors.quoted(names)}, which not both tables have: a family that moved "
+        f"may have moved given {them}, or {their} own distribution did"
     )
     return "\n".join(textwrap.wrap(text, 78))
 
@@ -209,15 +203,15 @@ def table_drift(
     ('wet',)
     """
     if not 0 < alpha < 1:
-        raise DataError(f"alpha is a probability between 0 and 1; got {alpha!r}.")
+        raise errors.DataError(f"alpha is a probability between 0 and 1; got {alpha!r}.")
     asked = getattr(model, "network_", model)
     if not isinstance(asked, Model):
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"table_drift takes a model or a fitted estimator first; got {model!r:.200}."
         )
     tables = [table_for(asked, columns_of(t), None, unseen="missing") for t in (before, after)]
     if not all(table.n_rows for table in tables):
-        raise DataError("Drift is between two tables that have rows; one of them has none.")
+        raise errors.DataError("Drift is between two tables that have rows; one of them has none.")
     found = [_family(asked, family, tables) for family in _families(asked, tables)]
     adjusted = _holm(np.array([family.p_value for family in found]))
     families = [
@@ -271,7 +265,7 @@ def _members(model: Model) -> Iterable[_Member]:
         return [_Member(network, cpd) for cpd in network.cpds]
     found = [cpd for t in model.terms if isinstance(t.source, CPD) for cpd in t.source.singles()]
     if not found:
-        raise UnsupportedModelError(
+        raise errors.UnsupportedModelError(
             "The factors of this factor graph have no children, so that there are no families to "
             "compare; table_drift takes a network of parents and children."
         )
@@ -286,7 +280,7 @@ def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
         given = tuple(range(1, len(columns) - 1))
         test = independence_test(columns, 0, -1, given, categorical=categorical)
         n_rows = test.n_rows
-    except BayesGraphError as error:
+    except errors.BayesGraphError as error:
         remark = str(error).split(". ")[0]
     before, after = (
         float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
@@ -316,9 +310,9 @@ def _columns(
     for place, variable in enumerate(variables):
         own = model.variable(variable.name)
         if isinstance(own, CountVector):
-            raise UnsupportedModelError("vectors of counts are not compared")
+            raise errors.UnsupportedModelError("vectors of counts are not compared")
         if any(own not in table.variables for table in tables):
-            raise DataError(f"a table has no column {variable.name!r}")
+            raise errors.DataError(f"a table has no column {variable.name!r}")
         columns = [_values(variable, own, table.column(own)) for table in tables]
         found[place] = np.concatenate(
             [np.where(_is_known(variable, c), c.astype(np.float64), np.nan) for c in columns]
@@ -373,7 +367,7 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
         logs = member.model.log_evidence_rows(Evidence(n, kept))
         if given:
             logs = logs - member.model.log_evidence_rows(Evidence(n, given))
-    except BayesGraphError:
+    except errors.BayesGraphError:
         return math.nan
     return float(np.mean(logs))
 

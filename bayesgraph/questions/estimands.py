@@ -16,13 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import log_of
-from bayesgraph.core.errors import (
-    EvidenceError,
-    ImpossibleEvidenceError,
-    UnsupportedModelError,
-    quoted,
-)
 from bayesgraph.core.variables import Discrete, Name
 from bayesgraph.inference import Factor, Posterior, align
 from bayesgraph.models import FactorGraph, Model, read_values
@@ -222,7 +217,7 @@ def _sum_of_product(factors: Sequence[Factor], over: Collection[Name]) -> Factor
         if not kept:
             return Factor.from_log((), np.full(1, graph.log_partition + scale))
         found = graph.query([v.name for v in kept])
-    except ImpossibleEvidenceError:
+    except errors.ImpossibleEvidenceError:
         return Factor.from_log(kept, np.full((1, *shape), -np.inf))
     logs = log_of(found.probabilities).reshape(shape) + found.log_evidence + scale
     return Factor.from_log(kept, logs[None])
@@ -237,7 +232,7 @@ def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any
     free = [v for v in scope if v in given or v.name not in fixed]
     try:
         found: Posterior = model.query([v.name for v in scope], known)
-    except ImpossibleEvidenceError:
+    except errors.ImpossibleEvidenceError:
         return Factor.from_log(free, np.full((1, *(v.cardinality for v in free)), -np.inf))
     joint = Factor.from_log(scope, log_of(found.probabilities)[None])
     if given:
@@ -337,7 +332,7 @@ class Estimand:
         values = np.broadcast_to(np.exp(logs), [v.cardinality for v in outcome])
         total = float(values.sum())
         if not abs(total - 1.0) <= _TOLERANCE:
-            raise EvidenceError(
+            raise errors.EvidenceError(
                 f"The estimand has no value for {dict(fixed)!r}: it conditions on states that the "
                 f"model gives probability zero (its probabilities sum to {total:.6g}). Choose "
                 "other states."
@@ -350,9 +345,9 @@ class Estimand:
     ) -> dict[Name, Any]:
         found = read_values(model, given) if given else {}
         if set(found) != set(wanted):
-            raise EvidenceError(
-                f"{what} takes the states of {quoted(wanted) or 'no variables'}; got "
-                f"{quoted(found) or 'none'}."
+            raise errors.EvidenceError(
+                f"{what} takes the states of {errors.quoted(wanted) or 'no variables'}; got "
+                f"{errors.quoted(found) or 'none'}."
             )
         return found
 
@@ -360,7 +355,7 @@ class Estimand:
     def _discrete(model: Model, name: Name) -> Discrete:
         variable = model.variable(name)
         if not isinstance(variable, Discrete):
-            raise UnsupportedModelError(
+            raise errors.UnsupportedModelError(
                 f"An estimand is evaluated over discrete variables; {name!r} is not. Discretise "
                 "it, or adjust for it by adjusted_effect."
             )

@@ -22,18 +22,8 @@ from bayesgraph.models import (
     read_targets,
     under,
 )
+from bayesgraph.questions import parameter_draws
 from bayesgraph.questions.estimators import question
-from bayesgraph.questions.parameter_draws import (
-    CredibleIntervals,
-    CredibleMarginals,
-    Source,
-    Spread,
-    answers,
-    check_parameters,
-    delta_spread,
-    numbers_of,
-    table_answers,
-)
 
 METHODS = ("draws", "delta")
 
@@ -51,7 +41,7 @@ def credible_intervals(
     min_rows: float | None = None,
     random_state: RandomState = 0,
     memory_limit: float | None = None,
-) -> CredibleIntervals | CredibleMarginals:
+) -> parameter_draws.CredibleIntervals | parameter_draws.CredibleMarginals:
     """Return credible intervals of posteriors, given that the parameters are estimates.
 
     The parameters of a model that was estimated by counting have a posterior themselves:
@@ -115,11 +105,11 @@ def credible_intervals(
             "A Belief is a new probability whatever the parameters are; give likelihoods."
         )
     asked, given = under(model, do, given) if do else (model, dict(given))
-    check_parameters(asked)
+    parameter_draws.check_parameters(asked)
     case = asked.case(given)
     wanted = _questions(asked, targets, case)
     if method == "delta":
-        found = delta_spread(asked, wanted, case, coverage, memory_limit)
+        found = parameter_draws.delta_spread(asked, wanted, case, coverage, memory_limit)
         if found is None:
             raise impossible(given)
         parts = _split(asked, wanted, *found, coverage)
@@ -130,7 +120,7 @@ def credible_intervals(
         _warn_of_few(parts, min_rows)
     if targets is not None:
         return parts[0]
-    return CredibleMarginals(parts, coverage, method)
+    return parameter_draws.CredibleMarginals(parts, coverage, method)
 
 
 def _questions(model: Model, targets: Any, case: Case) -> list[tuple[int, ...]]:
@@ -155,29 +145,31 @@ def _by_draws(
     n: int,
     random: np.random.Generator,
     memory_limit: float | None,
-) -> list[CredibleIntervals]:
+) -> list[parameter_draws.CredibleIntervals]:
     of_tables = isinstance(model, BayesianNetwork) and model.compiled is not None
     question = Joint(wanted[0]) if len(wanted) == 1 else All()
     if of_tables:
         answer = model.work(question, case.pattern, memory_limit).run(case, memory_limit)
         if answer is None:
             raise impossible(evidence)
-        estimate = answer.flat if isinstance(answer, Marginals) else numbers_of(answer)
+        estimate = (
+            answer.flat if isinstance(answer, Marginals) else parameter_draws.numbers_of(answer)
+        )
         assert isinstance(model, BayesianNetwork)
-        drawn = table_answers(model, question, case, n, random, memory_limit)
-        spread = Spread.of_draws(estimate, _possible(drawn, evidence), coverage)
+        drawn = parameter_draws.table_answers(model, question, case, n, random, memory_limit)
+        spread = parameter_draws.Spread.of_draws(estimate, _possible(drawn, evidence), coverage)
         return _split(model, wanted, spread, [], coverage, method="draws")
     estimates = []
     for targets in wanted:
         answer = model.work(Joint(targets), case.pattern, memory_limit).run(case, memory_limit)
         if answer is None:
             raise impossible(evidence)
-        estimates.append(numbers_of(answer))
-    found = answers(model, wanted, case, n, random, memory_limit)
+        estimates.append(parameter_draws.numbers_of(answer))
+    found = parameter_draws.answers(model, wanted, case, n, random, memory_limit)
     return [
-        CredibleIntervals(
+        parameter_draws.CredibleIntervals(
             tuple(model.variables[v] for v in targets),
-            Spread.of_draws(estimate, _possible(drawn, evidence), coverage),
+            parameter_draws.Spread.of_draws(estimate, _possible(drawn, evidence), coverage),
             coverage,
             "draws",
         )
@@ -196,23 +188,23 @@ def _possible(draws: Any, evidence: Any) -> Any:
 def _split(
     model: Model,
     wanted: Sequence[tuple[int, ...]],
-    spread: Spread,
-    sources: Sequence[Source],
+    spread: parameter_draws.Spread,
+    sources: Sequence[parameter_draws.Source],
     coverage: float,
     method: str = "delta",
-) -> list[CredibleIntervals]:
+) -> list[parameter_draws.CredibleIntervals]:
     """Return the intervals of each question, whose numbers stand one after the other."""
     found, start = [], 0
     for targets in wanted:
         variables: Any = tuple(model.variables[v] for v in targets)
         end = start + int(np.prod([v.cardinality for v in variables]))
         part = spread.part(slice(start, end))
-        found.append(CredibleIntervals(variables, part, coverage, method, sources))
+        found.append(parameter_draws.CredibleIntervals(variables, part, coverage, method, sources))
         start = end
     return found
 
 
-def _warn_of_few(parts: Sequence[CredibleIntervals], min_rows: float) -> None:
+def _warn_of_few(parts: Sequence[parameter_draws.CredibleIntervals], min_rows: float) -> None:
     few = [part for part in parts if part.rows < min_rows]
     if few:
         texts = [f"{', '.join(map(str, part.names))} ({rounded(part.rows, 3)})" for part in few]

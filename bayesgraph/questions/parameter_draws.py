@@ -17,15 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, betaincinv
 from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
-from bayesgraph.core.errors import (
-    EvidenceError,
-    MemoryLimitError,
-    UnsupportedModelError,
-    quoted,
-    unknown_variable,
-)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, borrow, default_memory_limit, format_bytes, give_back
 from bayesgraph.core.variables import Discrete, Name, State, Variable
@@ -64,9 +58,9 @@ class DrawName:
     """Name of the variable that stands for the number of a draw; each instance is a unique name."""
 
 
-def refused(model: Model, reason: str) -> UnsupportedModelError:
+def refused(model: Model, reason: str) -> errors.UnsupportedModelError:
     """Return the error for a model whose parameters have no posterior."""
-    return UnsupportedModelError(
+    return errors.UnsupportedModelError(
         f"{type(model).__name__} has no credible intervals: {reason} Conformal prediction takes "
         "any classifier: see conformalize and predict_set."
     )
@@ -249,7 +243,7 @@ def table_answers(
     )
     limit = default_memory_limit() if memory_limit is None else memory_limit
     if BYTES * n * program.n_result > limit:
-        raise MemoryLimitError(
+        raise errors.MemoryLimitError(
             f"{n:,} draws of {program.n_result:,} probabilities take "
             f"{format_bytes(BYTES * n * program.n_result)}; the limit is {format_bytes(limit)}. "
             "Ask for fewer draws, name the targets, or raise memory_limit."
@@ -398,7 +392,7 @@ def numbers_of(answer: Any) -> Floats:
         return answer.probabilities.ravel()
     if isinstance(answer, GaussianMixture) and len(answer.variables) == 1:
         return np.array([answer.mean, answer.std])
-    raise UnsupportedModelError(
+    raise errors.UnsupportedModelError(
         "Credible intervals are of discrete variables, also jointly, or of one continuous variable "
         f"at a time; got the answer {type(answer).__name__}."
     )
@@ -522,14 +516,16 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
     def _place(self, key: Any) -> int:
         if not self._discrete:
             if key not in MOMENTS:
-                raise EvidenceError(f"These intervals are of {quoted(MOMENTS)}; got {key!r}.")
+                raise errors.EvidenceError(
+                    f"These intervals are of {errors.quoted(MOMENTS)}; got {key!r}."
+                )
             return MOMENTS.index(key)
         chosen: list[Any] = [v for v in self.variables if isinstance(v, Discrete)]
         states = (key,) if len(chosen) == 1 else key
         if not isinstance(states, tuple) or len(states) != len(chosen):
-            raise EvidenceError(
-                f"These are intervals of {quoted(v.name for v in chosen)}: their keys are tuples "
-                f"of {len(chosen)} states; got {key!r}."
+            raise errors.EvidenceError(
+                f"These are intervals of {errors.quoted(v.name for v in chosen)}: their keys are "
+                f"tuples of {len(chosen)} states; got {key!r}."
             )
         codes = [v.index(state) for v, state in zip(chosen, states, strict=True)]
         return int(np.ravel_multi_index(codes, [v.cardinality for v in chosen]))
@@ -542,7 +538,7 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
     def __contains__(self, key: object) -> bool:
         try:
             self._place(key)
-        except EvidenceError:
+        except errors.EvidenceError:
             return False
         return True
 
@@ -596,7 +592,7 @@ class CredibleMarginals(Displayed, Mapping[Name, CredibleIntervals]):
             return self._found[name]
         except (KeyError, TypeError):
             where = "The mapping from unobserved variables to intervals"
-            raise unknown_variable(name, list(self), where=where) from None
+            raise errors.unknown_variable(name, list(self), where=where) from None
 
     def __iter__(self) -> Iterator[Name]:
         return iter(self._found)
@@ -713,7 +709,7 @@ def delta_spread(
     """
     compiled = model.compiled if isinstance(model, BayesianNetwork) else None
     if compiled is None:
-        raise UnsupportedModelError(
+        raise errors.UnsupportedModelError(
             f"method='delta' takes a network of tables; {type(model).__name__} has others or is "
             "no network. Ask with method='draws'."
         )

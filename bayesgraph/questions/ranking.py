@@ -10,16 +10,9 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
-from bayesgraph.core.errors import (
-    DataError,
-    EvidenceError,
-    ImpossibleEvidenceWarning,
-    UnsupportedModelError,
-    unknown_variable,
-    warn,
-)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
 from bayesgraph.core.variables import Discrete, Name, Variable
@@ -141,7 +134,7 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
             return self._by_name[name]
         except (KeyError, TypeError):
             where = "The ranking of questions"
-            raise unknown_variable(name, self._by_name, where=where) from None
+            raise errors.unknown_variable(name, self._by_name, where=where) from None
 
     def __iter__(self) -> Iterator[Name]:
         return iter(self.names)
@@ -208,7 +201,7 @@ class Values(NamedTuple):
     gain: Floats
     error: Floats
     answers: Callable[[int], Answers]
-    refused: Mapping[int, UnsupportedModelError]
+    refused: Mapping[int, errors.UnsupportedModelError]
 
 
 @question(All)
@@ -294,13 +287,13 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     """Return the candidates that are not observed, ranked on some terms."""
     ahead = whole_number("ahead", "questions", ahead, 1)
     if ahead > 2:
-        raise DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
+        raise errors.DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
     model, evidence = with_findings(model, as_mapping(evidence))
     case = model.case(evidence)
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it
     if terms.target in case.hard:
-        raise EvidenceError(
+        raise errors.EvidenceError(
             f"{variable.name!r} is both the target and observed; leave it out of one of them."
         )
     values = values_of_case(model, terms, case)
@@ -364,7 +357,7 @@ def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -
         return None
     found: dict[int, tuple[float, float, float]] = {}
     answers: dict[int, Answers] = {}
-    refused: dict[int, UnsupportedModelError] = {}
+    refused: dict[int, errors.UnsupportedModelError] = {}
     for v in candidates:
         variable = model.variables[v]
         try:
@@ -378,7 +371,7 @@ def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -
             else:
                 stakes = terms.stakes
                 found[v] = worth_of_number(model, terms.target, v, case, before, stakes)
-        except UnsupportedModelError as error:
+        except errors.UnsupportedModelError as error:
             refused[v] = error
     if not found:
         return _nothing(before, refused)
@@ -390,7 +383,7 @@ def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -
     return Values(before, [*found], columns[0], columns[1], columns[2], answers_of, refused)
 
 
-def _nothing(posterior: Floats, refused: Mapping[int, UnsupportedModelError]) -> Values:
+def _nothing(posterior: Floats, refused: Mapping[int, errors.UnsupportedModelError]) -> Values:
     empty = np.empty(0)
     return Values(posterior, [], empty, empty, empty, lambda _: [], refused)
 
@@ -548,7 +541,7 @@ def next_question_rows(
     for v in terms.candidates:
         try:
             columns[v] = _column(model, terms, model.variables[v], rows, before)
-        except UnsupportedModelError as error:
+        except errors.UnsupportedModelError as error:
             if terms.is_chosen:
                 raise
             refused[model.variables[v].name] = str(error)
@@ -558,10 +551,10 @@ def next_question_rows(
     )
     impossible = int((before.sum(axis=1) == 0).sum())
     if impossible:
-        warn(
+        errors.warn(
             f"{impossible} of {rows.n_rows} rows have probability zero under the model; there is "
             "no question for them.",
-            ImpossibleEvidenceWarning,
+            errors.ImpossibleEvidenceWarning,
         )
     prices = terms.prices_of([*columns])
     scores = terms.scores(terms.values(information, gain), np.broadcast_to(prices, gain.shape))

@@ -14,20 +14,8 @@ from bayesgraph.core.arrays import EXACT_LENGTHS, LENGTH_STEP, LENGTHS, Floats, 
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.parallel import blocks, tree_sum
 from bayesgraph.core.variables import Variable
-from bayesgraph.statistics import counting_kernels
+from bayesgraph.statistics import counting_kernels, requests
 from bayesgraph.statistics.moments import GroupMoments
-from bayesgraph.statistics.requests import (
-    Additive,
-    Family,
-    Histograms,
-    Moments,
-    Samples,
-    Totals,
-    grown_axis,
-    grown_groups,
-    grown_request,
-    removed,
-)
 from bayesgraph.statistics.summaries import FamilyStatistics, column_values, group_codes
 from bayesgraph.tables import Table
 
@@ -37,11 +25,11 @@ from bayesgraph.tables import Table
 class LeafSummary:
     """Base class of summaries without joint statistics of several columns."""
 
-    def covers(self, family: Family) -> bool:
+    def covers(self, family: requests.Family) -> bool:
         """Return False: the summary does not hold the joint statistics of a family."""
         return False
 
-    def family(self, family: Family) -> FamilyStatistics:
+    def family(self, family: requests.Family) -> FamilyStatistics:
         """Raise a DataError: the summary does not hold the joint statistics of a family."""
         raise DataError(f"{type(self).__name__} does not hold the statistics of {family!r}.")
 
@@ -73,7 +61,7 @@ TRANSFORMS: dict[str, Transform] = {
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsSummary(Additive, LeafSummary):
+class MomentsSummary(requests.Additive, LeafSummary):
     """Moments of functions of columns, such as log(x), within groups of rows.
 
     Attributes
@@ -84,11 +72,11 @@ class MomentsSummary(Additive, LeafSummary):
         function, then by column.
     """
 
-    request: Moments
+    request: requests.Moments
     moments: GroupMoments
 
     @classmethod
-    def collect(cls, table: Table, request: Moments, weights: Floats) -> MomentsSummary:
+    def collect(cls, table: Table, request: requests.Moments, weights: Floats) -> MomentsSummary:
         """Return the requested moments of a table; `weights` is empty if every row weighs 1.
 
         Raises
@@ -117,8 +105,8 @@ class MomentsSummary(Additive, LeafSummary):
 
         `renamed` maps each old variable to the variable that replaces it.
         """
-        request = grown_request(self.request, renamed)
-        groups = grown_groups(self.request.given, request.given)
+        request = requests.grown_request(self.request, renamed)
+        groups = requests.grown_groups(self.request.given, request.given)
         return MomentsSummary(request, self.moments.grown(*groups))
 
 
@@ -136,12 +124,12 @@ class SamplesSummary(LeafSummary):
         For each column a tuple of arrays, one for each group.
     """
 
-    request: Samples
+    request: requests.Samples
     values: tuple[tuple[Floats, ...], ...]
     weights: tuple[tuple[Floats, ...], ...]
 
     @classmethod
-    def collect(cls, table: Table, request: Samples, weights: Floats) -> SamplesSummary:
+    def collect(cls, table: Table, request: requests.Samples, weights: Floats) -> SamplesSummary:
         """Return the requested values of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
         numbers = column_values(table, request.columns)
@@ -180,8 +168,8 @@ class SamplesSummary(LeafSummary):
 
         `renamed` maps each old variable to the variable that replaces it.
         """
-        request = grown_request(self.request, renamed)
-        at, n_groups = grown_groups(self.request.given, request.given)
+        request = requests.grown_request(self.request, renamed)
+        at, n_groups = requests.grown_groups(self.request.given, request.given)
         if at is None:
             return self
         empty = np.empty(0)
@@ -216,12 +204,12 @@ def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]
     values, at = np.unique(np.concatenate([a, b]), return_inverse=True)
     before = np.bincount(at[: len(a)], weights=w, minlength=len(values)).astype(np.float64)
     change = np.bincount(at[len(a) :], weights=v, minlength=len(values))
-    left = removed(before + change, before)
+    left = requests.removed(before + change, before)
     return values[left > 0], left[left > 0]
 
 
 @dataclass(frozen=True, eq=False)
-class TotalsSummary(Additive, LeafSummary):
+class TotalsSummary(requests.Additive, LeafSummary):
     """Total count of each item in each of K groups of rows, the states of the variable `given`.
 
     Attributes
@@ -237,20 +225,20 @@ class TotalsSummary(Additive, LeafSummary):
         missing counts are left out.
     """
 
-    request: Totals
+    request: requests.Totals
     sums: Floats
     seen: Floats
     lengths: Floats
 
     @classmethod
-    def collect(cls, table: Table, request: Totals, weights: Floats) -> TotalsSummary:
+    def collect(cls, table: Table, request: requests.Totals, weights: Floats) -> TotalsSummary:
         """Return the requested totals of a table; `weights` is empty if every row weighs 1."""
         return tree_sum(  # type: ignore[no-any-return]  # counts need not be whole
             cls._of_block(table.rows(rows), request, weights[rows]) for rows in blocks(table.n_rows)
         )
 
     @classmethod
-    def _of_block(cls, table: Table, request: Totals, weights: Floats) -> TotalsSummary:
+    def _of_block(cls, table: Table, request: requests.Totals, weights: Floats) -> TotalsSummary:
         group, n_groups = group_codes(table, request.given)
         counts = table.counts[request.vector]
         n_items = len(request.vector.items)
@@ -271,7 +259,7 @@ class TotalsSummary(Additive, LeafSummary):
         return cls(
             request,
             sums,
-            removed(rows - missing, rows) if missing.any() else rows,
+            requests.removed(rows - missing, rows) if missing.any() else rows,
             _length_histogram(row_totals, group, weight, n_groups),
         )
 
@@ -280,10 +268,10 @@ class TotalsSummary(Additive, LeafSummary):
 
         `renamed` maps each old variable to the variable that replaces it.
         """
-        request = grown_request(self.request, renamed)
-        groups = grown_groups(self.request.given, request.given)
+        request = requests.grown_request(self.request, renamed)
+        groups = requests.grown_groups(self.request.given, request.given)
         arrays = (self.sums, self.seen, self.lengths)
-        return TotalsSummary(request, *(grown_axis(array, 0, *groups) for array in arrays))
+        return TotalsSummary(request, *(requests.grown_axis(array, 0, *groups) for array in arrays))
 
 
 def _length_histogram(
@@ -322,14 +310,16 @@ class HistogramsSummary(LeafSummary):
         Minimum and maximum value in each bin; inf and -inf in an empty one.
     """
 
-    request: Histograms
+    request: requests.Histograms
     totals: Floats
     counts: Floats
     low: Floats
     high: Floats
 
     @classmethod
-    def collect(cls, table: Table, request: Histograms, weights: Floats) -> HistogramsSummary:
+    def collect(
+        cls, table: Table, request: requests.Histograms, weights: Floats
+    ) -> HistogramsSummary:
         """Return the histograms of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
         there = group >= 0
@@ -360,9 +350,12 @@ class HistogramsSummary(LeafSummary):
 
         `renamed` maps each old variable to the variable that replaces it.
         """
-        request = grown_request(self.request, renamed)
-        at, size = grown_groups(self.request.given, request.given)
-        totals, counts = grown_axis(self.totals, 0, at, size), grown_axis(self.counts, 1, at, size)
+        request = requests.grown_request(self.request, renamed)
+        at, size = requests.grown_groups(self.request.given, request.given)
+        totals, counts = (
+            requests.grown_axis(self.totals, 0, at, size),
+            requests.grown_axis(self.counts, 1, at, size),
+        )
         return HistogramsSummary(request, totals, counts, self.low, self.high)
 
     def columns(self) -> Iterator[tuple[Floats, Floats, Floats]]:

@@ -15,61 +15,37 @@ from bayesgraph.core.errors import DataError, quoted, unknown_variable
 from bayesgraph.core.parallel import blocks, is_exact, sampled, tree_sum
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Binned, Continuous, Discrete, MissingIndicator, Name, Variable
-from bayesgraph.statistics.leaves import (
-    HistogramsSummary,
-    MomentsSummary,
-    SamplesSummary,
-    TotalsSummary,
-)
+from bayesgraph.statistics import leaves, requests, summaries
 from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.statistics.requests import (
-    Extensions,
-    Families,
-    Family,
-    Histograms,
-    Moments,
-    Pairs,
-    Request,
-    Samples,
-    Singles,
-    Totals,
-)
-from bayesgraph.statistics.summaries import (
-    ExtensionsSummary,
-    FamiliesSummary,
-    FamilyStatistics,
-    PairsSummary,
-    SinglesSummary,
-)
 from bayesgraph.tables import Table, TrainingRows, columns_of, infer_variables
 
 # --------- Count sources: objects that give learners statistics, from a table or already collected
 
 
 Summary: TypeAlias = (
-    SinglesSummary
-    | PairsSummary
-    | FamiliesSummary
-    | MomentsSummary
-    | SamplesSummary
-    | HistogramsSummary
-    | TotalsSummary
+    summaries.SinglesSummary
+    | summaries.PairsSummary
+    | summaries.FamiliesSummary
+    | leaves.MomentsSummary
+    | leaves.SamplesSummary
+    | leaves.HistogramsSummary
+    | leaves.TotalsSummary
 )
 
 # The class of the summary that answers each type of request.
-_SUMMARIES: dict[type[Request], Any] = {
-    Singles: SinglesSummary,
-    Pairs: PairsSummary,
-    Families: FamiliesSummary,
-    Extensions: ExtensionsSummary,
-    Moments: MomentsSummary,
-    Samples: SamplesSummary,
-    Histograms: HistogramsSummary,
-    Totals: TotalsSummary,
+_SUMMARIES: dict[type[requests.Request], Any] = {
+    requests.Singles: summaries.SinglesSummary,
+    requests.Pairs: summaries.PairsSummary,
+    requests.Families: summaries.FamiliesSummary,
+    requests.Extensions: summaries.ExtensionsSummary,
+    requests.Moments: leaves.MomentsSummary,
+    requests.Samples: leaves.SamplesSummary,
+    requests.Histograms: leaves.HistogramsSummary,
+    requests.Totals: leaves.TotalsSummary,
 }
 
 
-def _collected(table: Table, request: Request, weights: Floats) -> Any:
+def _collected(table: Table, request: requests.Request, weights: Floats) -> Any:
     """Return the summary of a table that answers a request, summed in the order of `blocks`.
 
     Counts are exact in any order if the weights are whole, and moments are summed in blocks by
@@ -87,10 +63,12 @@ def _collected(table: Table, request: Request, weights: Floats) -> Any:
 class Statistics:
     """A set of summaries by request, with + and -; ``Statistics()`` is the neutral element."""
 
-    summaries: Mapping[Request, Summary] = field(default_factory=dict)
+    summaries: Mapping[requests.Request, Summary] = field(default_factory=dict)
 
     @classmethod
-    def collect(cls, table: Table, requests: Iterable[Request], weights: Floats) -> Statistics:
+    def collect(
+        cls, table: Table, requests: Iterable[requests.Request], weights: Floats
+    ) -> Statistics:
         """Return the requested summaries of a table; `weights` is empty if every row weighs 1."""
         return cls({request: _collected(table, request, weights) for request in requests})
 
@@ -147,28 +125,30 @@ class CountSource(Protocol):
         """Maximum number of summaries that are held at a time when one is collected."""
         ...
 
-    def holds(self, request: Singles | Pairs) -> bool:
+    def holds(self, request: requests.Singles | requests.Pairs) -> bool:
         """Return whether the requested statistics are already collected."""
         ...
 
-    def singles(self, request: Singles) -> SinglesSummary:
+    def singles(self, request: requests.Singles) -> summaries.SinglesSummary:
         """Return a summary that contains the requested statistics of single columns."""
         ...
 
-    def pairs(self, request: Pairs, *, keep: bool = True) -> PairsSummary:
+    def pairs(self, request: requests.Pairs, *, keep: bool = True) -> summaries.PairsSummary:
         """Return the joint statistics of all pairs of the requested columns.
 
         With ``keep=False`` they are not cached.
         """
         ...
 
-    def summary(self, request: Moments | Samples | Histograms | Totals) -> Any:
+    def summary(
+        self, request: requests.Moments | requests.Samples | requests.Histograms | requests.Totals
+    ) -> Any:
         """Return the summary with the requested statistics; collect it if it is not cached."""
         ...
 
     def families(
-        self, families: Iterable[Family], *, keep: bool = True
-    ) -> dict[Family, FamilyStatistics]:
+        self, families: Iterable[requests.Family], *, keep: bool = True
+    ) -> dict[requests.Family, summaries.FamilyStatistics]:
         """Return the joint statistics (counts, moments) of families, which are sets of columns.
 
         They are taken from cached summaries if possible; all other families are collected in one
@@ -177,7 +157,7 @@ class CountSource(Protocol):
         """
         ...
 
-    def extensions(self, request: Extensions) -> Floats:
+    def extensions(self, request: requests.Extensions) -> Floats:
         """Return the joint counts of discrete columns, each together with the same other columns.
 
         They are collected in one pass, and not cached.
@@ -292,10 +272,10 @@ class RequestSource:
         """Number of passes over the data by which the cached summaries were collected."""
         return len(self._summaries)
 
-    def _collected(self, request: Request) -> Any:
+    def _collected(self, request: requests.Request) -> Any:
         raise NotImplementedError
 
-    def summary(self, request: Request) -> Any:
+    def summary(self, request: requests.Request) -> Any:
         """Return the summary that answers a request, cached if possible; see `CountSource`."""
         found = self._summaries.get(request)
         if found is None:
@@ -307,36 +287,36 @@ class RequestSource:
         """Maximum number of summaries that are held at a time; see `CountSource`."""
         return 1
 
-    def holds(self, request: Singles | Pairs) -> bool:
+    def holds(self, request: requests.Singles | requests.Pairs) -> bool:
         """Return whether the requested statistics are already collected; see `CountSource`."""
-        if isinstance(request, Pairs):
+        if isinstance(request, requests.Pairs):
             return request in self._summaries
         return self._singles(request) is not None
 
-    def _singles(self, request: Singles) -> SinglesSummary | None:
+    def _singles(self, request: requests.Singles) -> summaries.SinglesSummary | None:
         for summary in self._summaries.values():
-            singles = summary.singles if isinstance(summary, PairsSummary) else summary
-            if isinstance(singles, SinglesSummary) and singles.answers(request):
+            singles = summary.singles if isinstance(summary, summaries.PairsSummary) else summary
+            if isinstance(singles, summaries.SinglesSummary) and singles.answers(request):
                 return singles
         return None
 
-    def singles(self, request: Singles) -> SinglesSummary:
+    def singles(self, request: requests.Singles) -> summaries.SinglesSummary:
         """Return a summary with statistics of single columns; see `CountSource`."""
-        found: SinglesSummary = self._singles(request) or self.summary(request)
+        found: summaries.SinglesSummary = self._singles(request) or self.summary(request)
         return found
 
-    def pairs(self, request: Pairs, *, keep: bool = True) -> PairsSummary:
+    def pairs(self, request: requests.Pairs, *, keep: bool = True) -> summaries.PairsSummary:
         """Return the statistics of all pairs of columns; see `CountSource`."""
         kept = keep or self.holds(request)
-        found: PairsSummary = self.summary(request) if kept else self._collected(request)
+        found: summaries.PairsSummary = self.summary(request) if kept else self._collected(request)
         return found
 
     def families(
-        self, families: Iterable[Family], *, keep: bool = True
-    ) -> dict[Family, FamilyStatistics]:
+        self, families: Iterable[requests.Family], *, keep: bool = True
+    ) -> dict[requests.Family, summaries.FamilyStatistics]:
         """Return the joint statistics (counts, moments) of sets of columns; see `CountSource`."""
-        found: dict[Family, FamilyStatistics] = {}
-        rest: list[Family] = []
+        found: dict[requests.Family, summaries.FamilyStatistics] = {}
+        rest: list[requests.Family] = []
         for family in dict.fromkeys(families):
             holder = next((s for s in self._summaries.values() if s.covers(family)), None)
             if holder is None:
@@ -344,19 +324,19 @@ class RequestSource:
             else:
                 found[family] = holder.family(family)
         if rest:
-            request = Families(tuple(rest))
+            request = requests.Families(tuple(rest))
             summary = self.summary(request) if keep else self._collected(request)
             found.update(zip(rest, summary.found, strict=True))
         return found
 
-    def extensions(self, request: Extensions) -> Floats:
+    def extensions(self, request: requests.Extensions) -> Floats:
         """Return the joint counts of columns, each with the same others; see `CountSource`."""
-        found: ExtensionsSummary = self._collected(request)
+        found: summaries.ExtensionsSummary = self._collected(request)
         return found.counts
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
         """Return the variance of each column over all rows, from the cache if possible."""
-        families = {v: Family((), (v,)) for v in columns if v not in self._variances}
+        families = {v: requests.Family((), (v,)) for v in columns if v not in self._variances}
         found = self.families(families.values())
         for v, family in families.items():
             square, count = found[family].comoment[0, 0], found[family].counts
@@ -365,7 +345,7 @@ class RequestSource:
 
     def total_weight(self) -> float:
         """Return the sum of the weights of the rows, those of classes included."""
-        family = Family(() if self.target is None else (self.target,))
+        family = requests.Family(() if self.target is None else (self.target,))
         found = self.families([family], keep=False)[family].counts
         return float((found if self.class_weights is None else found * self.class_weights).sum())
 
@@ -423,7 +403,7 @@ class TableSource(RequestSource):
         """Yield all rows in blocks with their weights; see `RowSource`."""
         return sliced(self.table, self.weights, n_rows)
 
-    def _collected(self, request: Request) -> Any:
+    def _collected(self, request: requests.Request) -> Any:
         return _collected(self.table, request, self.weights)
 
     def indicated(self, indicators: Sequence[MissingIndicator]) -> TableSource:
@@ -452,7 +432,7 @@ class TableSource(RequestSource):
 class StatisticsSource(RequestSource):
     """A count source without the data: it answers requests from statistics collected before."""
 
-    def _collected(self, request: Request) -> Any:
+    def _collected(self, request: requests.Request) -> Any:
         raise DataError(
             f"The statistics do not hold the requested {type(request).__name__.lower()}. This "
             "structure chooses what to count from what it has seen, which takes further passes "

@@ -22,7 +22,7 @@ from bayesgraph.core.parallel import (
     tree_sum,
 )
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.statistics import bit_kernels, counting_kernels, extension_kernels
+from bayesgraph.statistics import bit_kernels, counting_kernels, extension_kernels, requests
 from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
@@ -30,27 +30,13 @@ from bayesgraph.statistics.moments import (
     remaining_squares,
     safe_divide,
 )
-from bayesgraph.statistics.requests import (
-    Additive,
-    Extensions,
-    Families,
-    Family,
-    Numbered,
-    Pairs,
-    Singles,
-    grown_axis,
-    grown_groups,
-    grown_request,
-    grown_variable,
-    state_positions,
-)
 from bayesgraph.tables import Table
 
 # --------------------- Additive joint counts of columns, each together with the same other columns
 
 
 @dataclass(frozen=True, eq=False)
-class ExtensionsSummary(Additive):
+class ExtensionsSummary(requests.Additive):
     """Joint counts of columns, each together with the same other columns.
 
     Attributes
@@ -61,11 +47,13 @@ class ExtensionsSummary(Additive):
         after the other.
     """
 
-    request: Extensions
+    request: requests.Extensions
     counts: Floats
 
     @classmethod
-    def collect(cls, table: Table, request: Extensions, weights: Floats) -> ExtensionsSummary:
+    def collect(
+        cls, table: Table, request: requests.Extensions, weights: Floats
+    ) -> ExtensionsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         out = np.zeros(request.n_cells)
         columns = request.columns
@@ -216,18 +204,21 @@ class FamilyStatistics:
             counts, mean, np.where(vary[..., :, None] & vary[..., None, :], rest, 0.0)
         )
 
-    def grown(self, family: Family, renamed: Mapping[Variable, Variable]) -> FamilyStatistics:
+    def grown(
+        self, family: requests.Family, renamed: Mapping[Variable, Variable]
+    ) -> FamilyStatistics:
         """Return the statistics for variables that are extended by additional states.
 
         `renamed` maps variables of the family to the variables that replace them.
         """
         counts, mean, comoment = self.counts, self.mean, self.comoment
         for axis, old in enumerate(family.discrete):
-            new = grown_variable(old, renamed)
-            at = state_positions(old, new)
+            new = requests.grown_variable(old, renamed)
+            at = requests.state_positions(old, new)
             if at is not None and new is not None:
                 counts, mean, comoment = (
-                    grown_axis(a, axis, at, new.cardinality) for a in (counts, mean, comoment)
+                    requests.grown_axis(a, axis, at, new.cardinality)
+                    for a in (counts, mean, comoment)
                 )
         return FamilyStatistics(counts, mean, comoment)
 
@@ -296,8 +287,8 @@ class _Columns:
             return None
         places = []
         for variable in old.discrete:
-            new = grown_variable(variable, renamed)
-            at = state_positions(variable, new)
+            new = requests.grown_variable(variable, renamed)
+            at = requests.state_positions(variable, new)
             first = self.start[self.place[new]]  # type: ignore[index]
             places.append(first + (np.arange(variable.cardinality) if at is None else at))
         return np.concatenate(places), int(self.start[-1])
@@ -335,7 +326,7 @@ def column_values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class SinglesSummary(Additive):
+class SinglesSummary(requests.Additive):
     """Statistics of each column within each state of the given variable, or over all rows.
 
     Attributes
@@ -348,14 +339,14 @@ class SinglesSummary(Additive):
         Moments of the continuous columns in the K groups.
     """
 
-    request: Singles
+    request: requests.Singles
     totals: Floats
     counts: Floats
     moments: GroupMoments
 
     @classmethod
     def collect(
-        cls, table: Table, request: Singles, weights: Floats, counts: Floats | None = None
+        cls, table: Table, request: requests.Singles, weights: Floats, counts: Floats | None = None
     ) -> SinglesSummary:
         """Return the summary of a table.
 
@@ -394,20 +385,20 @@ class SinglesSummary(Additive):
 
         `renamed` maps each old variable to the variable that replaces it.
         """
-        request = grown_request(self.request, renamed)
-        at, n_groups = grown_groups(self.request.given, request.given)
+        request = requests.grown_request(self.request, renamed)
+        at, n_groups = requests.grown_groups(self.request.given, request.given)
         places = _Columns(request.columns).places_of(self.at, renamed)
-        counts = grown_axis(self.counts, 0, at, n_groups)
+        counts = requests.grown_axis(self.counts, 0, at, n_groups)
         if places is not None:
-            counts = grown_axis(counts, 1, *places)
+            counts = requests.grown_axis(counts, 1, *places)
         return SinglesSummary(
             request,
-            grown_axis(self.totals, 0, at, n_groups),
+            requests.grown_axis(self.totals, 0, at, n_groups),
             counts,
             self.moments.grown(at, n_groups),
         )
 
-    def answers(self, request: Singles) -> bool:
+    def answers(self, request: requests.Singles) -> bool:
         """Return whether the summary contains all statistics that `request` asks for."""
         same = request.given == self.request.given
         if not same or request.columns == self.request.columns:
@@ -419,7 +410,7 @@ class SinglesSummary(Additive):
         """Moments of the continuous columns over all rows, as a single group."""
         return self.moments.merged((len(self.totals),), 0)
 
-    def covers(self, family: Family) -> bool:
+    def covers(self, family: requests.Family) -> bool:
         """Return whether the summary holds the joint statistics of a family (set of columns)."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
@@ -427,7 +418,7 @@ class SinglesSummary(Additive):
             return len(rest) == 1 and rest[0] in self.at
         return len(rest) <= 1 and all(v in self.at for v in rest)
 
-    def family(self, family: Family) -> FamilyStatistics:
+    def family(self, family: requests.Family) -> FamilyStatistics:
         """Return the statistics of a family: the given variable, one column, or both."""
         given = self.request.given
         rest: list[Variable] = [v for v in family.discrete if v != given]
@@ -447,7 +438,7 @@ class SinglesSummary(Additive):
 
 
 @dataclass(frozen=True, eq=False)
-class PairsSummary(Additive):
+class PairsSummary(requests.Additive):
     """Statistics of each column and each pair of columns within each state of the given variable.
 
     Attributes
@@ -464,21 +455,21 @@ class PairsSummary(Additive):
         K groups.
     """
 
-    request: Pairs
+    request: requests.Pairs
     singles: SinglesSummary
     pair_counts: Floats
     pair_moments: PairMoments
     mixed: GroupMoments
 
     @classmethod
-    def collect(cls, table: Table, request: Pairs, weights: Floats) -> PairsSummary:
+    def collect(cls, table: Table, request: requests.Pairs, weights: Floats) -> PairsSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         at = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
         check_memory(request, at)
         codes = _codes(table, at.discrete)
         counts, pair_counts = _counts(codes, group, n_groups, weights, at.cards)
-        single = Singles(request.columns, request.given)
+        single = requests.Singles(request.columns, request.given)
         singles = SinglesSummary.collect(table, single, weights, counts)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
@@ -502,9 +493,9 @@ class PairsSummary(Additive):
 
         `renamed` maps each old variable to the variable that replaces it.
         """
-        request = grown_request(self.request, renamed)
+        request = requests.grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
-        at = state_positions(self.request.given, request.given)
+        at = requests.state_positions(self.request.given, request.given)
         n_groups = len(singles.totals)
         pair_counts, mixed, new = self.pair_counts, self.mixed, singles.at
         places = new.places_of(self.at, renamed)
@@ -531,7 +522,7 @@ class PairsSummary(Additive):
         shape = (len(self.singles.totals), self.at.cards[i], self.at.cards[j])
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
 
-    def covers(self, family: Family) -> bool:
+    def covers(self, family: requests.Family) -> bool:
         """Return whether the summary holds the joint statistics of a family (set of columns)."""
         given = self.request.given
         rest = [v for v in (*family.discrete, *family.continuous) if v != given]
@@ -540,7 +531,7 @@ class PairsSummary(Additive):
         known = all(v in self.at for v in rest)
         return known and len(rest) == 2 and (given is None or given in family.discrete)
 
-    def family(self, family: Family) -> FamilyStatistics:
+    def family(self, family: requests.Family) -> FamilyStatistics:
         """Return the statistics of a family that the summary covers.
 
         It consists of one or two columns, with or without the given variable.
@@ -621,7 +612,7 @@ def pairs_bytes_of(n_states: Any, n_squares: Any, n_numbers: Any, n_groups: int)
     return 8 * n_groups * (singles + tables + moments)
 
 
-def check_memory(request: Pairs, at: _Columns) -> None:
+def check_memory(request: requests.Pairs, at: _Columns) -> None:
     """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
 
     `at` has the columns of the request.
@@ -727,7 +718,7 @@ def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class FamiliesSummary(Additive):
+class FamiliesSummary(requests.Additive):
     """Joint statistics of chosen families (sets of columns).
 
     Attributes
@@ -737,14 +728,14 @@ class FamiliesSummary(Additive):
         Statistics in the order of the request.
     """
 
-    request: Families
+    request: requests.Families
     found: tuple[FamilyStatistics, ...]
 
     @classmethod
-    def collect(cls, table: Table, request: Families, weights: Floats) -> FamiliesSummary:
+    def collect(cls, table: Table, request: requests.Families, weights: Floats) -> FamiliesSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        found: dict[Family, FamilyStatistics] = {}
-        beside: dict[tuple[Discrete, ...], list[Family]] = {}
+        found: dict[requests.Family, FamilyStatistics] = {}
+        beside: dict[tuple[Discrete, ...], list[requests.Family]] = {}
         for family in request.families:
             if len(family.discrete) > 1 and not family.continuous:
                 beside.setdefault(family.discrete[1:], []).append(family)
@@ -755,7 +746,10 @@ class FamiliesSummary(Additive):
         found |= {f: _collect_family(table, f, weights) for f in left if not f.continuous}
         if continuous := tuple(family for family in left if family.continuous):
             parts = (
-                cls(Families(continuous), _of_block(table.rows(rows), continuous, weights[rows]))
+                cls(
+                    requests.Families(continuous),
+                    _of_block(table.rows(rows), continuous, weights[rows]),
+                )
                 for rows in blocks(table.n_rows)
             )
             found |= zip(continuous, tree_sum(parts).found, strict=True)
@@ -767,20 +761,20 @@ class FamiliesSummary(Additive):
         `renamed` maps each old variable to the variable that replaces it.
         """
         families = self.request.families
-        request = grown_request(self.request, renamed)
+        request = requests.grown_request(self.request, renamed)
         pairs = zip(families, self.found, strict=True)
         return FamiliesSummary(request, tuple(found.grown(f, renamed) for f, found in pairs))
 
-    def covers(self, family: Family) -> bool:
+    def covers(self, family: requests.Family) -> bool:
         """Return whether the family was requested."""
         return family in self._places
 
-    def family(self, family: Family) -> FamilyStatistics:
+    def family(self, family: requests.Family) -> FamilyStatistics:
         """Return the statistics of one of the requested families."""
         return self.found[self._places[family]]
 
     @cached_property
-    def _places(self) -> dict[Family, int]:
+    def _places(self) -> dict[requests.Family, int]:
         return {family: i for i, family in enumerate(self.request.families)}
 
 
@@ -802,8 +796,8 @@ def _is_complete(
 
 
 def _collect_beside(
-    table: Table, rest: tuple[Discrete, ...], families: list[Family], weights: Floats
-) -> dict[Family, FamilyStatistics]:
+    table: Table, rest: tuple[Discrete, ...], families: list[requests.Family], weights: Floats
+) -> dict[requests.Family, FamilyStatistics]:
     """Return the counts of families that differ only in their first column, in one pass.
 
     Parameters
@@ -820,7 +814,7 @@ def _collect_beside(
     columns = tuple(f.discrete[0] for f in families)
     n = len(columns)
     group = tuple(range(n)), tuple(range(n, n + len(rest)))
-    request = Extensions(Numbered((*columns, *rest)), (group,))
+    request = requests.Extensions(requests.Numbered((*columns, *rest)), (group,))
     out = ExtensionsSummary.collect(table, request, weights).counts
     ends = np.cumsum([v.cardinality for v in columns]) * math.prod(cards)
     parts = np.split(out, ends[:-1])
@@ -831,7 +825,7 @@ def _collect_beside(
 
 
 def _of_block(
-    table: Table, families: tuple[Family, ...], weights: Floats
+    table: Table, families: tuple[requests.Family, ...], weights: Floats
 ) -> tuple[FamilyStatistics, ...]:
     """Return the statistics of families with continuous columns; the table is one block of rows."""
     found = _collect_within(table, families, weights)
@@ -839,24 +833,24 @@ def _of_block(
 
 
 def _collect_within(
-    table: Table, families: tuple[Family, ...], weights: Floats
-) -> dict[Family, FamilyStatistics]:
+    table: Table, families: tuple[requests.Family, ...], weights: Floats
+) -> dict[requests.Family, FamilyStatistics]:
     """Return the statistics of families that have the same discrete columns as another family.
 
     The moments of all continuous columns of such families are collected together, and those of each
     family are extracted. This requires that the families lack no value, so that all have the same
     rows. The caller collects the families that are not in the result.
     """
-    groups: dict[tuple[Discrete, ...], list[Family]] = {}
+    groups: dict[tuple[Discrete, ...], list[requests.Family]] = {}
     for family in families:
         groups.setdefault(family.discrete, []).append(family)
-    found: dict[Family, FamilyStatistics] = {}
+    found: dict[requests.Family, FamilyStatistics] = {}
     for discrete, members in groups.items():
         numbers = tuple(dict.fromkeys(v for family in members for v in family.continuous))
         cells = np.prod([v.cardinality for v in discrete], dtype=np.float64) * len(numbers) ** 2
         if len(members) < 2 or cells > _MAX_JOINT or not _is_complete(table, discrete, numbers):
             continue
-        whole = _collect_family(table, Family(discrete, numbers), weights)
+        whole = _collect_family(table, requests.Family(discrete, numbers), weights)
         place = {v: i for i, v in enumerate(numbers)}
         for family in members:
             at = [place[v] for v in family.continuous]
@@ -865,7 +859,7 @@ def _collect_within(
     return found
 
 
-def _collect_family(table: Table, family: Family, weights: Floats) -> FamilyStatistics:
+def _collect_family(table: Table, family: requests.Family, weights: Floats) -> FamilyStatistics:
     codes = [table.column(v) for v in family.discrete]
     values = column_values(table, family.continuous)
     cards = tuple(v.cardinality for v in family.discrete)

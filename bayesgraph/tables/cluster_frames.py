@@ -9,27 +9,12 @@ from typing import Any
 
 from bayesgraph.core import parallel
 from bayesgraph.core.errors import DataTypeError, optional_module
-from bayesgraph.tables.datasets import (
-    EVERY,
-    DaskGraph,
-    Dataset,
-    Filter,
-    Piece,
-    Predicting,
-    Sum,
-    arrow,
-    as_schema,
-    fitted,
-    other_type,
-    selected,
-    sum_of_runs,
-    with_categories,
-)
+from bayesgraph.tables import datasets
 
 # -------------------- Dask frames as datasets: partitions are read and counted where Dask has them
 
 
-class DaskFrame(Dataset):
+class DaskFrame(datasets.Dataset):
     """A Dask frame as one table: its partitions in their order.
 
     It is counted by the default client of dask.distributed if there is one, else by the scheduler
@@ -45,28 +30,30 @@ class DaskFrame(Dataset):
     blocks_of_part = 8
 
     def __init__(self, frame: Any) -> None:
-        self.source, self.executor = "the Dask frame", DaskGraph()
+        self.source, self.executor = "the Dask frame", datasets.DaskGraph()
         self._frame = frame
         # The frame without rows does not tell the type of objects, and Dask's example of a row
         # has objects of no type.
         objects = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
         example = frame._meta_nonempty.assign(**dict.fromkeys(objects, "text"))
-        table = arrow().Table.from_pandas(example, preserve_index=False)
-        self.schema = with_categories(table.schema.remove_metadata())
+        table = datasets.arrow().Table.from_pandas(example, preserve_index=False)
+        self.schema = datasets.with_categories(table.schema.remove_metadata())
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield all rows of some columns, one partition after another; see `Dataset.tables`."""
         for lazy in self._partitions(columns):
             yield from Partition(lazy.compute(), self.schema).tables(columns)
 
-    def pieces(self, columns: Sequence[str]) -> Sequence[Piece]:
+    def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
         """Return the partitions; see `Dataset.pieces`."""
         return [Partition(lazy, self.schema) for lazy in self._partitions(columns)]
 
     def _partitions(self, columns: Sequence[str]) -> Sequence[Any]:
         return self._frame[list(columns)].to_delayed()  # type: ignore[no-any-return]
 
-    def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
+    def predicted(
+        self, predicting: datasets.Predicting, columns: Sequence[str], keep: Sequence[str]
+    ) -> Any:
         """Return the Dask frame of predictions, with the index and the partitions of this one.
 
         The function is in the graph once, so that each worker gets it once.
@@ -75,7 +62,7 @@ class DaskFrame(Dataset):
         used = self._frame[list(dict.fromkeys([*columns, *keep]))]
         example = used._meta_nonempty.iloc[:1]
         names = list(keep), list(columns)
-        schema = selected(self.schema, columns)
+        schema = datasets.selected(self.schema, columns)
         meta = _with_predictions(example, predicting, *names, schema, None).iloc[:0]
         sent = dask.delayed(predicting, pure=False, traverse=False)
         return used.map_partitions(
@@ -101,22 +88,22 @@ class Partition:
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of some columns; see `Piece`."""
-        yield _as_table(self.frame[list(columns)], selected(self.schema, columns))
+        yield _as_table(self.frame[list(columns)], datasets.selected(self.schema, columns))
 
 
 def _as_table(frame: Any, schema: Any) -> Any:
     """Return rows of pandas as a pyarrow Table with the types of the Dask frame; see `fitted`."""
     what = "A partition of the Dask frame"
     try:
-        table = arrow().Table.from_pandas(frame, preserve_index=False)
-    except (arrow().ArrowInvalid, arrow().ArrowTypeError) as error:
-        raise other_type(what, *error.args) from error
-    return fitted(table, schema, what)
+        table = datasets.arrow().Table.from_pandas(frame, preserve_index=False)
+    except (datasets.arrow().ArrowInvalid, datasets.arrow().ArrowTypeError) as error:
+        raise datasets.other_type(what, *error.args) from error
+    return datasets.fitted(table, schema, what)
 
 
 def _with_predictions(
     part: Any,
-    predicting: Predicting,
+    predicting: datasets.Predicting,
     keep: Sequence[str],
     columns: Sequence[str],
     schema: Any,
@@ -136,7 +123,7 @@ def _with_predictions(
 _PARTITION_BITS = 40
 
 
-class SparkFrame(Dataset):
+class SparkFrame(datasets.Dataset):
     """A Spark frame as one table: its partitions in their order.
 
     Each partition has a grid of blocks of its own. Sums have the same bits if Spark computes the
@@ -153,28 +140,28 @@ class SparkFrame(Dataset):
     def __init__(self, frame: Any) -> None:
         self.source = "the Spark frame"
         self._frame = frame
-        self.schema = with_categories(frame.limit(0).toArrow().schema.remove_metadata())
+        self.schema = datasets.with_categories(frame.limit(0).toArrow().schema.remove_metadata())
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield all rows of some columns, one partition after another; see `Dataset.tables`."""
-        schema = selected(self.schema, columns)
+        schema = datasets.selected(self.schema, columns)
         sent = self._columns(columns).mapInArrow(_sent, "rows binary")
         for row in sent.toLocalIterator():
-            with arrow().ipc.open_stream(bytes(row.rows)) as stream:
-                yield as_schema(stream.read_all().rename_columns(schema.names), schema)
+            with datasets.arrow().ipc.open_stream(bytes(row.rows)) as stream:
+                yield datasets.as_schema(stream.read_all().rename_columns(schema.names), schema)
 
     def reduce(
         self,
-        function: Callable[[int, Any], Sum],
+        function: Callable[[int, Any], datasets.Sum],
         columns: Sequence[str],
-        rows: Filter = EVERY,
-    ) -> Sum | None:
+        rows: datasets.Filter = datasets.EVERY,
+    ) -> datasets.Sum | None:
         """Return the sum of a function of all runs of all partitions; see `Dataset.reduce`."""
         if self.executor is not None:
             raise DataTypeError("Spark frames are counted by Spark; leave out executor=.")
         # Something must be read for the rows to be counted.
         wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
-        task = _Task(function, selected(self.schema, wanted), rows)
+        task = _Task(function, datasets.selected(self.schema, wanted), rows)
         sent = self._columns(wanted).mapInArrow(task, "part int, value binary").collect()
         # A partition that was computed twice is there once.
         by_part = {row.part: row.value for row in sent}
@@ -183,14 +170,16 @@ class SparkFrame(Dataset):
         found = [value for value in values if value is not None]
         return parallel.tree_sum(found) if found else None
 
-    def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
+    def predicted(
+        self, predicting: datasets.Predicting, columns: Sequence[str], keep: Sequence[str]
+    ) -> Any:
         """Return the Spark frame of predictions; each worker gets the function once."""
-        schema = selected(self.schema, columns)
+        schema = datasets.selected(self.schema, columns)
         # A row without values tells the types of predictions.
-        example = arrow().Table.from_arrays(
-            [arrow().nulls(1, f.type) for f in schema], schema=schema
+        example = datasets.arrow().Table.from_arrays(
+            [datasets.arrow().nulls(1, f.type) for f in schema], schema=schema
         )
-        found = arrow().table(predicting(example, keep))
+        found = datasets.arrow().table(predicting(example, keep))
         session = self._frame.sparkSession
         result = self._frame.select(*map(_quoted, keep)).schema
         for field in session.createDataFrame(found).schema:
@@ -212,7 +201,9 @@ def _quoted(name: str) -> str:
 
 def _spark_table(batch: Any, schema: Any) -> Any:
     """Return a batch of columns with plain names as a Table with those of a schema."""
-    return as_schema(arrow().Table.from_batches([batch]).rename_columns(schema.names), schema)
+    return datasets.as_schema(
+        datasets.arrow().Table.from_batches([batch]).rename_columns(schema.names), schema
+    )
 
 
 @dataclass(frozen=True)
@@ -228,16 +219,16 @@ class _Task:
 
     function: Callable[[int, Any], Any]
     schema: Any
-    rows: Filter
+    rows: datasets.Filter
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the partition's number and its value, as Spark wants it."""
         spark = optional_module("pyspark", extra="spark", what="Reading Spark frames")
         part = spark.TaskContext.get().partitionId()
         tables = (self.rows.kept(_spark_table(batch, self.schema)) for batch in batches)
-        value = pickle.dumps(sum_of_runs(self.function, tables, part << _PARTITION_BITS))
-        yield arrow().RecordBatch.from_pydict(
-            {"part": arrow().array([part], arrow().int32()), "value": [value]}
+        value = pickle.dumps(datasets.sum_of_runs(self.function, tables, part << _PARTITION_BITS))
+        yield datasets.arrow().RecordBatch.from_pydict(
+            {"part": datasets.arrow().array([part], datasets.arrow().int32()), "value": [value]}
         )
 
 
@@ -265,16 +256,16 @@ class _Predicted:
         for batch in batches:
             if len(batch):
                 given = dict(zip(self.names, batch.columns, strict=True))
-                table = arrow().table({name: given[name] for name in self.schema.names})
-                found = self.predicting.value(as_schema(table, self.schema), self.keep)
+                table = datasets.arrow().table({name: given[name] for name in self.schema.names})
+                found = self.predicting.value(datasets.as_schema(table, self.schema), self.keep)
                 kept = {name: given[name] for name in self.keep}
-                yield arrow().RecordBatch.from_pydict({**kept, **found})
+                yield datasets.arrow().RecordBatch.from_pydict({**kept, **found})
 
 
 def _sent(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield each batch as one row with its bytes."""
     for batch in batches:
-        sink = arrow().BufferOutputStream()
-        with arrow().ipc.new_stream(sink, batch.schema) as stream:
+        sink = datasets.arrow().BufferOutputStream()
+        with datasets.arrow().ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
-        yield arrow().RecordBatch.from_pydict({"rows": [sink.getvalue().to_pybytes()]})
+        yield datasets.arrow().RecordBatch.from_pydict({"rows": [sink.getvalue().to_pybytes()]})

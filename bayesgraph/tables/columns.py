@@ -16,16 +16,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, is_sparse
-from bayesgraph.core.errors import (
-    DataError,
-    DataTypeError,
-    UnknownStateError,
-    UnseenStatesWarning,
-    quoted,
-    suggestion,
-    warn,
-)
 from bayesgraph.core.variables import (
     Binned,
     Continuous,
@@ -77,14 +69,14 @@ class UnseenValues:
         most = sorted(self._rows, key=lambda name: -self._rows[name])
         columns = [
             f"{name!r} in {self._rows[name]:,} of {n_rows:,} rows, "
-            f"such as {quoted(islice(self._values[name], _SHOWN))}"
+            f"such as {errors.quoted(islice(self._values[name], _SHOWN))}"
             for name in most[:_SHOWN]
         ]
         columns += [f"and {len(most) - _SHOWN} more columns"] * (len(most) > _SHOWN)
-        warn(
+        errors.warn(
             "Values that the model never saw are taken as missing, which unseen= can refuse or "
             f"allow: {'; '.join(columns)}.",
-            UnseenStatesWarning,
+            errors.UnseenStatesWarning,
         )
 
 
@@ -95,7 +87,7 @@ Unseen: TypeAlias = str | UnseenValues
 def check_unseen(unseen: Unseen) -> None:
     """Raise a DataError unless `unseen` is a known policy for values that are not states."""
     if not isinstance(unseen, UnseenValues) and unseen not in POLICIES:
-        raise DataError(f"unseen= is one of {quoted(POLICIES)}; got {unseen!r}.")
+        raise errors.DataError(f"unseen= is one of {errors.quoted(POLICIES)}; got {unseen!r}.")
 
 
 def of_rows(unseen: Unseen, n_rows: int) -> Unseen:
@@ -198,15 +190,15 @@ def is_discrete(column: Column, name: Name) -> bool:
     return kind in "bUS"
 
 
-def _unobserved(name: Name) -> DataError:
-    return DataError(
+def _unobserved(name: Name) -> errors.DataError:
+    return errors.DataError(
         f"Column {name!r} has no observed value, so its type and states are unknown; drop it, or "
         "begin with rows in which it has one."
     )
 
 
-def _unusable(name: Name, dtype: str) -> DataTypeError:
-    return DataTypeError(
+def _unusable(name: Name, dtype: str) -> errors.DataTypeError:
+    return errors.DataTypeError(
         f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
         "boolean or a number. Convert it (dates of a frame to numbers such as year and month; in "
         "a file by read_table(..., dates='parts') or 'days', and by --dates) or leave it out (of "
@@ -225,7 +217,7 @@ def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
     if len(kinds) == 1 and kinds <= {"text", "boolean"}:
         return True
     if kinds & {"number", "text", "boolean"} == kinds:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {name!r} mixes {' and '.join(sorted(kinds))} values. Convert it to one type, "
             "or name it in categorical= to take each value as a state of its own."
         )
@@ -288,7 +280,7 @@ def as_numbers(column: Column, name: Name) -> Floats:
             values = np.ma.filled(values.astype(np.float64), np.nan)
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {name!r} is numeric for the model; these values are not numbers ({error}). "
             f"{_TO_NUMBERS}"
         ) from error
@@ -302,7 +294,7 @@ def _first_text(values: Sequence[Any]) -> str:
             float(value)
         except ValueError:
             return f"{value!r} is no number"
-    return f"{quoted(values[:1])} is text"
+    return f"{errors.quoted(values[:1])} is text"
 
 
 def missing_cells(column: Column) -> NDArray[np.bool_]:
@@ -329,8 +321,8 @@ def is_matrix(column: Any) -> bool:
     return getattr(column, "ndim", 1) == 2
 
 
-def _matrix(name: Name) -> DataTypeError:
-    return DataTypeError(
+def _matrix(name: Name) -> errors.DataTypeError:
+    return errors.DataTypeError(
         f"Column {name!r} is a matrix; give the family of its counts in distributions=: "
         "'multinomial' or 'bernoulli'."
     )
@@ -350,29 +342,31 @@ def as_counts(column: Any, variable: CountVector) -> tuple[Any, bool]:
     """
     name = variable.name
     if not is_matrix(column):
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {name!r} holds counts of {len(variable.items)} items: a matrix, dense or "
             f"sparse; got {type(column).__name__}."
         )
     if column.shape[1] != len(variable.items):
-        raise DataError(
+        raise errors.DataError(
             f"Column {name!r} holds counts of {len(variable.items)} items; got a matrix with "
             f"{column.shape[1]} columns."
         )
     try:
         rows, numbers = _matrix_of_floats(column)
     except (TypeError, ValueError) as error:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {name!r} holds counts, which are numbers ({error})."
         ) from error
     negative, infinite, missing = encoding_kernels.count_invalid(numbers)
     if negative:
-        raise DataError(
+        raise errors.DataError(
             f"Column {name!r} holds counts, 0 or more; the minimum is {np.nanmin(numbers):g}. "
             "(Negative values in data passed to a model of counts.)"
         )
     if infinite:
-        raise DataError(f"Column {name!r} has infinite counts; replace them by NaN (missing).")
+        raise errors.DataError(
+            f"Column {name!r} has infinite counts; replace them by NaN (missing)."
+        )
     return rows, missing > 0
 
 
@@ -678,10 +672,10 @@ def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
     translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
     # Categories that occur in no row need not be states.
     if unseen == "error" and None in found and (unknown := _unknown(variable, factorised)):
-        near = suggestion(unknown[0], variable.states)
-        raise UnknownStateError(
-            f"Column {variable.name!r} has values that are not states: {quoted(unknown)}."
-            f"{near} The states are {quoted(variable.states)}."
+        near = errors.suggestion(unknown[0], variable.states)
+        raise errors.UnknownStateError(
+            f"Column {variable.name!r} has values that are not states: {errors.quoted(unknown)}."
+            f"{near} The states are {errors.quoted(variable.states)}."
         )
     codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
     if isinstance(unseen, UnseenValues) and None in found:
@@ -714,9 +708,9 @@ def _finite(numbers: Floats, name: Name) -> Floats:
     return numbers
 
 
-def infinite(name: Name, row: int) -> DataError:
+def infinite(name: Name, row: int) -> errors.DataError:
     """Return the error for an infinite number in a row of the column `name`."""
-    return DataError(
+    return errors.DataError(
         f"Column {name!r} has infinity in row {row}; replace infinite values by a number or by NaN "
         "(missing)."
     )
@@ -755,16 +749,17 @@ def check_kinds(variable: Discrete, factorised: Factorised) -> None:
     """
     values = factorised.values()
     if isinstance(variable, Binned) and values:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {variable.name!r} was numeric when the model was made; now its values are "
-            f"text that is none of its intervals ({quoted(values, maximum=3)}). {_TO_NUMBERS}"
+            f"text that is none of its intervals ({errors.quoted(values, maximum=3)}). "
+            f"{_TO_NUMBERS}"
         )
     states = variable.values if isinstance(variable, Grouped) else variable.states
     kinds, known = {kind_of(v) for v in values}, {kind_of(s) for s in states}
     if values and not kinds & known:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "
-            f"made ({quoted(states, maximum=3)}); now its values are "
-            f"{' and '.join(sorted(kinds))} ({quoted(values, maximum=3)}). Convert the column to "
-            "the type it had."
+            f"made ({errors.quoted(states, maximum=3)}); now its values are "
+            f"{' and '.join(sorted(kinds))} ({errors.quoted(values, maximum=3)}). Convert the "
+            "column to the type it had."
         )

@@ -15,15 +15,7 @@ from pathlib import PurePath
 from typing import Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-from bayesgraph.core import parallel
-from bayesgraph.core.errors import (
-    DataError,
-    DataTypeError,
-    FileFormatError,
-    optional_module,
-    quoted,
-    unknown_variable,
-)
+from bayesgraph.core import errors, parallel
 from bayesgraph.core.parallel import in_order, one_blas_thread, ordered, without_threads
 
 # ------- Executors: where the parts of a dataset are read and counted, with results in their order
@@ -97,7 +89,7 @@ class DaskGraph:
 
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
-        dask = optional_module("dask", extra="dask", what="Reading Dask frames")
+        dask = errors.optional_module("dask", extra="dask", what="Reading Dask frames")
         call = dask.delayed(_call, pure=False, traverse=False)
         lazy = [call(function, *_apart(part)) for part in parts]
         client = self._client()
@@ -156,7 +148,7 @@ def as_executor(executor: Any) -> Executor | None:
         return DaskGraph(executor)
     if callable(getattr(executor, "submit", None)):
         return Futures(executor)
-    raise DataTypeError(
+    raise errors.DataTypeError(
         "executor= is an executor of concurrent.futures, or a client of dask.distributed; got "
         f"{type(executor).__name__}."
     )
@@ -184,7 +176,7 @@ _PARTS, _PARTS_OF_WORKER, _FEW_BLOCKS = 16, 2, 8
 
 def arrow(module: str = "") -> Any:
     """Return pyarrow or one of its modules, or the error that says how to install it."""
-    return optional_module(
+    return errors.optional_module(
         f"pyarrow{module}", extra="tables", what="Reading tables larger than memory"
     )
 
@@ -334,7 +326,7 @@ class Dataset(ABC):
         DataTypeError
             If its rows are read one after another only.
         """
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"executor= reads parts of {self.source} in other processes, which takes Parquet files "
             "or frames of Dask; write the rows to Parquet files, or leave out executor=."
         )
@@ -407,7 +399,7 @@ class Dataset(ABC):
         DataTypeError
             If no engine has the rows.
         """
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"target= is needed, a file or a folder for the predictions of {self.source}; only "
             "those of frames of Dask and Spark are frames again."
         )
@@ -480,16 +472,18 @@ class Dataset(ABC):
         check_list(names, where)
         for name in names:
             if name not in self.names:
-                raise unknown_variable(name, self.names, where=f"{where}: {self.source}")
+                raise errors.unknown_variable(name, self.names, where=f"{where}: {self.source}")
 
 
 def check_list(names: Iterable[Any], where: str) -> None:
     """Raise an error for a text in place of a list of names, or a name that occurs twice."""
     if isinstance(names, str):
-        raise DataTypeError(f"{where} takes a list of names, such as [{names!r}]; got a text.")
+        raise errors.DataTypeError(
+            f"{where} takes a list of names, such as [{names!r}]; got a text."
+        )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise DataError(f"{where} names {quoted(twice)} more than once.")
+        raise errors.DataError(f"{where} names {errors.quoted(twice)} more than once.")
 
 
 def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:
@@ -603,9 +597,9 @@ def check_unchanged(
     """Raise a DataError if size or time of a file is not what it was."""
     changed = [p for p, a, b in zip(paths, before, now, strict=True) if a != b]
     if changed:
-        raise DataError(
-            f"{quoted(changed)} changed while {source} was read, so that its passes would not be "
-            "about the same rows. Start again when nothing writes to it."
+        raise errors.DataError(
+            f"{errors.quoted(changed)} changed while {source} was read, so that its passes would "
+            "not be about the same rows. Start again when nothing writes to it."
         )
 
 
@@ -614,9 +608,9 @@ def state_of(filesystem: Any, paths: Sequence[str]) -> tuple[Any, ...]:
     return tuple((info.size, info.mtime_ns) for info in filesystem.get_file_info(list(paths)))
 
 
-def unreadable(source: str, error: Exception) -> FileFormatError:
+def unreadable(source: str, error: Exception) -> errors.FileFormatError:
     """Return the error for files that pyarrow refuses."""
-    return FileFormatError(f"{source} cannot be read: {str(error).splitlines()[0]:.300}")
+    return errors.FileFormatError(f"{source} cannot be read: {str(error).splitlines()[0]:.300}")
 
 
 # -------------- Columns that files share: their names, and types that hold the values of all files
@@ -629,7 +623,7 @@ def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> A
     everywhere = set(dataset.schema.names).union(*(schema.names for _, schema in found))
     for name in columns or ():
         if name not in everywhere:
-            raise unknown_variable(name, sorted(everywhere), where=f"columns=: {source}")
+            raise errors.unknown_variable(name, sorted(everywhere), where=f"columns=: {source}")
     check_same_names([(path, schema.names) for path, schema in found], columns)
     # Columns of partitioned paths are in the dataset's schema alone.
     kinds = {field.name: field.type for field in dataset.schema} | _joined_types(found, columns)
@@ -648,8 +642,8 @@ def check_same_names(
     first = set(found[0][1]) if found else set()
     for path, names in found:
         if len(set(names)) < len(names):
-            raise FileFormatError(
-                f"{path}: each column needs a name of its own; got {quoted(names)}."
+            raise errors.FileFormatError(
+                f"{path}: each column needs a name of its own; got {errors.quoted(names)}."
             )
         lacking = (first if columns is None else first & set(columns)) - set(names)
         added = set(names) - first
@@ -657,10 +651,10 @@ def check_same_names(
             added &= set(columns)
         if lacking or added:
             what = "it lacks" if lacking else "only it has"
-            raise FileFormatError(
+            raise errors.FileFormatError(
                 f"{path}: expected the columns of the other files; {what} "
-                f"{quoted(sorted(lacking or added))}. Give the columns that all files have by "
-                "columns=, or leave out the file."
+                f"{errors.quoted(sorted(lacking or added))}. Give the columns that all files have "
+                "by columns=, or leave out the file."
             )
 
 
@@ -683,7 +677,7 @@ def _joined_types(
                 continue
             kinds[name] = widened(before, field.type)
             if kinds[name] is None and (columns is None or name in columns):
-                raise FileFormatError(
+                raise errors.FileFormatError(
                     f"The column {name!r} is {before} in {first_of[name]} and {field.type} in "
                     f"{path}. Write it with one type in all files."
                 )
@@ -771,9 +765,9 @@ def fitted(table: Any, schema: Any, what: str) -> Any:
         raise other_type(what, *error.args) from error
 
 
-def other_type(what: str, *said: object) -> DataTypeError:
+def other_type(what: str, *said: object) -> errors.DataTypeError:
     """Return the error for values of another type than their columns; `what` has them."""
-    return DataTypeError(
+    return errors.DataTypeError(
         f"{what} has values of another type than its columns: {'; '.join(map(str, said)):.300}. "
         "Give each column one type in all of them, such as by astype or cast."
     )

@@ -26,31 +26,8 @@ from bayesgraph.core.errors import (
     unknown_variable,
 )
 from bayesgraph.core.variables import MISSING
+from bayesgraph.tables import datasets
 from bayesgraph.tables.cluster_frames import DaskFrame, SparkFrame
-from bayesgraph.tables.datasets import (
-    PARQUET,
-    Cache,
-    Dataset,
-    Piece,
-    Progress,
-    arrow,
-    as_executor,
-    as_schema,
-    check_list,
-    check_same_names,
-    check_unchanged,
-    fitted,
-    is_data,
-    is_hidden,
-    is_text,
-    joined_schema,
-    kind_of,
-    selected,
-    state_of,
-    unreadable,
-    widened,
-    with_categories,
-)
 from bayesgraph.tables.table import engine_of
 
 # ------ Files elsewhere: objects in stores of S3, Google and Azure, by the file systems of pyarrow
@@ -90,15 +67,15 @@ def objects_of(uris: Sequence[str], source: str) -> Any:
         found = [file for path in paths for file in _objects(filesystem, path)]
         if not found:
             raise FileNotFoundError(f"There is no Parquet file {source}.")
-        other = [file for file in found if not file.lower().endswith(PARQUET)]
+        other = [file for file in found if not file.lower().endswith(datasets.PARQUET)]
         if other:
             raise FileFormatError(
-                f"Elsewhere than on this machine, files are Parquet files, {quoted(PARQUET)}; got "
-                f"{quoted(other[:3])}."
+                f"Elsewhere than on this machine, files are Parquet files, "
+                f"{quoted(datasets.PARQUET)}; got {quoted(other[:3])}."
             )
-        return arrow(".dataset").dataset(found, filesystem=filesystem, format="parquet")
-    except arrow().ArrowInvalid as error:
-        raise unreadable(source, error) from error
+        return datasets.arrow(".dataset").dataset(found, filesystem=filesystem, format="parquet")
+    except datasets.arrow().ArrowInvalid as error:
+        raise datasets.unreadable(source, error) from error
 
 
 def _opened(uris: Sequence[str]) -> tuple[Any, list[str]]:
@@ -108,9 +85,9 @@ def _opened(uris: Sequence[str]) -> tuple[Any, list[str]]:
         if not is_uri(uri):
             raise DataTypeError(f"Expected URIs of one store; got the path {uri!r} among them.")
         try:
-            opened.append(arrow(".fs").FileSystem.from_uri(uri))
-        except arrow().ArrowInvalid as error:
-            raise unreadable(without_options(uri), error) from error
+            opened.append(datasets.arrow(".fs").FileSystem.from_uri(uri))
+        except datasets.arrow().ArrowInvalid as error:
+            raise datasets.unreadable(without_options(uri), error) from error
     filesystem = opened[0][0]
     for uri, (other, _) in zip(uris, opened, strict=True):
         if other != filesystem:
@@ -123,7 +100,7 @@ def _opened(uris: Sequence[str]) -> tuple[Any, list[str]]:
 
 def _objects(filesystem: Any, path: str) -> Iterator[str]:
     """Yield the objects that a path, a folder or a glob names, in order."""
-    files = arrow(".fs")
+    files = datasets.arrow(".fs")
     parts = path.split("/")
     wild = next((i for i, part in enumerate(parts) if "*" in part), None)
     if wild is None and filesystem.get_file_info(path).type == files.FileType.File:
@@ -136,9 +113,9 @@ def _objects(filesystem: Any, path: str) -> Iterator[str]:
         if info.type != files.FileType.File:
             continue
         if chosen is None:
-            if is_data(PurePosixPath(info.path[len(base) + 1 :])):
+            if datasets.is_data(PurePosixPath(info.path[len(base) + 1 :])):
                 yield info.path
-        elif chosen.fullmatch(info.path) and not is_hidden(PurePosixPath(info.path).name):
+        elif chosen.fullmatch(info.path) and not datasets.is_hidden(PurePosixPath(info.path).name):
             yield info.path
 
 
@@ -156,7 +133,7 @@ def _within(part: str) -> str:
 # ------------------------------------------------------------- Tables of other engines as datasets
 
 
-class Batches(Dataset):
+class Batches(datasets.Dataset):
     """Record batches that a function makes anew for each pass, as one table.
 
     Parameters
@@ -173,7 +150,7 @@ class Batches(Dataset):
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield all rows of some columns; see `Dataset.tables`."""
-        schema = selected(self.schema, columns)
+        schema = datasets.selected(self.schema, columns)
         for batch in self._make(columns):
             table = _as_table(batch, self.source)
             if lacking := [name for name in columns if name not in table.column_names]:
@@ -181,15 +158,15 @@ class Batches(Dataset):
                     f"A batch of {self.source} lacks the columns {quoted(lacking)}, which the "
                     "first one has."
                 )
-            yield fitted(table.select(list(columns)), schema, f"A batch of {self.source}")
+            yield datasets.fitted(table.select(list(columns)), schema, f"A batch of {self.source}")
 
 
 def _as_table(batch: Any, source: str) -> Any:
     """Return a record batch, or a frame of any library, as a pyarrow Table."""
-    if isinstance(batch, arrow().Table):
+    if isinstance(batch, datasets.arrow().Table):
         return batch
-    if isinstance(batch, arrow().RecordBatch):
-        return arrow().Table.from_batches([batch])
+    if isinstance(batch, datasets.arrow().RecordBatch):
+        return datasets.arrow().Table.from_batches([batch])
     try:
         return nw.from_native(batch, eager_only=True).to_arrow()
     except TypeError as error:
@@ -199,7 +176,7 @@ def _as_table(batch: Any, source: str) -> Any:
         ) from error
 
 
-def of_engine(data: Any) -> Dataset | None:
+def of_engine(data: Any) -> datasets.Dataset | None:
     """Return a frame of an engine, or a function that makes batches, as a dataset; else None."""
     if inspect.isgenerator(data):
         raise DataTypeError(
@@ -212,7 +189,7 @@ def of_engine(data: Any) -> Dataset | None:
     return _of_function(data) if inspect.isfunction(data) or inspect.ismethod(data) else None
 
 
-def _of_polars(frame: Any) -> Dataset:
+def _of_polars(frame: Any) -> datasets.Dataset:
     def batches(columns: Sequence[str]) -> Iterable[Any]:
         return frame.select(list(columns)).collect_batches(  # type: ignore[no-any-return]
             chunk_size=parallel.BLOCK, maintain_order=True
@@ -222,7 +199,7 @@ def _of_polars(frame: Any) -> Dataset:
     return Batches(batches, schema, "the lazy frame")
 
 
-def _of_duckdb(relation: Any) -> Dataset:
+def _of_duckdb(relation: Any) -> datasets.Dataset:
     def fetched(columns: Sequence[str]) -> Iterable[Any]:
         quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         return relation.project(quoted_names).to_arrow_reader(parallel.BLOCK)  # type: ignore[no-any-return]
@@ -230,7 +207,7 @@ def _of_duckdb(relation: Any) -> Dataset:
     return Batches(fetched, relation.limit(0).to_arrow_table().schema, "the relation")
 
 
-_MAKERS: dict[tuple[str | None, str], Callable[[Any], Dataset]] = {
+_MAKERS: dict[tuple[str | None, str], Callable[[Any], datasets.Dataset]] = {
     ("polars", "LazyFrame"): _of_polars,
     ("DuckDB", "DuckDBPyRelation"): _of_duckdb,
     ("Dask", "DataFrame"): DaskFrame,
@@ -238,7 +215,7 @@ _MAKERS: dict[tuple[str | None, str], Callable[[Any], Dataset]] = {
 }
 
 
-def _of_function(make: Callable[[], Iterable[Any]]) -> Dataset:
+def _of_function(make: Callable[[], Iterable[Any]]) -> datasets.Dataset:
     source = f"what {make.__name__} returns"
     batches = make()
     if not isinstance(batches, Iterable):
@@ -247,7 +224,7 @@ def _of_function(make: Callable[[], Iterable[Any]]) -> Dataset:
             f"{type(batches).__name__}."
         )
     for batch in batches:
-        schema = with_categories(_as_table(batch, source).schema.remove_metadata())
+        schema = datasets.with_categories(_as_table(batch, source).schema.remove_metadata())
         return Batches(lambda _: make(), schema, source)
     raise DataError(f"{source} has no batches.")
 
@@ -259,7 +236,7 @@ def _of_function(make: Callable[[], Iterable[Any]]) -> Dataset:
 _BLOCK = 1 << 24
 
 
-class CsvFiles(Dataset):
+class CsvFiles(datasets.Dataset):
     """CSV files as one table, in the order of their names; all rows decide on the types.
 
     A column is a number, a truth value or text as `read_table` decides of one file. Types are those
@@ -312,12 +289,12 @@ class CsvFiles(Dataset):
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
                 _check_utf8(path, kinds)
                 n_rows.append(sum(len(batch) for batch in reader))
-            except arrow().ArrowInvalid as error:
+            except datasets.arrow().ArrowInvalid as error:
                 name, kind = self._contradiction(path, str(error), kinds)
                 kinds[name], again = _of_cells(kinds[name], kind)
                 if again:
                     n_rows.clear()
-        return with_categories(arrow().schema(list(kinds.items()))), sum(n_rows)
+        return datasets.with_categories(datasets.arrow().schema(list(kinds.items()))), sum(n_rows)
 
     def _names(self, path: str) -> list[str]:
         return list(self._opened(path, {}).schema.names)
@@ -328,7 +305,7 @@ class CsvFiles(Dataset):
         for name in columns or ():
             if name not in names[0][1]:
                 raise unknown_variable(name, names[0][1], where=f"columns=: {names[0][0]}")
-        check_same_names([names[0], names[-1]], columns)
+        datasets.check_same_names([names[0], names[-1]], columns)
 
     def _contradiction(self, path: str, said: str, kinds: Collection[str]) -> tuple[str, Any]:
         """Return the column of a value that is not of its type, and the type of that value."""
@@ -339,7 +316,7 @@ class CsvFiles(Dataset):
                 f"{path!r} cannot be read as a table with the fields separated by "
                 f"{self._delimiter!r}: {said.splitlines()[0]:.200}."
             )
-        csv = arrow(".csv")
+        csv = datasets.arrow(".csv")
         cell = found[2].replace('"', '""')
         kind = csv.read_csv(
             io.BytesIO(f'"{cell}"\n'.encode()),
@@ -350,7 +327,7 @@ class CsvFiles(Dataset):
         return name, kind
 
     def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
-        csv = arrow(".csv")
+        csv = datasets.arrow(".csv")
         return csv.open_csv(
             path,
             read_options=csv.ReadOptions(block_size=_BLOCK),
@@ -358,7 +335,7 @@ class CsvFiles(Dataset):
             convert_options=csv.ConvertOptions(
                 null_values=self._missing,
                 strings_can_be_null=True,
-                column_types=dict.fromkeys(self._text, arrow().string()) | dict(kinds),
+                column_types=dict.fromkeys(self._text, datasets.arrow().string()) | dict(kinds),
                 include_columns=list(columns),
             ),
         )
@@ -375,7 +352,7 @@ class CsvFiles(Dataset):
         kinds = {name: self.schema.field(name).type for name in columns}
         for path in self._paths:
             for batch in self._opened(path, kinds, columns):
-                yield arrow().Table.from_batches([batch])
+                yield datasets.arrow().Table.from_batches([batch])
         self._check_unchanged()
 
     @property
@@ -384,12 +361,12 @@ class CsvFiles(Dataset):
         return repr((self._paths, self._seen, self._missing, self._text, self._delimiter))
 
     def _check_unchanged(self) -> None:
-        check_unchanged(self.source, self._paths, self._seen, self._state())
+        datasets.check_unchanged(self.source, self._paths, self._seen, self._state())
 
 
 def _check_utf8(path: str, kinds: Mapping[str, Any]) -> None:
     """Raise a FileFormatError for columns of bytes, which is what other encodings are taken for."""
-    if wrong := [name for name, kind in kinds.items() if arrow().types.is_binary(kind)]:
+    if wrong := [name for name, kind in kinds.items() if datasets.arrow().types.is_binary(kind)]:
         raise FileFormatError(
             f"{path}: the column {quoted(wrong)} is not text in UTF-8. Convert the file, or read "
             "it as a table in memory by read_table, with encoding=."
@@ -401,13 +378,13 @@ def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:
 
     Cells are read again if those before may not fit: 0 and 1 are truth values, other numbers not.
     """
-    types = arrow().types
+    types = datasets.arrow().types
     if types.is_integer(before) and types.is_boolean(found):
         return found, True
     if types.is_temporal(before) and types.is_timestamp(found) and not types.is_time(before):
         return found, False
-    joined = widened(before, found)
-    return (arrow().string() if joined in (None, before) else joined), False
+    joined = datasets.widened(before, found)
+    return (datasets.arrow().string() if joined in (None, before) else joined), False
 
 
 # --------------------------------------- Parquet files, and other datasets of pyarrow, as datasets
@@ -420,7 +397,7 @@ _BATCH_ROWS = 1 << 15
 _PIECE_ROWS = 1 << 16
 
 
-class Fragments(Dataset):
+class Fragments(datasets.Dataset):
     """Parquet files as one table, in the order of their names, or any dataset of pyarrow.
 
     Columns may come in any order; integers and floats of different widths are widened to one type.
@@ -445,26 +422,26 @@ class Fragments(Dataset):
     ) -> None:
         self.source = source
         self._dataset, self._where = dataset, where
-        files = arrow(".dataset")
+        files = datasets.arrow(".dataset")
         self._in_files = isinstance(dataset, files.FileSystemDataset)
-        self._seen = state_of(dataset.filesystem, dataset.files) if self._in_files else ()
-        whole = joined_schema(dataset, source, columns)
+        self._seen = datasets.state_of(dataset.filesystem, dataset.files) if self._in_files else ()
+        whole = datasets.joined_schema(dataset, source, columns)
         # Tables in memory, and unions, are read with the types that they have.
-        self._whole = with_categories(whole) if self._in_files else whole
-        self.schema = self._whole if columns is None else selected(self._whole, columns)
+        self._whole = datasets.with_categories(whole) if self._in_files else whole
+        self.schema = self._whole if columns is None else datasets.selected(self._whole, columns)
         if where is None:
             self.n_rows = dataset.count_rows()
 
     @property
     def _is_streamed(self) -> bool:
         """Whether batches of Parquet files are decoded one after another."""
-        parquet = arrow(".dataset").ParquetFileFormat
+        parquet = datasets.arrow(".dataset").ParquetFileFormat
         return self._in_files and self._where is None and isinstance(self._dataset.format, parquet)
 
     @cached_property
     def _files(self) -> list[_ParquetRows]:
         """The files whose rows are all read."""
-        keys = arrow(".dataset").get_partition_keys
+        keys = datasets.arrow(".dataset").get_partition_keys
         found = []
         for fragment, seen in zip(self._dataset.get_fragments(), self._seen, strict=True):
             inside = set(fragment.physical_schema.names)
@@ -492,9 +469,9 @@ class Fragments(Dataset):
         dataset = _as_read(self._dataset, self._whole) if self._in_files else self._dataset
         try:
             yield from _Scan(dataset, self._where).tables(columns)
-        except arrow().ArrowInvalid as error:
+        except datasets.arrow().ArrowInvalid as error:
             self._check_unchanged()  # a file that is being written seems damaged
-            raise unreadable(self.source, error) from error
+            raise datasets.unreadable(self.source, error) from error
         self._check_unchanged()
 
     @property
@@ -506,11 +483,11 @@ class Fragments(Dataset):
     def _check_unchanged(self) -> None:
         if self._in_files:
             paths = self._dataset.files
-            check_unchanged(
-                self.source, paths, self._seen, state_of(self._dataset.filesystem, paths)
+            datasets.check_unchanged(
+                self.source, paths, self._seen, datasets.state_of(self._dataset.filesystem, paths)
             )
 
-    def pieces(self, columns: Sequence[str]) -> Sequence[Piece]:
+    def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
         """Return successive row groups of each file; see `Dataset.pieces`."""
         if not self._in_files:
             return super().pieces(columns)
@@ -573,29 +550,29 @@ class _ParquetRows:
             If the file has changed since the dataset was opened.
         """
         self._check_unchanged()
-        schema = selected(self.schema, columns)
+        schema = datasets.selected(self.schema, columns)
         constants = dict(self.constants)
         inside = [name for name in columns if name not in constants]
         try:
             for batch in self._batches(inside):
                 given = {
-                    name: arrow().repeat(constants[name], len(batch))
+                    name: datasets.arrow().repeat(constants[name], len(batch))
                     if name in constants
                     else batch.column(name)
                     for name in columns
                 }
-                yield as_schema(arrow().table(given), schema)
-        except (arrow().ArrowInvalid, OSError) as error:
+                yield datasets.as_schema(datasets.arrow().table(given), schema)
+        except (datasets.arrow().ArrowInvalid, OSError) as error:
             self._check_unchanged()  # a file that is being written seems damaged
-            raise unreadable(self.path, error) from error
+            raise datasets.unreadable(self.path, error) from error
         self._check_unchanged()
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        texts = [name for name in columns if is_text(self.schema.field(name).type)]
-        is_local = isinstance(self.filesystem, arrow(".fs").LocalFileSystem)
+        texts = [name for name in columns if datasets.is_text(self.schema.field(name).type)]
+        is_local = isinstance(self.filesystem, datasets.arrow(".fs").LocalFileSystem)
         with (
             self.filesystem.open_input_file(self.path) as stream,
-            arrow(".parquet").ParquetFile(
+            datasets.arrow(".parquet").ParquetFile(
                 stream, read_dictionary=texts, pre_buffer=not is_local
             ) as file,
         ):
@@ -609,8 +586,8 @@ class _ParquetRows:
                     )
 
     def _check_unchanged(self) -> None:
-        now = state_of(self.filesystem, [self.path])
-        check_unchanged(self.source, [self.path], [self.seen], now)
+        now = datasets.state_of(self.filesystem, [self.path])
+        datasets.check_unchanged(self.source, [self.path], [self.seen], now)
 
 
 @dataclass(frozen=True)
@@ -638,15 +615,15 @@ class _Scan:
             batch_readahead=2, fragment_readahead=1, **options,
         )  # fmt: skip
         for batch in scanner.to_batches():
-            yield arrow().Table.from_batches([batch])
+            yield datasets.arrow().Table.from_batches([batch])
 
 
 def _as_read(dataset: Any, schema: Any) -> Any:
     """Return a dataset of files with another schema, reading text as categories."""
-    files = arrow(".dataset")
+    files = datasets.arrow(".dataset")
     if not isinstance(dataset.format, files.ParquetFileFormat):
         return dataset.replace_schema(schema)
-    texts = [f.name for f in schema if is_text(f.type)]
+    texts = [f.name for f in schema if datasets.is_text(f.type)]
     options = files.ParquetReadOptions(dictionary_columns=texts)
     reading = files.ParquetFileFormat(read_options=options)
     fragments = [
@@ -668,11 +645,11 @@ def open_dataset(
     text: Sequence[str] = (),
     delimiter: str | None = None,
     max_categories: int | None = None,
-    progress: Progress | None = None,
+    progress: datasets.Progress | None = None,
     executor: Any = None,
     sample_rows: int | None = None,
-    cache: Cache | None = None,
-) -> Dataset:
+    cache: datasets.Cache | None = None,
+) -> datasets.Dataset:
     """Open files or an engine as a Dataset: a table larger than memory, read in passes.
 
     `fit` and `predict_dataset` of classifiers take what this function takes, without its options,
@@ -752,7 +729,7 @@ def open_dataset(
         "max_categories": max_categories,
         "sample_rows": sample_rows,
         "progress": progress,
-        "executor": as_executor(executor),
+        "executor": datasets.as_executor(executor),
         "cache": cache,
     }
     options = {name: value for name, value in given.items() if value is not None}
@@ -782,20 +759,20 @@ def _check_options(columns: Any, where: Any, options: Mapping[str, Any]) -> None
     if not isinstance(cache, (bool, str, os.PathLike)):
         raise DataTypeError(f"cache= is True, False or the path of a folder; got {cache!r}.")
     if columns is not None:
-        check_list(columns, "columns=")
+        datasets.check_list(columns, "columns=")
     if "progress" in options and not callable(options["progress"]):
         raise DataTypeError(
             "progress= is a function of the number of rows read so far and of all rows; "
             f"got {options['progress']!r}."
         )
-    if where is not None and not isinstance(where, arrow(".dataset").Expression):
+    if where is not None and not isinstance(where, datasets.arrow(".dataset").Expression):
         raise DataTypeError(
             "where= is an expression of pyarrow, such as pyarrow.dataset.field('year') > 2020; "
             f"got {where!r}."
         )
 
 
-def as_dataset(data: Any) -> Dataset | None:
+def as_dataset(data: Any) -> datasets.Dataset | None:
     """Return data that may be larger than memory as a Dataset, and None for tables in memory.
 
     Parameters
@@ -803,12 +780,12 @@ def as_dataset(data: Any) -> Dataset | None:
     data : Dataset, or anything
         Opened as by `open_dataset` with its defaults.
     """
-    return data if isinstance(data, Dataset) else _as_opened(data, None, None)
+    return data if isinstance(data, datasets.Dataset) else _as_opened(data, None, None)
 
 
 def _as_opened(
     data: Any, columns: Sequence[str] | None, where: Any, **cells: Any
-) -> Dataset | None:
+) -> datasets.Dataset | None:
     """Return data as a new Dataset, None for other data; the parameters are of `open_dataset`."""
     if isinstance(data, (str, os.PathLike)):
         return _of_paths([data], str(data), columns, where, **cells)
@@ -820,14 +797,14 @@ def _as_opened(
         return _of_paths(data, f"{len(data)} files", columns, where, **cells)
     if type(data).__module__.startswith("pyarrow._dataset"):
         return Fragments(data, "the dataset", where, columns)
-    found = copy.copy(data) if isinstance(data, Dataset) else of_engine(data)
+    found = copy.copy(data) if isinstance(data, datasets.Dataset) else of_engine(data)
     if found is None:
         return None
     if where is not None:
         raise DataTypeError(f"where= selects rows of Parquet files; filter {found.source} itself.")
     if columns is not None:
         found.checked(columns, "columns=")
-        found.schema = selected(found.schema, columns)
+        found.schema = datasets.selected(found.schema, columns)
     return found
 
 
@@ -840,7 +817,7 @@ def _of_paths(
     missing: Sequence[str] = MISSING,
     text: Sequence[str] = (),
     delimiter: str | None = None,
-) -> Dataset:
+) -> datasets.Dataset:
     """Return the dataset of paths, globs and folders, with files in the order of their names."""
     texts = [os.fspath(path) for path in paths]
     if any(map(is_uri, texts)):
@@ -851,13 +828,13 @@ def _of_paths(
     if not found:
         where = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
         raise FileNotFoundError(f"There is no Parquet or CSV file {where}{source}.")
-    kinds = {kind_of(file) for file in found}
+    kinds = {datasets.kind_of(file) for file in found}
     if kinds <= {"parquet", "pq"}:
         try:
             folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
             return Fragments(_parquet(found, folder), source, where, columns)
-        except arrow().ArrowInvalid as error:
-            raise unreadable(source, error) from error
+        except datasets.arrow().ArrowInvalid as error:
+            raise datasets.unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
         raise FileFormatError(
             f"{source}: expected files of one kind, .parquet or .csv; got {quoted(sorted(kinds))}."
@@ -873,7 +850,7 @@ def _parquet(files: Sequence[str], folder: str | None) -> Any:
 
     If they lie in folders of a folder such as ``year=2020``, these are columns.
     """
-    open_files = partial(arrow(".dataset").dataset, list(files), format="parquet")
+    open_files = partial(datasets.arrow(".dataset").dataset, list(files), format="parquet")
     below = [Path(file).parent.relative_to(folder).parts for file in files] if folder else []
     if any("=" in part for parts in below for part in parts):
         return open_files(partitioning="hive", partition_base_dir=folder)
@@ -887,8 +864,10 @@ def _files(text: str) -> list[str]:
         return []
     if path.is_dir():
         inside = sorted(file for file in path.rglob("*") if file.is_file())
-        return [str(file) for file in inside if is_data(file.relative_to(path))]
+        return [str(file) for file in inside if datasets.is_data(file.relative_to(path))]
     if path.is_file():
         return [text]
     found = sorted(glob.glob(text, recursive=True))
-    return [file for file in found if Path(file).is_file() and not is_hidden(Path(file).name)]
+    return [
+        file for file in found if Path(file).is_file() and not datasets.is_hidden(Path(file).name)
+    ]

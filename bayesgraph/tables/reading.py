@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import files
 from bayesgraph.core.errors import (
     BayesGraphWarning,
     DataError,
@@ -24,15 +25,6 @@ from bayesgraph.core.errors import (
     optional_module,
     quoted,
     warn,
-)
-from bayesgraph.core.files import (
-    Budget,
-    PathLike,
-    path_text,
-    read_bytes,
-    reading,
-    replacing,
-    write_text,
 )
 from bayesgraph.core.variables import MISSING
 
@@ -269,8 +261,8 @@ def _arrow(module: str = "") -> Any:
     return optional_module(f"pyarrow{module}", extra="tables", what="Reading and writing tables")
 
 
-def _suffix(path: PathLike, known: tuple[str, ...]) -> str:
-    name = path_text(path)
+def _suffix(path: files.PathLike, known: tuple[str, ...]) -> str:
+    name = files.path_text(path)
     for suffix in known:
         if name.lower().endswith(suffix):
             return suffix
@@ -304,7 +296,7 @@ class _Dialect:
 
 
 def read_table(
-    path: PathLike | BinaryIO,
+    path: files.PathLike | BinaryIO,
     *,
     missing: Sequence[str] = MISSING,
     text: Sequence[str] = (),
@@ -367,8 +359,8 @@ def read_table(
     dialect = _Dialect(tuple(missing), tuple(text), delimiter, encoding, decimal, comment)
     origin_of(dates)  # a wrong value is told before the file is read
     source, suffix, data = _content(path)
-    budget = Budget(source, len(data), limit)
-    with reading(source, suffix):
+    budget = files.Budget(source, len(data), limit)
+    with files.reading(source, suffix):
         if suffix in _PARQUET:
             table = _read_parquet(data, budget)
         else:
@@ -382,11 +374,11 @@ def read_table(
     return table
 
 
-def _content(path: PathLike | BinaryIO) -> tuple[str, str, bytes]:
+def _content(path: files.PathLike | BinaryIO) -> tuple[str, str, bytes]:
     """Return name, suffix and bytes of a file."""
     if isinstance(path, (str, os.PathLike)):
         _check_is_file(Path(path))
-        return path_text(path), _suffix(path, READ), read_bytes(path)
+        return files.path_text(path), _suffix(path, READ), files.read_bytes(path)
     if not hasattr(path, "read"):
         raise DataTypeError(f"read_table takes a path or an open binary file; got {path!r:.80}.")
     data = path.read()
@@ -419,7 +411,7 @@ def _check_names(names: Sequence[str], source: str) -> None:
 # ------------------------------------------------------------------------------------- CSV
 
 
-def _inflated(data: bytes, budget: Budget) -> bytes:
+def _inflated(data: bytes, budget: files.Budget) -> bytes:
     """Return the content of a compressed file, recognised by its first bytes, or that of others."""
     codec = next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
     if codec is None:
@@ -437,7 +429,7 @@ def _inflated(data: bytes, budget: Budget) -> bytes:
     return b"".join(pieces)
 
 
-def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: Budget) -> Any:
+def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget) -> Any:
     text = as_utf8(data, dialect.encoding, budget.source)
     if dialect.comment is not None:
         text = without_comments(text, dialect.comment)
@@ -536,7 +528,7 @@ def _lost_numbers(table: Any, other: Any) -> bool:
 # ------------------------------------------------------------------------------------- Parquet
 
 
-def _read_parquet(data: bytes, budget: Budget) -> Any:
+def _read_parquet(data: bytes, budget: files.Budget) -> Any:
     """Read a Parquet file, whose tables are larger than the file says.
 
     A value that is stored once may be repeated in all rows: text is read as categories, and
@@ -571,7 +563,7 @@ def _read_parquet(data: bytes, budget: Budget) -> Any:
     return arrow.table(columns, names=coded.column_names)
 
 
-def _decoded(name: str, column: Any, kind: Any, budget: Budget) -> Any:
+def _decoded(name: str, column: Any, kind: Any, budget: files.Budget) -> Any:
     """Return a column of categories as one of their type."""
     compute = _arrow(".compute")
     for chunk in column.chunks:
@@ -584,7 +576,7 @@ def _decoded(name: str, column: Any, kind: Any, budget: Budget) -> Any:
 # ------------------------------------------------------------------------------------- writing
 
 
-def write_table(columns: Mapping[str, Any], path: PathLike) -> None:
+def write_table(columns: Mapping[str, Any], path: files.PathLike) -> None:
     """Write columns to a CSV or Parquet file, which is replaced as a whole or not at all.
 
     Parameters
@@ -594,12 +586,12 @@ def write_table(columns: Mapping[str, Any], path: PathLike) -> None:
     """
     suffix = _suffix(path, WRITTEN)
     if suffix in _PARQUET:
-        with replacing(path) as stream:
+        with files.replacing(path) as stream:
             _arrow(".parquet").write_table(_table(columns), stream)
     else:
         text = io.BytesIO()
         print_table(columns, text, tabs="tsv" in suffix)
-        write_text(path, text.getvalue().decode())
+        files.write_text(path, text.getvalue().decode())
 
 
 def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) -> None:

@@ -11,16 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, is_sparse
-from bayesgraph.core.errors import (
-    DataError,
-    DataTypeError,
-    MemoryLimitError,
-    MissingDependencyError,
-    optional_module,
-    quoted,
-    unknown_variable,
-)
 from bayesgraph.core.evidence import Arrangement, Evidence, arranged
 from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import (
@@ -75,7 +67,7 @@ def engine_of(data: Any) -> str | None:
 def check_not_distributed(data: Any) -> None:
     """Raise a DataTypeError for a frame of Dask or Spark, which belongs to other processes."""
     if engine_of(data) in ("Dask", "Spark"):
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"A frame of {engine_of(data)} is not read into memory. fit takes it with the name of "
             "the column with the classes, and predict_dataset predicts its rows where they are; "
             "or collect it first."
@@ -97,17 +89,19 @@ def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     if engine_of(data) == "polars":
         batches = data.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True)
     elif engine_of(data) == "DuckDB":
-        table = optional_module("pyarrow", extra="tables", what="Reading relations of DuckDB").Table
+        table = errors.optional_module(
+            "pyarrow", extra="tables", what="Reading relations of DuckDB"
+        ).Table
         batches = (table.from_batches([batch]) for batch in data.to_arrow_reader(_BATCH_ROWS))
     else:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Expected a table in memory; got a lazy frame, {type(data).__name__}. Collect it."
         )
     held, size, limit = [], 0, default_memory_limit()
     for batch in map(nw.from_native, batches):
         size += batch.estimated_size()
         if size > limit:
-            raise MemoryLimitError(
+            raise errors.MemoryLimitError(
                 f"The lazy frame has more than {format_bytes(limit)}, the limit of what is read "
                 "into memory. Give fit the name of the column with the classes instead of labels, "
                 "and use predict_dataset to predict: rows are then read in runs."
@@ -263,7 +257,7 @@ def as_frame(data: Any) -> Any:
     try:
         return nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise DataError(f"Column names must differ. {error}.") from error
+        raise errors.DataError(f"Column names must differ. {error}.") from error
 
 
 def array_names(n_columns: int) -> list[Name]:
@@ -289,7 +283,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         For no columns, columns of different lengths, or a name given twice.
     """
     if hasattr(data, "toarray"):
-        raise DataTypeError("Sparse matrices are not supported here; pass data.toarray().")
+        raise errors.DataTypeError("Sparse matrices are not supported here; pass data.toarray().")
     if isinstance(data, Mapping):
         return _checked({name: _array(name, column) for name, column in data.items()})
     frame = as_frame(data)
@@ -297,11 +291,11 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         frame = collected(frame)
     if isinstance(frame, nw.DataFrame):
         if len(set(frame.columns)) < len(frame.columns):
-            raise DataError(f"Column names must differ; got {quoted(frame.columns)}.")
+            raise errors.DataError(f"Column names must differ; got {errors.quoted(frame.columns)}.")
         return _checked({series.name: series for series in frame.iter_columns()})
     array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if array.ndim != 2:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             "Expected a data frame, a mapping from name to column, or a 2-D array; got "
             f"{type(data).__name__} of dimension {array.ndim}."
         )
@@ -320,7 +314,7 @@ def _array(name: Name, column: Any) -> Column:
         return without_duplicates(column)  # type: ignore[no-any-return]
     array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
     if array.ndim not in (1, 2):
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"Column {name!r} must have one axis, or two for counts of many items; got an array of "
             f"shape {array.shape}."
         )
@@ -345,10 +339,10 @@ def _array_of_list(values: Sequence[Any]) -> NDArray[Any]:
 
 def _checked(columns: dict[Name, Column]) -> dict[Name, Column]:
     if not columns:
-        raise DataError("The table has no columns.")
+        raise errors.DataError("The table has no columns.")
     lengths = {name: length(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise DataError(f"Columns must have the same length; got {lengths}.")
+        raise errors.DataError(f"Columns must have the same length; got {lengths}.")
     return columns
 
 
@@ -376,7 +370,7 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
     if isinstance(categorical, str) and categorical == "all":
         return known
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
             f"Write [{categorical!r}] for a single column."
         )
@@ -387,7 +381,7 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
         elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
             chosen.add(names[int(item)])
         else:
-            raise unknown_variable(item, names, where="categorical=: the table")
+            raise errors.unknown_variable(item, names, where="categorical=: the table")
     return chosen
 
 
@@ -410,7 +404,7 @@ def infer_variables(
     names = list(columns)
     n_rows = length(columns[names[0]])
     if n_rows == 0:
-        raise DataError(f"The table has no rows (its columns are {quoted(names)}).")
+        raise errors.DataError(f"The table has no rows (its columns are {errors.quoted(names)}).")
     chosen = categorical_names(categorical, names)
     known = declared or {}
     found = [
@@ -512,7 +506,7 @@ def checked_table(
         raise infinite(arrangement.continuous[wrong[0, 0]].name, int(wrong[0, 1]))
     for j, variable in arrangement.counted:
         if (values[:, j] < 0).any():
-            raise DataError(
+            raise errors.DataError(
                 f"Column {variable.name!r} holds counts, 0 or more; the minimum is "
                 f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
                 "counts.)"
@@ -539,7 +533,7 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
     """
     low, high = MAGNITUDES
     for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():
-        raise DataError(
+        raise errors.DataError(
             f"The largest magnitude in column {names[j]!r} is {largest[j]:.3g}, whose square is "
             "beyond what a floating-point number holds, so that it has no variance. Multiply the "
             f"column by a constant that brings it between {low:g} and {high:g}."
@@ -606,7 +600,7 @@ def to_frame(
         If the library is not installed.
     """
     if kind is not None and kind not in FRAMES:
-        raise DataError(f"frame= is one of {quoted(FRAMES)} or None; got {kind!r}.")
+        raise errors.DataError(f"frame= is one of {errors.quoted(FRAMES)} or None; got {kind!r}.")
     if kind is None:
         kind = next(k for k in FRAMES if k == "dict" or importlib.util.find_spec(k) is not None)
     if kind == "dict":
@@ -620,19 +614,19 @@ def to_frame(
             names, parts = v.items, (counts.toarray() if is_sparse(counts) else counts).T
         for name, column in zip(names, parts, strict=True):
             if name in columns:
-                raise DataError(
+                raise errors.DataError(
                     f"Two columns of a frame would be called {name!r}; use frame='dict'."
                 )
             columns[name] = column
     try:
         return nw.from_dict(columns, backend=kind).to_native()  # type: ignore[arg-type]
     except ImportError as error:
-        raise MissingDependencyError(
+        raise errors.MissingDependencyError(
             f"frame={kind!r} needs the package {kind!r}, which is not installed. Install it with: "
             f"pip install {kind}"
         ) from error
     except (TypeError, ValueError) as error:
-        raise DataTypeError(
+        raise errors.DataTypeError(
             f"A {kind} frame does not hold these names or states ({error}). Use "
             "frame='pandas' or frame='dict'."
         ) from error

@@ -18,16 +18,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Count, Discrete, Variable
 from bayesgraph.inference import Factor, Potential, align
 from bayesgraph.models import row_kernels
-from bayesgraph.models.cpds.base import (
-    CPD,
-    SUM_TOLERANCE,
-    Columns,
-    Description,
-    check_family,
-    checked_numbers,
-    describe_numbers,
-    discrete_only,
-)
+from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.models.cpds.table import TableCPD
 
@@ -119,7 +110,7 @@ class CellComponents:
         flat = x.reshape(-1)
         impossible = (flat < 0) | (flat != np.floor(flat)) if self.whole else np.isinf(flat)
         impossible &= ~np.isnan(flat)
-        cpd: CPD = self.cpd
+        cpd: base.CPD = self.cpd
         column = np.where(impossible, 0.0, flat)
         potential = cpd.potential(Evidence(len(flat), {cpd.variable: column}))
         assert isinstance(potential, Factor)  # the parents are discrete
@@ -153,7 +144,7 @@ class CellComponents:
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws, shape (len(chosen), 1); see Components."""
         cells = self.cells[chosen]
-        cpd: CPD = self.cpd
+        cpd: base.CPD = self.cpd
         return np.asarray(cpd.sample(parent_states(cpd, cells), len(cells), random))[:, None]
 
     def of(self, places: Any) -> CellComponents:
@@ -161,7 +152,7 @@ class CellComponents:
         return self
 
 
-def parent_states(cpd: CPD, cells: NDArray[np.intp]) -> Columns:
+def parent_states(cpd: base.CPD, cells: NDArray[np.intp]) -> base.Columns:
     """Return the states of a CPD's parents in configurations given by their indices."""
     parents = cpd.discrete_parents
     codes = np.unravel_index(cells, [p.cardinality for p in parents]) if parents else ()
@@ -174,7 +165,7 @@ def parent_states(cpd: CPD, cells: NDArray[np.intp]) -> Columns:
 # children; the engine uses the plate as a whole.
 
 
-class Plate(CPD):
+class Plate(base.CPD):
     """CPD of several children that are independent of each other given the same discrete parents.
 
     A subclass implements `_take`, which returns the plate of some of the children, and `_add`,
@@ -222,19 +213,19 @@ class Plate(CPD):
         if not self._children:
             raise CPDError(f"{family} takes at least one child; got none.")
         self.variable = self._children[0]
-        checked = check_family(self.variable, parents, family=family)
+        checked = base.check_family(self.variable, parents, family=family)
         if self._alone and not self._takes_one:
             raise CPDError(f"{family} takes a list of variables; got {children!r}.")
         others = [c for c in self._children if not isinstance(c, self._child_type)]
         for child in others:
-            check_family(child, (), family=family)
+            base.check_family(child, (), family=family)
         if wrong := [c.name for c in others]:
             kind = self._child_type.__name__
             raise CPDError(f"{family} takes children of the type {kind}; got {quoted(wrong)}.")
         names = [child.name for child in self._children]
         if len({*names, *(p.name for p in checked)}) < len(names) + len(checked):
             raise CPDError(f"{family}: children and parents must all differ; got {quoted(names)}.")
-        self.parents = discrete_only(self.variable, checked, family=family)
+        self.parents = base.discrete_only(self.variable, checked, family=family)
 
     def _parameter(
         self,
@@ -251,7 +242,7 @@ class Plate(CPD):
         children; `values` lack this axis if a single child was given without a list.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
-        array = checked_numbers(values, wanted, what=f"{self.title}: {name}")
+        array = base.checked_numbers(values, wanted, what=f"{self.title}: {name}")
         if not (array > above).all():
             raise CPDError(
                 f"{self.title}: {name} takes numbers above {above:g}; the smallest is "
@@ -289,19 +280,21 @@ class Plate(CPD):
             found.parameter_posterior = self.parameter_posterior.of_children(at)
         return found
 
-    def singles(self) -> tuple[CPD, ...]:
+    def singles(self) -> tuple[base.CPD, ...]:
         """Return a plate for each child; see CPD."""
         if len(self._children) == 1:
             return (self,)
         return tuple(self._take([i]) for i in range(len(self._children)))
 
-    def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
+    def pieces(
+        self, relevant: Collection[Variable], observed: Container[Variable]
+    ) -> list[base.CPD]:
         """Return one plate of the observed children, and a CPD for each free relevant child.
 
         See CPD.
         """
         seen = [child for child in self._children if child in observed]
-        found: list[CPD] = [self.over(seen)] if seen else []
+        found: list[base.CPD] = [self.over(seen)] if seen else []
         if len(seen) < len(self._children):
             free = [c for c in self._children if c in relevant and c not in observed]
             found += [single for child in free for single in self.over([child]).singles()]
@@ -341,7 +334,7 @@ class Plate(CPD):
         chosen = moved[(rows, *(evidence.columns[parent] for parent in observed))]
         out += chosen.reshape(evidence.n_rows, -1).T
 
-    def _cell(self, parents: Columns, n: int) -> NDArray[np.intp]:
+    def _cell(self, parents: base.Columns, n: int) -> NDArray[np.intp]:
         """Return the index of the parents' configuration in each row, for sampling."""
         if not self.parents:
             return np.zeros(n, dtype=np.intp)
@@ -451,7 +444,7 @@ class DensityCPD(Plate):
         with np.errstate(over="ignore"):
             return np.asarray(self._quantile(probability, *self._own(cells)))
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the first child given the parents' columns; see CPD."""
         cell = self._cell(parents, n)
         drawn = self._draw(random, *self._own(cell))
@@ -461,10 +454,10 @@ class DensityCPD(Plate):
         """Return the columns of the printed table, a mapping from header to values."""
         return {key: getattr(self, key) for key in self.parameters}
 
-    def describe(self, max_rows: int, max_columns: int) -> Description:
+    def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a table with a column for each parameter; see CPD."""
         shown = self.over(self._children[:max_rows])
-        return describe_numbers(self.parents, self._children, shown._columns(), max_rows)
+        return base.describe_numbers(self.parents, self._children, shown._columns(), max_rows)
 
 
 # ------------------------ Plates of Gaussian children, and plates of discrete children with tables
@@ -515,7 +508,7 @@ class GaussianPlate(DensityCPD):
     ) -> None:
         self._set_parameters(children, parents, mean=mean, variance=variance)
 
-    def singles(self) -> tuple[CPD, ...]:
+    def singles(self) -> tuple[base.CPD, ...]:
         """Return a GaussianCPD for each child; see CPD."""
         found = tuple(
             GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
@@ -577,7 +570,7 @@ class TablePlate(Plate):
         shape = (*self._lead, int(self.start[-1]))
         self.values = self._parameter("values", values, shape, above=-np.finfo(float).tiny)
         sums = np.add.reduceat(self.values, self.start[:-1], axis=-1)
-        off = (np.abs(sums - 1.0) > SUM_TOLERANCE).reshape(-1, len(cards))
+        off = (np.abs(sums - 1.0) > base.SUM_TOLERANCE).reshape(-1, len(cards))
         wrong = np.flatnonzero(np.any(off, axis=0)).tolist()
         if wrong:
             names = quoted(self._children[i].name for i in wrong)
@@ -600,7 +593,7 @@ class TablePlate(Plate):
         children = [self._children[i] for i in at]
         return type(self)(children, self.values[..., columns], self.parents)
 
-    def singles(self) -> tuple[CPD, ...]:
+    def singles(self) -> tuple[base.CPD, ...]:
         """Return a TableCPD for each child; see CPD."""
         found = tuple(
             TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)

@@ -14,16 +14,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.inference import Factor, checked_table, take_codes
 from bayesgraph.models import row_kernels
-from bayesgraph.models.cpds.base import (
-    Columns,
-    Description,
-    check_child,
-    check_family,
-    check_sums,
-    describe_table,
-    discrete_only,
-    draw_states,
-)
+from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.density import CellComponents
 from bayesgraph.models.cpds.summing_out import NumericCPD
 
@@ -78,16 +69,16 @@ class HistogramCPD(NumericCPD):
         values: ArrayLike,
         parents: Iterable[Discrete] = (),
     ) -> None:
-        checked = check_family(variable, parents, family="HistogramCPD")
-        check_child(variable, Continuous, family="HistogramCPD", hint="Use TableCPD.")
+        checked = base.check_family(variable, parents, family="HistogramCPD")
+        base.check_child(variable, Continuous, family="HistogramCPD", hint="Use TableCPD.")
         self.variable = variable
-        self.parents = discrete_only(variable, checked, family="HistogramCPD")
+        self.parents = base.discrete_only(variable, checked, family="HistogramCPD")
         what = self.title
         self.edges = _checked_edges(edges, what)
         cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
         self._axes = (*self.parents, cells)
         table = checked_table(values, self._axes, what=what)
-        check_sums(table, self.parents, what=what)
+        base.check_sums(table, self.parents, what=what)
         table.flags.writeable = False
         self.values = table
         width = np.diff(self.edges)
@@ -206,13 +197,13 @@ class HistogramCPD(NumericCPD):
         """Return P(child is beyond x | child is in the tail of x), 1 for x between the edges."""
         return np.asarray((1.0 + self._outside(x) / self._range) ** -_SHAPE)
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child given the parents' columns; see CPD."""
         row = np.zeros(n, dtype=np.intp)
         if self.parents:
             codes = [parents[parent] for parent in self.parents]
             row = np.ravel_multi_index(codes, self.values.shape[:-1])
-        cell = draw_states(self.values.reshape(-1, len(self._sides)), row, random)
+        cell = base.draw_states(self.values.reshape(-1, len(self._sides)), row, random)
         u = random.random(n)
         starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
         widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
@@ -227,10 +218,10 @@ class HistogramCPD(NumericCPD):
         sides[0], sides[-1] = -1.0, 1.0
         return sides
 
-    def describe(self, max_rows: int, max_columns: int) -> Description:
+    def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a table with a column for each bin and each tail; see CPD."""
         cells = Binned(self.variable.name, self.edges.tolist())
-        return describe_table(self.parents, cells, self.values, max_rows, max_columns)
+        return base.describe_table(self.parents, cells, self.values, max_rows, max_columns)
 
 
 def _checked_edges(edges: ArrayLike, what: str) -> Floats:

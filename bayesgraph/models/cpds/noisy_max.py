@@ -18,20 +18,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, format_count
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.inference import Factor, Potential, checked_table, take_codes
-from bayesgraph.models.cpds.base import (
-    CPD,
-    Columns,
-    Description,
-    check_child,
-    check_family,
-    check_sums,
-    checked_numbers,
-    describe_table,
-    discrete_only,
-    draw_states,
-    left_out,
-    state_texts,
-)
+from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.table import TableCPD
 
 # ----------------- Canonical distributions: a discrete child whose parents act one after the other
@@ -66,7 +53,7 @@ class LinkName:
         return f"{self.child}, {self.n_parents} parents"
 
 
-class CanonicalCPD(CPD):
+class CanonicalCPD(base.CPD):
     """Base class of discrete children whose discrete parents act one after the other.
 
     A subclass has `distributions` and, unless its parents cannot act one by one, `links`.
@@ -77,10 +64,10 @@ class CanonicalCPD(CPD):
 
     def _set_family(self, variable: Discrete, parents: Iterable[Discrete]) -> None:
         family = type(self).__name__
-        checked = check_family(variable, parents, family=family)
-        check_child(variable, Discrete, family=family, hint="Use a GaussianCPD.")
+        checked = base.check_family(variable, parents, family=family)
+        base.check_child(variable, Discrete, family=family, hint="Use a GaussianCPD.")
         self.variable = variable
-        self.parents = discrete_only(variable, checked, family=family)
+        self.parents = base.discrete_only(variable, checked, family=family)
 
     @abstractmethod
     def distributions(self, codes: Sequence[Codes]) -> Floats:
@@ -110,7 +97,7 @@ class CanonicalCPD(CPD):
         """Number of entries of the table over parents and child."""
         return math.prod([v.cardinality for v in self.parents]) * self.variable.cardinality
 
-    def unfolded(self) -> list[CPD]:
+    def unfolded(self) -> list[base.CPD]:
         """Return CPDs whose product, summed over auxiliary variables, is this distribution.
 
         It is one table if that is small, or smaller than the chain. A large distribution without a
@@ -123,8 +110,8 @@ class CanonicalCPD(CPD):
             return self._chain(links)
         return [self.to_table()] if self.n_entries <= MAX_TABLE else [self]
 
-    def _chain(self, links: Sequence[Floats]) -> list[CPD]:
-        found: list[CPD] = []
+    def _chain(self, links: Sequence[Floats]) -> list[base.CPD]:
+        found: list[base.CPD] = []
         before: tuple[Discrete, ...] = ()
         for k, (parent, table) in enumerate(zip(self.parents, links, strict=True), 1):
             after = self.variable
@@ -183,11 +170,11 @@ class CanonicalCPD(CPD):
             found[missing] = 0.0
         return Factor.from_log(rest, found)
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
         shares = self.distributions([parents[parent] for parent in self.parents])
         rows = np.arange(n) if self.parents else np.zeros(n, dtype=np.intp)
-        return draw_states(shares.reshape(-1, self.variable.cardinality), rows, random)
+        return base.draw_states(shares.reshape(-1, self.variable.cardinality), rows, random)
 
     def _split(self, values: Mapping[Variable, Any]) -> tuple[list[int], list[int]]:
         """Return the places of the parents that have no value, and of those that have one."""
@@ -326,7 +313,7 @@ class NoisyMaxCPD(CanonicalCPD):
         """Return a CPD of the same class with other parents."""
         return NoisyMaxCPD(self.variable, influences, parents, leak)
 
-    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> base.CPD:
         """Return the CPD given states of some parents, whose effects join the leak; see CPD."""
         rest, known = self._split(values)
         leak = self.leak
@@ -334,14 +321,14 @@ class NoisyMaxCPD(CanonicalCPD):
             leak = _maximum(leak, self.influences[k][values[self.parents[k]]])
         return self._with([self.parents[k] for k in rest], [self.influences[k] for k in rest], leak)
 
-    def with_parent(self, parent: Variable) -> CPD:
+    def with_parent(self, parent: Variable) -> base.CPD:
         """Return the CPD with one more parent, which has no effect; see CPD."""
         if not isinstance(parent, Discrete):
             return super().with_parent(parent)
         none = np.tile(np.arange(len(self.leak)) == 0, (parent.cardinality, 1)).astype(float)
         return self._with([*self.parents, parent], [*self.influences, none], self.leak)
 
-    def with_parent_summed(self, given: TableCPD) -> CPD | None:
+    def with_parent_summed(self, given: TableCPD) -> base.CPD | None:
         """Return the CPD with a parent summed out, if its effect is then one of another parent.
 
         Parameters
@@ -365,7 +352,7 @@ class NoisyMaxCPD(CanonicalCPD):
         parents[k], influences[k] = given.parents[0], effect
         return self._with(parents, influences, self.leak)
 
-    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
         """Return the CPD with the states of a parent in another order; see CPD."""
         if variable == self.variable:
             raise UnsupportedModelError(
@@ -391,19 +378,19 @@ class NoisyMaxCPD(CanonicalCPD):
         influences = parts_of(arrays["influences"], parents)  # type: ignore[arg-type]
         return cls(children[0], influences, parents, arrays["leak"])  # type: ignore[arg-type]
 
-    def describe(self, max_rows: int, max_columns: int) -> Description:
+    def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a row for each state of each parent and for the leak; see CPD."""
         rows = np.concatenate([self.leak[None], *self.influences])
         row = Discrete("row", range(len(rows)))
-        shown = describe_table([row], self.variable, rows, len(rows), max_columns)
+        shown = base.describe_table([row], self.variable, rows, len(rows), max_columns)
         cells = [line[1:] for line in shown.rows]
-        keys = [[str(p.name), s] for p in self.parents for s in state_texts(p, _LONGEST)]
+        keys = [[str(p.name), s] for p in self.parents for s in base.state_texts(p, _LONGEST)]
         lines = [[*key, *line] for key, line in zip(keys, cells[1:], strict=True)]
         states = shown.header[1:]
         hidden = max(0, len(lines) + 1 - max_rows)
         lines = [*lines[: max_rows - 1], ["leak", "", *cells[0]]]
-        note = left_out(hidden, self.variable.cardinality - len(states))
-        return Description(["parent", "state", *states], lines, None, note, keys=2)
+        note = base.left_out(hidden, self.variable.cardinality - len(states))
+        return base.Description(["parent", "state", *states], lines, None, note, keys=2)
 
 
 class NoisyOrCPD(NoisyMaxCPD):
@@ -469,7 +456,7 @@ class NoisyOrCPD(NoisyMaxCPD):
             _of_states(value, parent, what)
             for parent, value in zip(self.parents, given, strict=True)
         )
-        background = checked_numbers(leak, (), what=f"{title}: leak")
+        background = base.checked_numbers(leak, (), what=f"{title}: leak")
         every = np.concatenate([*self.probabilities, background[None]])
         if not 0 <= every.min() <= every.max() <= 1:
             parts = (*self.probabilities, background)
@@ -511,7 +498,7 @@ def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
     are not divided again, so that saving and loading does not change them.
     """
     table = checked_table(values, scope, what=what)
-    check_sums(table, scope[:-1], what=what)
+    base.check_sums(table, scope[:-1], what=what)
     sums = table.sum(axis=-1, keepdims=True)
     table = table / np.where(np.abs(sums - 1.0) < 1e-15 * (1 + table.shape[-1]), 1.0, sums)
     table.flags.writeable = False
@@ -542,5 +529,5 @@ def _of_states(value: ArrayLike, parent: Discrete, what: str) -> Floats:
     what = f"{what} of {parent.name!r}"
     if np.ndim(value) == 0 and parent.cardinality == 2:
         pair: Any = [0.0, value]
-        return checked_numbers(pair, (2,), what=what)
-    return checked_numbers(value, (parent.cardinality,), what=what)
+        return base.checked_numbers(pair, (2,), what=what)
+    return base.checked_numbers(value, (parent.cardinality,), what=what)

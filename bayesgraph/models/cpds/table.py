@@ -13,21 +13,11 @@ from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import Factor, TableFamily, align, checked_table, take_codes
-from bayesgraph.models.cpds.base import (
-    CPD,
-    Columns,
-    Description,
-    check_child,
-    check_family,
-    check_sums,
-    describe_table,
-    discrete_only,
-    draw_states,
-)
+from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.stacks import Adder, TableStack
 
 
-class TableCPD(CPD):
+class TableCPD(base.CPD):
     """A conditional probability table.
 
     Parameters
@@ -65,13 +55,13 @@ class TableCPD(CPD):
     def __init__(
         self, variable: Discrete, values: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
-        checked = check_family(variable, parents, family="TableCPD")
-        check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
+        checked = base.check_family(variable, parents, family="TableCPD")
+        base.check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
         self.variable = variable
-        self.parents = discrete_only(variable, checked, family="TableCPD")
+        self.parents = base.discrete_only(variable, checked, family="TableCPD")
         title = self.title
         table = checked_table(values, self._axes, what=title)
-        check_sums(table, self.parents, what=title)
+        base.check_sums(table, self.parents, what=title)
         table.flags.writeable = False
         self.values = table
         self._log_values: Floats | None = None
@@ -131,7 +121,7 @@ class TableCPD(CPD):
             values[missing] = 0.0
         return Factor.from_log(rest, values)
 
-    def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
         """Return the CPD with the states of a variable in another order; see CPD."""
         axis = self._axes.index(variable)
         return TableCPD(self.variable, np.take(self.values, order, axis=axis), self.parents)
@@ -152,15 +142,15 @@ class TableCPD(CPD):
         ]
         return [TableStack.of(tables, seen)]
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
         shares = self.values.reshape(-1, self.variable.cardinality)
         if not self.parents:
-            return draw_states(shares, np.zeros(n, dtype=np.intp), random)
+            return base.draw_states(shares, np.zeros(n, dtype=np.intp), random)
         codes = [parents[parent] for parent in self.parents]
         row = np.ravel_multi_index(codes, self.values.shape[:-1])
-        return draw_states(shares, row, random)
+        return base.draw_states(shares, row, random)
 
-    def describe(self, max_rows: int, max_columns: int) -> Description:
+    def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a table with a column for each state of the child; see CPD."""
-        return describe_table(self.parents, self.variable, self.values, max_rows, max_columns)
+        return base.describe_table(self.parents, self.variable, self.values, max_rows, max_columns)

@@ -18,6 +18,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import Factor
 from bayesgraph.models import tree_kernels
+from bayesgraph.models.cpds import summing_out
 from bayesgraph.models.cpds.base import (
     CPD,
     SUM_TOLERANCE,
@@ -30,12 +31,6 @@ from bayesgraph.models.cpds.base import (
     left_out,
     state_texts,
     texts,
-)
-from bayesgraph.models.cpds.summing_out import (
-    RootsSummed,
-    RootSummingCPD,
-    interval_probability,
-    state_probabilities,
 )
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -184,7 +179,7 @@ class Tree:
 ARRAYS = ("feature", "threshold", "left_states", "left", "right", "values", "counts", "continues")
 
 
-class TreeCPD(RootSummingCPD):
+class TreeCPD(summing_out.RootSummingCPD):
     """A discrete child given discrete and continuous parents, as a tree.
 
     Each leaf is a context in which the child is independent of all parents without a split on the
@@ -424,7 +419,7 @@ def interval_text(
     return f"{written(low)} {f'< {name} ≤' if name else '…'} {written(high)}"
 
 
-class _SummedTree(RootsSummed):
+class _SummedTree(summing_out.RootsSummed):
     """A tree CPD that sums out unobserved root parents by taking both branches of their splits."""
 
     source: TreeCPD
@@ -487,8 +482,8 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
     low, high = low[nodes], high[nodes]
     # A threshold outside the interval sends the whole interval to one branch.
     middle = np.clip(tree.threshold[nodes], low, high)
-    left = interval_probability(root, low, middle)
-    return _shares(tree, nodes, left, left + interval_probability(root, middle, high))
+    left = summing_out.interval_probability(root, low, middle)
+    return _shares(tree, nodes, left, left + summing_out.interval_probability(root, middle, high))
 
 
 def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
@@ -496,7 +491,7 @@ def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
 
     The arguments are those of `_continuous_shares`.
     """
-    probability = state_probabilities(root)
+    probability = summing_out.state_probabilities(root)
     nodes = np.flatnonzero(tree.feature == place)
     goes_left = tree.left_states[:, : len(probability)]
     alive = np.ones((len(nodes), len(probability)), dtype=bool)

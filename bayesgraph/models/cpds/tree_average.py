@@ -18,15 +18,7 @@ from bayesgraph.core.parallel import by_rows, over_rows
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import Factor
 from bayesgraph.models import tree_average_kernels, tree_program_kernels
-from bayesgraph.models.cpds.base import (
-    CPD,
-    SUM_TOLERANCE,
-    Columns,
-    Description,
-    check_child,
-    check_family,
-    draw_states,
-)
+from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.summing_out import RootsSummed, RootSummingCPD, state_probabilities
 from bayesgraph.models.tree_average_kernels import MISSING, add_reached
 
@@ -499,14 +491,14 @@ class TreeAverageCPD(RootSummingCPD):
 
     def __init__(self, variable: Discrete, trees: Trees, parents: Iterable[Discrete] = ()) -> None:
         family = type(self).__name__
-        found = check_family(variable, parents, family=family)
-        check_child(variable, Discrete, family=family, hint="Use a TreeCPD.")
+        found = base.check_family(variable, parents, family=family)
+        base.check_child(variable, Discrete, family=family, hint="Use a TreeCPD.")
         for parent in found:
-            check_child(parent, Discrete, family=family, hint="Make intervals of it.")
+            base.check_child(parent, Discrete, family=family, hint="Make intervals of it.")
         self.variable = variable
         self.parents = found  # type: ignore[assignment]
         self.trees = _checked(trees, variable, self.parents, self.title)
-        self._shares: tuple[dict[Variable, CPD], Floats | None] = {}, None
+        self._shares: tuple[dict[Variable, base.CPD], Floats | None] = {}, None
 
     @property
     def n_parameters(self) -> int:
@@ -526,7 +518,9 @@ class TreeAverageCPD(RootSummingCPD):
             [a for part in parts for a in (missing, part)] or [missing]
         )
 
-    def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> CPD:
+    def summed(
+        self, roots: Mapping[Variable, base.CPD], observed: Collection[Variable]
+    ) -> base.CPD:
         """Return a CPD that sums out the given root parents where they are missing.
 
         See RootSummingCPD.
@@ -534,7 +528,7 @@ class TreeAverageCPD(RootSummingCPD):
         parents = [p for p in self.parents if p in observed or p not in roots]
         return _SummedAverage(self, parents, self._left_shares(roots))
 
-    def _left_shares(self, roots: Mapping[Variable, CPD]) -> Floats:
+    def _left_shares(self, roots: Mapping[Variable, base.CPD]) -> Floats:
         """Return the probability of the left branch at splits on unobserved root parents.
 
         The result is cached, as it is the same for all evidence.
@@ -562,7 +556,7 @@ class TreeAverageCPD(RootSummingCPD):
     def _nothing_summed(self) -> _SummedAverage:
         return _SummedAverage(self, self.parents, self.trees.left_shares({}))
 
-    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
         roots = self.trees.roots[random.integers(len(self.trees.roots), size=n)]
         states = np.empty((len(self.parents), n), dtype=np.int64)
@@ -570,7 +564,7 @@ class TreeAverageCPD(RootSummingCPD):
             row[:] = parents[parent]
         codes = self.codes(np.arange(len(states)), states)
         leaves = tree_average_kernels.leaves_of(codes, roots, self.trees.steps)
-        return draw_states(self.trees.values, self.trees.below[leaves], random)
+        return base.draw_states(self.trees.values, self.trees.below[leaves], random)
 
     def codes(self, places: NDArray[np.int64], states: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the groups of the parents' states, 255 where missing, (n_parents, n_rows).
@@ -606,7 +600,7 @@ class TreeAverageCPD(RootSummingCPD):
         # Pickles and copies leave out the cached shares.
         return {**self.__dict__, "_shares": ({}, None)}
 
-    def describe(self, max_rows: int, max_columns: int) -> Description:
+    def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return the numbers of trees and leaves, and how often the trees split on each parent."""
         splits = np.bincount(
             self.trees.feature[self.trees.feature >= 0], minlength=len(self.parents)
@@ -615,7 +609,7 @@ class TreeAverageCPD(RootSummingCPD):
         rows = [[str(self.parents[j].name), f"{splits[j]:,}"] for j in order]
         n, leaves = len(self.trees.roots), self.trees.n_leaves
         note = f"{n:,} trees with {leaves:,} leaves, at most {self.trees.depth} splits deep"
-        return Description(["parent", "splits"], rows, None, note)
+        return base.Description(["parent", "splits"], rows, None, note)
 
 
 class _SummedAverage(RootsSummed):
@@ -773,7 +767,7 @@ def _check_values(trees: Trees, variable: Discrete, what: str) -> None:
             f"{what}: leaves take finite non-negative numbers; got {trees.values[at]} in row {at}."
         )
     sums = trees.values.sum(axis=1)
-    at = _first(np.abs(sums - 1.0) > SUM_TOLERANCE)
+    at = _first(np.abs(sums - 1.0) > base.SUM_TOLERANCE)
     if at >= 0:
         raise CPDError(
             f"{what}: the probabilities in row {at} sum to {sums[at]:.9g}, not to 1. Divide them "
