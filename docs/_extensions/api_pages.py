@@ -1,7 +1,7 @@
 """The reference: a page for each public name, found in the package's list of them.
 
-`bayesgraph/__init__.pyi` names what is public and the subpackage that it comes from, which decides
-on the section. Methods are those that a class of the library defines.
+`bayesgraph/__init__.pyi` names what is public; the room that a name is from decides on its section,
+or the folder within the room. Methods are those that a class of the library defines.
 """
 
 import ast
@@ -12,48 +12,66 @@ import shutil
 from pathlib import Path
 
 import bayesgraph as bg
+from bayesgraph.core.upward import is_question
 
 GENERATED = Path(__file__).parents[1] / "generated" / "api"
-# Sections in their order: the title, and the subpackages whose names it has.
+# Sections in their order: the title, and the rooms, or folders of a room, whose names it has.
 SECTIONS = {
     "Classifiers": ("classifiers",),
     "Models": ("models",),
-    "Variables": ("variables",),
-    "Distributions": ("cpds", "families"),
+    "Distributions": ("models.cpds", "models.families"),
+    "Variables and evidence": ("core",),
     "Answers": ("inference",),
-    "Explanations and uncertainty": ("explain", "uncertainty", "what_if", "asking"),
-    "Causes and independence": ("causal", "independence", "graphs"),
-    "Learning": ("learning",),
-    "Comparisons, cards and profiles": ("compare", "cards", "profiles"),
-    "Figures": ("plots",),
-    "Streams and drift": ("drift",),
-    "Tables and files": ("datasets", "io", "loss_report", "statistics"),
-    "Factors": ("factors",),
+    "Explanations, causes and comparisons": ("questions",),
+    "Graphs": ("graphs",),
+    "Learning and streams": ("learning",),
+    "Statistics": ("statistics",),
+    "Tables": ("tables",),
+    "Files and figures": ("files", "pictures"),
 }
 MODULES = {
     "errors": "Errors and warnings",
-    "plots": "Pictures",
+    "files": "Formats of files",
+    "pictures": "Pictures",
     "questions": "Questions to models",
     "measures": "Measures",
     "typing": "Types of arguments",
-    "io": "Formats of files",
-    "families": "Families",
 }
+# Of a room that other rooms take names from: those for its users.
+USED = {
+    "files": {"FORMATS", "FileFormat", "format_of", "predict_dataset", "register_format", "save"},
+    "questions": {n for n in bg.questions.__all__ if is_question(getattr(bg.questions, n))},
+}
+# Its names are listed with the distributions.
+WITHOUT_PAGE = {"families"}
 
 
 def public_names():
-    """Return the names of the package by section, and its public modules."""
+    """Return where each name of the package is from, and the public modules."""
     tree = ast.parse(Path(bg.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     names, modules = {}, []
     for statement in tree.body:
         if not isinstance(statement, ast.ImportFrom):
             continue
         for alias in statement.names:
-            if statement.module is None:
+            value = getattr(bg, alias.name)
+            if inspect.ismodule(value):
                 modules.append(alias.name)
             else:
-                names[alias.name] = statement.module.partition(".")[0]
+                names[alias.name] = _section(value.__module__.removeprefix("bayesgraph."))
     return names, modules
+
+
+def _section(module):
+    """Return the title of the section of a module: its folder's, or else its room's."""
+    titles = {home: title for title, homes in SECTIONS.items() for home in homes}
+    room, *folders = module.split(".")
+    folder = ".".join([room, *folders[:1]])
+    if folder in titles:
+        return titles[folder]
+    if room not in titles:
+        raise ValueError(f"No section of the reference has {room!r}, the room of {module}: add it.")
+    return titles[room]
 
 
 def _members(cls):
@@ -113,14 +131,13 @@ def _listing(title, module, names, intro=""):
 
 def _of_module(module):
     """Return the public classes and functions of a module."""
-    listed = getattr(module, "__all__", None)
-    names = listed if listed is not None else [n for n in vars(module) if not n.startswith("_")]
-
-    def own(name):
-        value = getattr(module, name)
-        return listed is not None or getattr(value, "__module__", None) == module.__name__
-
-    return sorted(name for name in names if own(name))
+    if hasattr(module, "__all__"):
+        # A room, of which some names are the package's, too.
+        used = USED.get(module.__name__.rpartition(".")[2], module.__all__)
+        return sorted(name for name in used if not hasattr(bg, name))
+    names = [name for name in vars(module) if not name.startswith("_")]
+    homes = {name: getattr(getattr(module, name), "__module__", None) for name in names}
+    return sorted(name for name, home in homes.items() if home == module.__name__)
 
 
 def write(app):
@@ -128,14 +145,9 @@ def write(app):
     shutil.rmtree(GENERATED, ignore_errors=True)
     GENERATED.mkdir(parents=True)
     names, modules = public_names()
-    sections = []
-    for title, homes in SECTIONS.items():
-        own = sorted(name for name, home in names.items() if home in homes)
-        sections.append((title, bg, own, ""))
-    left = set(names) - {name for _, _, own, _ in sections for name in own}
-    if left:
-        raise ValueError(f"No section of the reference has {sorted(left)}: add their subpackage.")
-    for name in modules:
+    own_names = {title: sorted(n for n in names if names[n] == title) for title in SECTIONS}
+    sections = [(title, bg, own, "") for title, own in own_names.items()]
+    for name in sorted(set(modules) - WITHOUT_PAGE):
         module = getattr(bg, name)
         sections.append((MODULES[name], module, _of_module(module), inspect.getdoc(module)))
     files = []

@@ -1,6 +1,6 @@
 """A family of leaves: the distribution of a number given the class. Copy this file and fill it in.
 
-Room: `models`, a file of its own beside the other families.
+Room: `models`, a file of its own in its folder `families`.
 The one list: `FAMILIES`, which gets `NEW_FAMILY`.
 Its test row: a `Case` in `CLASSIFIERS` of `tests/cases.py`, such as `Case("nb-NAME",
 partial(bg.NaiveBayesClassifier, "NAME"), kinds=("positive",))`, and, under the name in files, the

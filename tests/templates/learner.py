@@ -1,6 +1,6 @@
 """A structure learner: a function from a count source to a graph. Copy this file and fill it in.
 
-Room: `learning`; its `__init__` imports the function.
+Room: `learning`; its `__init__.pyi` names the function.
 The one list: the decorator `learner` enters the function under its name in `LEARNERS`.
 Its test row: `Case("NAME", partial(bg.BayesianNetworkClassifier, "new_learner"))` in `CLASSIFIERS`
 of `tests/cases.py`. If the structure depends on the rows, add what cannot apply to `without=`.
