@@ -32,10 +32,10 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_768,
-    "nodes of syntax trees": 734_947,
+    "lines of code": 66_966,
+    "nodes of syntax trees": 737_744,
     "files": 280,
-    "public names": 171,
+    "public names": 172,
     "bytes of the front end": 304_042,
     "comments that silence a check": 163,
 }

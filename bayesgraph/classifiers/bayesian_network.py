@@ -62,10 +62,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
     """A Bayesian network classifier: its structure is chosen automatically, learned, or given.
 
     Without arguments the structure is chosen automatically: numeric columns become intervals, and a
-    naive Bayes network, perhaps augmented by a tree of interacting features, is trained to
-    *predict*; then neighbouring intervals of about equal effects are merged. The tables maximise
-    the penalised conditional likelihood of the class instead of the likelihood of the rows.
-    Compared with a table estimated by counting, each cell has a learned exponent (see
+    naive Bayes network, perhaps augmented by a tree of interacting features and by one joint table
+    of up to four features, is trained to *predict*; then neighbouring intervals of about equal
+    effects are merged. The joint table is the average of random trees on its features. The other
+    tables maximise the penalised conditional likelihood of the class instead of the likelihood of
+    the rows. Compared with a table estimated by counting, each cell has a learned exponent (see
     `to_factor_graph`). The structure and the strength of the penalties are those that predict
     held-out rows best in an internal cross-validation; `choice_` has its losses.
 

@@ -66,6 +66,7 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
 _SHARES = {
     "tree_share": 0.0,
     "tree_exponent": 1.0,
+    "joint_share": 0.0,
     "loss": math.inf,
     "impurity": 0.0,
 }
@@ -114,7 +115,11 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
     """Return as JSON the penalties tried in training, their weights and held-out losses."""
     tried = dict.fromkeys((*choice.losses, *choice.shares))
     rows = [
-        [c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)] for c in tried
+        [
+            *(c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)),
+            *([True] if c.around else []),
+        ]
+        for c in tried
     ]
     shares = {n: getattr(choice, n) for n, none in _SHARES.items() if getattr(choice, n) != none}
     return {"structure": choice.structure, "candidates": rows, **shares}
@@ -123,8 +128,8 @@ def _encode_choice(choice: Choice) -> dict[str, Any]:
 def _decode_choice(item: Any) -> Choice:
     weights: dict[Candidate, float] = {}
     losses: dict[Candidate, float] = {}
-    for structure, single, paired, share, loss in item["candidates"]:
-        candidate = Candidate(structure, float(single), float(paired))
+    for structure, single, paired, share, loss, *around in item["candidates"]:
+        candidate = Candidate(structure, float(single), float(paired), bool(around))
         for found, number in ((weights, share), (losses, loss)):
             if number is not None:
                 found[candidate] = float(number)

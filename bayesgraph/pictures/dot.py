@@ -226,8 +226,8 @@ def defaults(rankdir: str) -> list[str]:
              "nodesep": "0.25", "ranksep": "0.4", "fontsize": dot_labels.NOTE_SIZE,
              "fontcolor": display.MUTED}  # fmt: skip
     node = {"shape": "box", "style": "rounded,filled", "fillcolor": display.CARD,
-            "color": display.LINE, "penwidth": "1", "fontsize": dot_labels.NAME_SIZE, "fontcolor": display.INK,
-            "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
+            "color": display.LINE, "penwidth": "1", "fontsize": dot_labels.NAME_SIZE,
+            "fontcolor": display.INK, "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
     edge = {"color": display.ARC, "penwidth": "0.9", "arrowsize": "0.6",
             "fontsize": dot_labels.NOTE_SIZE, "fontcolor": display.MUTED}  # fmt: skip
     return [

@@ -33,6 +33,9 @@ from bayesgraph.learning.loglinear.trees import (
     gains_of,
     grow_trees,
     informative,
+    joint_effects,
+    joint_features,
+    joint_scores,
     mean_distributions,
     tree_of,
 )
@@ -46,6 +49,9 @@ _STRONGER, _WEAKER = (10.0, 30.0), (1.0, 0.3)
 _PATIENCE = 0.003
 # Minimum gain in held-out loss by a tree over no tree, in nats per row.
 _GAIN = 1e-4
+# Minimum gain by a joint table, in standard errors and as a share of the loss, and maximum of
+# rows x classes with which one is searched for: that would double the time of many classes.
+_JOINT_ERRORS, _JOINT_GAIN, _MAX_NUMBERS = 1.5, 0.02, 300_000
 # Relative decrease of the objective at which training stops for models that are only compared.
 ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
@@ -73,11 +79,14 @@ class Candidate:
         (see `gains_of`), or given pairs.
     single, paired : float
         Penalty of the parameters of features and of pairs, in nats.
+    around : bool
+        Whether the pairs are those of a tree around the features of the joint table.
     """
 
     structure: str
     single: float
     paired: float = 0.0
+    around: bool = False
 
     def penalty(self, terms: Terms) -> Floats:
         """Return the penalty of each parameter of the tables, shape (n_parameters,)."""
@@ -107,6 +116,9 @@ class Choice(Displayed):
         Weight of the posterior of the random trees in its average with that of the weighted sum.
     tree_exponent : float
         Exponent of the trees' evidence in this average, 1 or up to 8; see `PosteriorAverage`.
+    joint_share : float
+        Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
+        without one.
     loss : float
         Held-out -log P(label) of the weighted sum, in nats per row; infinite if nothing was held
         out.
@@ -119,6 +131,7 @@ class Choice(Displayed):
     losses: Mapping[Candidate, float]
     tree_share: float = 0.0
     tree_exponent: float = 1.0
+    joint_share: float = 0.0
     loss: float = np.inf
     impurity: float = 0.0
 
@@ -128,8 +141,11 @@ class Choice(Displayed):
         for c in sorted(tried, key=lambda c: self.losses.get(c, np.inf)):
             penalties = [c.single, None if c.structure == "star" else c.paired]
             numbers = [*penalties, self.losses.get(c), self.shares.get(c)]
-            rows.append([c.structure, *("" if x is None else rounded(x) for x in numbers)])
+            name = f"{c.structure}, around the joint table" if c.around else c.structure
+            rows.append([name, *("" if x is None else rounded(x) for x in numbers)])
         parts = ["Held-out losses are in nats per row; what has no weight was only tried."]
+        if self.joint_share:
+            parts.append(f"A joint table of a few features weighs {rounded(self.joint_share)}.")
         if np.isfinite(self.loss):
             parts.append(f"The weighted sum has a held-out loss of {rounded(self.loss)} nats.")
         if self.tree_share:
@@ -153,6 +169,8 @@ class Folded:
         Pairs of features that interact, instead of those of the best tree.
     effort : Effort, optional
         Where it is spent, training stops, and no further candidates are trained.
+    merge : bool
+        Whether the intervals of features in a joint table will be merged.
     """
 
     def __init__(
@@ -161,9 +179,12 @@ class Folded:
         n_folds: int,
         pairs: tuple[Pair, ...] | None = None,
         effort: Effort = UNBOUNDED,
+        *,
+        merge: bool = False,
     ) -> None:
         self.sample = sample
         self.effort = effort
+        self._merge = merge
         self._pairs = pairs
         held_out = [w for w in sample.folds(max(n_folds, 1)) if w.any()]
         left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
@@ -174,27 +195,38 @@ class Folded:
     @cached_property
     def star(self) -> Path:
         """The candidates without pairs."""
-        return Path(self, "star")
+        return Path(self, Candidate("star", _SINGLE[0]))
 
     @cached_property
-    def _trees(self) -> list[dict[str, tuple[Pair, ...]]]:
-        """The pairs of features of the best tree by each measure in each fold."""
+    def _gains(self) -> list[dict[str, Floats]]:
+        """The gains of pairs of features in each fold by each measure."""
         # Pairs are searched for by the residuals of this candidate, if it was trained.
         trained = self.star.trained.get(Candidate("star", FIRST), [])
         prior = self.sample.prior
         alone = [(own, Normalised.of(own, model, prior).effects) for own, model in trained]
         return [
-            {name: tree_of(gains_of(seen, name, self.effort, model)) for name in self.structures}
+            {name: gains_of(seen, name, self.effort, model) for name in self.structures}
             for seen, model in zip_longest(self._seen, alone)
         ]
 
-    def _pairs_of(self, structure: str) -> list[tuple[Pair, ...]]:
-        """Return the pairs of features of a structure in each fold."""
-        if structure == "star":
+    def _pairs_of(self, candidate: Candidate) -> list[tuple[Pair, ...]]:
+        """Return the pairs of features of a candidate in each fold."""
+        if candidate.structure == "star":
             return [()] * len(self._seen)
         if self._pairs is not None:
             return [self._pairs] * len(self._seen)
-        return [trees[structure] for trees in self._trees]
+        around = self._joint if candidate.around else [()] * len(self._seen)
+        gains = (of_fold[candidate.structure] for of_fold in self._gains)
+        return [tree_of(*fold) for fold in zip(gains, around, strict=True)]
+
+    @cached_property
+    def _joint(self) -> list[tuple[int, ...]]:
+        """The features of the joint table in each fold."""
+        found: list[tuple[int, ...]] = []
+        for seen in self._seen:
+            self.effort.enter("joint table", len(found), 2 * len(self._seen))
+            found.append(joint_features(seen, self.effort, merge=self._merge))
+        return found
 
     @property
     def splits(self) -> list[tuple[Sample, Sample]]:
@@ -215,6 +247,16 @@ class Folded:
         return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
 
     @property
+    def may_have_joint_table(self) -> bool:
+        """Whether a joint table may be searched for: no pairs were given, and it has features."""
+        n_numbers = len(self.sample.labels) * self.sample.n_classes
+        if self._pairs is not None or n_numbers > _MAX_NUMBERS or self.effort.is_spent:
+            return False
+        if self.n_informative < 2:
+            return False
+        return min(map(len, self._joint)) > 0 and not self.effort.is_spent
+
+    @property
     def n_informative(self) -> int:
         """The minimum number of informative features in the rows that a model is trained on."""
         return min(len(informative(seen)) for seen in self._seen)
@@ -226,9 +268,9 @@ class Folded:
             return ()
         return ("information", "residual") if self._pairs is None else ("given",)
 
-    def terms(self, structure: str) -> list[Terms]:
-        """Return the terms of a structure in each fold."""
-        pairs = self._pairs_of(structure)
+    def terms(self, candidate: Candidate) -> list[Terms]:
+        """Return the terms of a candidate in each fold."""
+        pairs = self._pairs_of(candidate)
         for p in pairs:
             if p not in self._known:
                 self._known[p] = Terms.of(self.sample.views, p)
@@ -252,10 +294,33 @@ class Folded:
             priors.append(np.broadcast_to(prior, found[-1].shape))
         return np.concatenate(found), np.concatenate(priors)
 
+    def joint_table_scores(self) -> Floats:
+        """Return the class scores of held-out rows under the joint table of a few features."""
+        n_folds = len(self._seen)
+        found: list[Floats] = []
+        for fold in zip(self._seen, self._unseen, self._joint, strict=True):
+            self.effort.enter("joint table", n_folds + len(found), 2 * n_folds)
+            found.append(joint_scores(*fold, self.effort))
+        return np.concatenate(found)
+
     def loss(self, scores: Floats) -> float:
         """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
+
+    def is_better(self, scores: Floats, than: Floats) -> bool:
+        """Whether the loss with a joint table is lower than that of other scores by enough.
+
+        The gain must be a share of the loss, and exceed its standard error over the held-out rows.
+        """
+        own = self.held_out
+        at = np.arange(len(own.labels)), own.labels
+        first, second = (s[at] - log_sum_exp(s, 1) for s in (scores, than))
+        total = own.weights.sum()
+        gain = own.weights @ (first - second) / total
+        spread = own.weights @ (first - second - gain) ** 2 / total
+        least = max(_JOINT_GAIN * self.loss(than), _JOINT_ERRORS * np.sqrt(spread / total))
+        return bool(gain > least)
 
 
 class Path:
@@ -264,7 +329,8 @@ class Path:
     Parameters
     ----------
     folded : Folded
-    structure : str
+    candidate : Candidate
+        One of them.
     known : sequence of (Terms, ndarray), optional
         Terms and parameters of a similar model in each fold, from which the first training starts.
     """
@@ -272,11 +338,11 @@ class Path:
     def __init__(
         self,
         folded: Folded,
-        structure: str,
+        candidate: Candidate,
         known: Sequence[tuple[Terms, Floats]] = (),
     ) -> None:
         self._folded = folded
-        self._terms = terms = folded.terms(structure)
+        self._terms = terms = folded.terms(candidate)
         #: The terms and the parameters of each candidate in each fold.
         self.trained: dict[Candidate, list[tuple[Terms, Floats]]] = {}
         prior = folded.sample.prior
@@ -332,15 +398,18 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     The search first chooses the penalty of features without pairs; then, with this penalty, the
     best tree (if any improves) and the penalty of pairs. The candidates are combined by stacking
     (Wolpert 1992): the weighted sum of their class scores has the weights that predict held-out
-    rows best. As scores are log probabilities, the sum is again a log-linear model. If there are
-    random trees, the average of their posterior and that of the sum has the weight, and the
-    exponent of the trees' evidence, that predict held-out rows best.
+    rows best. As scores are log probabilities, the sum is again a log-linear model. Then the same
+    sum with a joint table of a few features is taken if its loss is lower by 2 % and by one and a
+    half standard errors. If there are random trees, the average of their posterior and that of the
+    sum has the weight, and the exponent of the trees' evidence, that predict held-out rows best.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
     search = _Search(folded)
     search.single_features()
     search.pairs()
+    search.combine()
+    search.joint_table()
     return search.choice(n_trees)
 
 
@@ -352,6 +421,7 @@ class _Search:
         self.structure = "star"
         self.losses: dict[Candidate, float] = {}
         self.held_out: dict[Candidate, Floats] = {}
+        self.joint: Floats | None = None
 
     def _compare(self, found: Mapping[Candidate, Floats]) -> Candidate:
         """Keep the losses of some candidates; return the best of them."""
@@ -363,7 +433,8 @@ class _Search:
         self.folded.effort.enter("single features")
         candidates = [Candidate("star", single) for single in _SINGLE]
         self.held_out = self.folded.star.follow(candidates)
-        self.alone = self._compare(self.held_out)
+        self.base = self.alone = self._compare(self.held_out)
+        self.known = self.folded.star.trained[self.base]
 
     def pairs(self) -> None:
         """Choose the tree of pairs and the penalty of pairs, if any improves."""
@@ -371,9 +442,8 @@ class _Search:
         folded.effort.enter("pairs of features")
         if not folded.structures or folded.effort.is_spent:
             return
-        alone = folded.star.trained[self.alone]
         probes = [Candidate(s, self.alone.single, _PROBE) for s in folded.structures]
-        paths = {probe: Path(folded, probe.structure, alone) for probe in probes}
+        paths = {probe: Path(folded, probe, self.known) for probe in probes}
         scores = {probe: path.follow([probe]) for probe, path in paths.items()}
         best = self._compare({c: s for own in scores.values() for c, s in own.items()})
         path, found = paths[best], scores[best]
@@ -386,62 +456,112 @@ class _Search:
             winner = self._compare(found)
         gain = self.losses[self.alone] - self.losses[winner]
         if best.structure == "given" or gain > _GAIN:
-            self.structure = best.structure
+            self.base, self.structure = winner, best.structure
+            self.known = path.trained[winner]
             self.held_out |= found
+
+    def combine(self) -> None:
+        """Weight the candidates, and the joint table if there is one."""
+        parts = [*self.held_out.values(), *([] if self.joint is None else [self.joint])]
+        self.shares = _stacked(parts, self.folded.held_out)
+        self.sums = np.tensordot(self.shares, np.stack(parts), 1)
+
+    def joint_table(self) -> None:
+        """Take a joint table of a few features, with pairs around it, if the sum improves."""
+        folded = self.folded
+        folded.effort.enter("joint table")
+        if not folded.may_have_joint_table:
+            return
+        before = self.held_out, self.sums, self.shares
+        self.held_out = {c: s for c, s in self.held_out.items() if c.structure == "star"}
+        if self.structure != "star":
+            around = replace(self.base, around=True)
+            found = Path(folded, around, self.known).follow([around])
+            self._compare(found)
+            self.held_out |= found
+        self.joint = folded.joint_table_scores()
+        self.combine()
+        # Where effort was spent, folds have too few trees to judge by.
+        if folded.effort.is_spent or not folded.is_better(self.sums, before[1]):
+            self.held_out, self.sums, self.shares = before
+            self.joint = None
 
     def choice(self, n_trees: int) -> Choice:
         """Return the weights of the candidates, and that of `n_trees` random trees."""
         folded, structure = self.folded, self.structure
-        scores = list(self.held_out.values())
-        stacked = _stacked(scores, folded.held_out)
-        sums = np.tensordot(stacked, np.stack(scores), 1)
-        weighted = zip(self.held_out, stacked, strict=True)
+        weighted = zip(self.held_out, self.shares, strict=False)
         kept = {c: float(share) for c, share in weighted if share > _MIN_SHARE}
-        kept = kept or {self.alone: 1.0}
+        joint_share = 0.0
+        if self.joint is not None and self.shares[-1] > _MIN_SHARE:
+            joint_share = float(self.shares[-1])
+        if not kept and not joint_share:
+            kept = {self.alone: 1.0}
         if structure != "given" and all(c.structure == "star" for c in kept):
             structure = "star"
         trees = 0.0, 1.0
         # Trees are for interactions, and need features that are informative in each fold.
         if n_trees and folded.n_informative > 1:
-            trees = _averaged(sums, *folded.tree_posteriors(n_trees), folded.held_out)
-        shares = normalised(sums.copy())
+            trees = _averaged(self.sums, *folded.tree_posteriors(n_trees), folded.held_out)
+        shares = normalised(self.sums.copy())
         weights = folded.held_out.weights
         impurity = float(weights @ (shares * (1.0 - shares)).sum(axis=1) / weights.sum())
-        return Choice(structure, kept, self.losses, *trees, folded.loss(sums), impurity)
+        loss = folded.loss(self.sums)
+        return Choice(structure, kept, self.losses, *trees, joint_share, loss, impurity)
 
 
 def train_choice(
     sample: Sample,
     choice: Choice,
     pairs: tuple[Pair, ...] | None = None,
+    joint: tuple[int, ...] | None = None,
     tolerance: float = TOLERANCE,
     effort: Effort = UNBOUNDED,
     phase: str = "all rows",
+    merge: bool = False,
 ) -> tuple[Terms, Effects]:
     """Train the chosen candidates on all rows; return terms and effects of their weighted sum.
 
-    `pairs` has the interacting pairs of features if the structure was given, or found before;
-    `tolerance` is that of `train`. Where `effort` is spent in a phase, training stops at the best
-    parameters so far.
+    `pairs` has the interacting pairs of features if the structure was given, or found before, and
+    `joint` the features of the joint table if they were found before; `tolerance` is that of
+    `train`, and `merge` that of `joint_features`. Where `effort` is spent in a phase, training
+    stops at the best parameters so far.
     """
-    n_parts = len(choice.shares)
+    n_parts = len(choice.shares) + (choice.joint_share > 0.0)
     effort.enter(phase, 0, n_parts)
+    if joint is None:
+        joint = joint_features(sample, effort, merge=merge) if choice.joint_share else ()
     if pairs is None:
         is_star = choice.structure == "star"
-        pairs = () if is_star else tree_of(gains_of(sample, choice.structure, effort))
+        pairs = () if is_star else tree_of(gains_of(sample, choice.structure, effort), joint)
+    shares = choice.shares
+    if not shares and not joint:  # the joint table was all, and has no features any more
+        shares = {Candidate("star", _SINGLE[0]): 1.0}
     star, tree = Terms.of(sample.views, ()), Terms.of(sample.views, pairs)
     parts: list[tuple[float, Effects]] = []
     known: tuple[Terms, Floats] | None = None
     for own in (star, tree):
         rows, model = sample.rows(own), start(own, sample.prior, known)
-        for candidate, share in choice.shares.items():
+        for candidate, share in shares.items():
             if (candidate.structure == "star") == (own is star):
                 effort.enter(phase, len(parts), n_parts)
                 penalty = candidate.penalty(own)
                 model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
                 parts.append((share, Normalised.of(own, model, sample.prior).effects))
                 known = own, model
-    return tree, with_share(sample.rows(tree), Effects.mixed(tree, parts))
+    widest = Terms.of(sample.views, pairs, joint)
+    if joint:
+        effort.enter(phase, len(parts), n_parts)
+        parts.append((choice.joint_share, _joint_part(sample, widest, effort)))
+    return widest, with_share(sample.rows(widest), Effects.mixed(widest, parts))
+
+
+def _joint_part(sample: Sample, terms: Terms, effort: Effort) -> Effects:
+    """Return the effects of a joint table alone, of which the scores are those of its trees."""
+    model, table = start(terms, sample.prior), joint_effects(sample, terms.joint, effort)
+    model[slice(*terms.begins[-2:])] = table
+    effects = Normalised.of(terms, model, sample.prior).effects
+    # What the normalisation took from each effect of a class is in its bias.
+    return Effects(effects.cells, effects.bias + table[-1] - effects.cells[-1])
 
 
 def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tuple[float, float]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from bayesgraph.learning.loglinear.cross_validation import (
     train_choice,
 )
 from bayesgraph.learning.loglinear.sample import Canonical, Partition, Sample
-from bayesgraph.learning.loglinear.terms import Groups, Pair, Terms
+from bayesgraph.learning.loglinear.terms import Grid, Groups, Pair, Terms, merged_view
 from bayesgraph.learning.loglinear.training import TOLERANCE, UNBOUNDED, Effects, Effort
 from bayesgraph.learning.loglinear.trees import grow_trees
 from bayesgraph.learning.spanning import rooted_forest
@@ -28,7 +29,7 @@ from bayesgraph.learning.structure import Structure
 from bayesgraph.models import BayesianNetwork, TableCPD, TreeAverageCPD
 from bayesgraph.statistics import RowSource
 
-# -------------- Conversion of a log-linear model over a forest to the tables of a Bayesian network
+# ----- Conversion of a log-linear model over a tree of cliques to the tables of a Bayesian network
 
 
 # Search for the tilt: maximum number of steps, tolerance of the log class distribution, minimum and
@@ -39,12 +40,13 @@ _STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING = 60, 1e-12, 1e-10, 1e10
 def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
     """Return the CPDs of a network that has the class posterior of a log-linear model.
 
-    For each class, the model is a forest over the features: a product of ``exp(bias)``, of
-    ``share(x | z) exp(effect(x, c))`` for each feature x with the parent z in the forest, and of
-    ``exp(effect(x, z, c))`` for each pair, where ``share(x | z)`` is the frequency of x given z in
-    all classes together. Summing features out from the leaves to the roots gives the conditional
-    distributions and finally the distribution of the class (Lauritzen and Spiegelhalter 1988). For
-    every complete row the posterior is exactly that of the log-linear model.
+    For each class, the model is a tree of cliques of features, which are the pairs, and all
+    features of the joint table together: a product of ``exp(bias)``, of ``share(x | z)
+    exp(effect(x, c))`` for each feature x with the parents z, and of ``exp(effect(c))`` for each
+    pair and joint state, where ``share(x | z)`` is the frequency of x given z in all classes
+    together. Summing features out from the leaves to the roots gives the conditional distributions
+    and finally the distribution of the class (Lauritzen and Spiegelhalter 1988). For every complete
+    row the posterior is exactly that of the log-linear model.
 
     The log-linear model does not determine the distribution of the features. The network has their
     distribution in all classes together, multiplied by ``exp(tilt)`` factors (exponential tilting)
@@ -67,32 +69,32 @@ def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> l
     log_class, tables = forest.eliminated(forest.tilt_to(np.log(sample.share)))
     prior = np.exp(log_class)
     cpds = [TableCPD(target, prior / prior.sum())]
-    for view, above, table in zip(terms.views, forest.parent, tables, strict=True):
-        parents = [target] if above is None else [target, terms.views[above].variable]
+    for view, above, table in zip(terms.views, forest.parents, tables, strict=True):
+        parents = [target, *(terms.views[i].variable for i in above)]
         cpds.append(TableCPD(view.variable, np.moveaxis(np.exp(table), -1, 0), parents))
     return cpds
 
 
 @dataclass(frozen=True)
 class _Forest:
-    """Log factors of a forest of features for each class, and statistics for their tilting.
+    """Log factors of a tree of cliques for each class, and statistics for their tilting.
 
     Attributes
     ----------
-    parent : list of int or None
-        Index of each feature's parent in the forest.
+    parents : list of tuple of int
+        Indices of each feature's parents. The last parent has, or is, all of the others.
     order : list of int
         Indices of the features, parents first.
     bias : ndarray, shape (n_classes,)
-    factors : list of ndarray, shape (n_states, n_classes) or (n_parent_states, n_states, n_classes)
-        Log factor of each feature given its parent.
+    factors : list of ndarray, shape (n_states of each parent ..., n_states, n_classes)
+        Log factor of each feature given its parents.
     alone : list of ndarray, each of the shape of its factor
-        Tilting statistic: posterior of the class given the feature alone, plus, if there is a
-        parent, the posterior given the feature and its parent. Factors are multiplied by
+        Tilting statistic: posterior of the class given the feature alone, plus, if there are
+        parents, the posterior given the feature and its parents. Factors are multiplied by
         ``exp(alone @ tilt)``.
     """
 
-    parent: list[int | None]
+    parents: list[tuple[int, ...]]
     order: list[int]
     bias: Floats
     factors: list[Floats]
@@ -101,30 +103,22 @@ class _Forest:
     @classmethod
     def of(cls, terms: Terms, model: Effects, sample: Sample) -> _Forest:
         """Return the log factors of a log-linear model."""
-        tables = np.split(model.cells, terms.starts[1:-1])
-        singles = tables[: len(terms.views)]
-        pairs: dict[Pair, Floats] = {}
-        for table, (i, j) in zip(tables[len(singles) :], terms.pairs, strict=True):
-            first, second = terms.views[i], terms.views[j]
-            groups = table.reshape(len(first.products), len(second.products), -1)
-            pairs[i, j] = groups[first.grid][:, second.grid]
-            pairs[j, i] = pairs[i, j].swapaxes(0, 1)
-        parent, order = _parents(terms)
-        shares = _conditional_shares(terms, sample, parent)
+        parents, order = _parents(terms)
+        tables = _tables(terms, model)
+        shares = _conditional_shares(terms, sample, parents)
         log_prior = np.log(sample.prior)
         factors, alone = [], []
-        for j, (single, above) in enumerate(zip(singles, parent, strict=True)):
-            effect, says = single, _posterior(single + log_prior)
-            if above is not None:
-                pair = pairs[above, j]
-                effect = single + pair
-                says = np.broadcast_to(says, effect.shape)
-                if min(effect.shape[:2]) > 1:
-                    both = single + singles[above][:, None] + pair
-                    says = says + _posterior(both + log_prior)
-            factors.append(effect + np.log(shares[j])[..., None])
+        for j, above in enumerate(parents):
+            scope = (*above, j)
+            inside = {own: t for own, t in tables.items() if set(own) <= set(scope)}
+            effect = _sum({own: t for own, t in inside.items() if j in own}, scope)
+            factor = effect + np.log(shares[j])[..., None]
+            says = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)
+            if above and min(factor.shape[:-1]) > 1:
+                says = says + _posterior(_sum(inside, scope) + log_prior)
+            factors.append(factor)
             alone.append(says)
-        return cls(parent, order, model.bias, factors, alone)
+        return cls(parents, order, model.bias, factors, alone)
 
     def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
         """Sum the features out: return the log class distribution and the features' log CPTs.
@@ -135,7 +129,7 @@ class _Forest:
             Coefficients of `alone`: a positive coefficient of a class makes feature states with a
             high posterior of this class more probable.
         """
-        # Sums over the features below, a function of the states of a feature.
+        # Sums over the features below, a function of a feature and the last of its parents.
         up: list[Floats] = [np.zeros(len(self.bias))] * len(self.order)
         log_class = np.array(self.bias)
         tables: list[Floats] = [np.empty(0)] * len(self.order)
@@ -143,11 +137,11 @@ class _Forest:
             joint = self.factors[j] + up[j] + (self.alone[j] @ tilt)[..., None]
             total = log_sum_exp(joint, -2)
             tables[j] = joint - total[..., None, :]
-            above = self.parent[j]
-            if above is None:
-                log_class += total
+            if self.parents[j]:
+                last = self.parents[j][-1]
+                up[last] = up[last] + total
             else:
-                up[above] = up[above] + total
+                log_class += total
         return log_class - log_sum_exp(log_class, 0), tables
 
     def slopes(self, tables: list[Floats]) -> Floats:
@@ -157,12 +151,14 @@ class _Forest:
         the log tables at the current tilt.
         """
         found = np.zeros((len(self.bias), len(self.bias)))
-        marginal: list[Floats] = [np.empty(0)] * len(self.order)
+        joints: list[Floats] = [np.empty(0)] * len(self.order)
         for j in self.order:
-            above, joint = self.parent[j], np.exp(tables[j])
-            if above is not None:
-                joint = marginal[above][:, None] * joint
-            marginal[j] = joint if above is None else joint.sum(axis=0)
+            above, joint = self.parents[j], np.exp(tables[j])
+            if above:
+                wider = joints[above[-1]]
+                summed = wider.sum(axis=tuple(range(wider.ndim - 1 - len(above))))
+                joint = summed[..., None, :] * joint
+            joints[j] = joint
             found += joint.reshape(-1, len(found)).T @ self.alone[j].reshape(-1, len(found))
         return found
 
@@ -202,66 +198,108 @@ def _posterior(joint: Floats) -> Floats:
     return np.exp(joint - log_sum_exp(joint, -1)[..., None])
 
 
+def _tables(terms: Terms, model: Effects) -> dict[tuple[int, ...], Floats]:
+    """Return the effects of each table's features, (n_states of each feature ..., n_classes)."""
+    tables = np.split(model.cells, terms.starts[1:-1])
+    n_features = len(terms.views)
+    found: dict[tuple[int, ...], Floats] = {(j,): tables[j] for j in range(n_features)}
+    for grid, table in zip(terms.grids, tables[n_features:], strict=True):
+        effects = table.reshape(*grid.shape, -1)[np.ix_(*grid.groups)]
+        # A joint table of one or two features may be on top of their own table.
+        other = found.get(grid.features)
+        found[grid.features] = effects if other is None else other + effects
+    return found
+
+
+def _sum(tables: Mapping[tuple[int, ...], Floats], scope: tuple[int, ...]) -> Floats:
+    """Return the sum of tables as a function of the features in `scope`, in their order.
+
+    The axis of a feature that no table has is of length 1.
+    """
+    aligned = []
+    for own, table in tables.items():
+        axes = [own.index(i) for i in scope if i in own]
+        index = tuple(slice(None) if i in own else None for i in scope)
+        aligned.append(table.transpose(*axes, -1)[index])
+    return np.asarray(reduce(np.add, aligned))
+
+
 def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dict[Arc, float]:
     """Return the strength of each arc: its mean effect on the class scores, in nats.
 
-    The strength is the range of the effects over the classes, averaged over the cells of the arc's
-    table with their shares of the rows as weights.
+    The strength of a table is the range of its effects over the classes, averaged over its cells
+    with their shares of the rows as weights. That of an arc is the sum over the tables with both of
+    its features; that of an arc from the class is the table of the feature.
     """
     spread = terms.share * np.ptp(model.cells, axis=1)
     means = np.add.reduceat(spread, terms.starts[:-1]).tolist()
     target, *features = [cpd.variable.name for cpd in cpds]
     found: dict[Arc, float] = {(target, name): m for name, m in zip(features, means, strict=False)}
-    together = dict(zip(map(frozenset, terms.pairs), means[len(features) :], strict=True))
-    parent, _ = _parents(terms)
-    for j, above in enumerate(parent):
-        if above is not None:
-            found[features[above], features[j]] = together[frozenset((above, j))]
+    parents, _ = _parents(terms)
+    together = list(zip(terms.grids, means[len(features) :], strict=True))
+    for j, above in enumerate(parents):
+        for i in above:
+            strength = sum(mean for grid, mean in together if {i, j} <= set(grid.features))
+            found[features[i], features[j]] = strength
     return found
 
 
-def _parents(terms: Terms) -> tuple[list[int | None], list[int]]:
-    """Return each feature's parent in the forest of pairs, and an order with parents first.
+def _parents(terms: Terms) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Return each feature's parents in the tree of cliques, and an order with parents first.
 
-    The root of each tree is its first feature and has the parent None.
+    The features of the joint table are one clique: each has all earlier ones as parents. The first
+    feature of each tree is its root and has no parents.
     """
+    clique = terms.joint
+    edges = [pair for pair in terms.pairs if not set(pair) <= set(clique)]
+    edges += [(clique[0], j) for j in clique[1:]]
     n_features = len(terms.views)
-    return rooted_forest(n_features, terms.pairs, range(n_features))
+    parent, order = rooted_forest(n_features, edges, range(n_features))
+    found: list[tuple[int, ...]] = [() if above is None else (above,) for above in parent]
+    members = [j for j in order if j in clique]
+    for at, j in enumerate(members[1:], start=1):
+        found[j] = tuple(members[:at])
+    return found, order
 
 
-def _conditional_shares(terms: Terms, sample: Sample, parent: Sequence[int | None]) -> list[Floats]:
-    """Return each feature's distribution given its parent in the forest, pooled over classes.
+def _conditional_shares(
+    terms: Terms, sample: Sample, parents: Sequence[tuple[int, ...]]
+) -> list[Floats]:
+    """Return each feature's distribution given its parents, pooled over classes.
 
     It is estimated for the groups of states in the search for pairs, and drawn by one row to the
-    distribution without the parent. Within a group, the probability is divided in proportion to the
-    frequencies of its states.
+    distribution given one parent less. Within a group, the probability is divided in proportion to
+    the frequencies of its states.
     """
+    views = terms.views
     found: list[Floats] = []
-    for j, (view, above) in enumerate(zip(terms.views, parent, strict=True)):
-        if above is None:
+    for j, (view, above) in enumerate(zip(views, parents, strict=True)):
+        if not above:
             found.append(view.share)
             continue
-        other = terms.views[above]
-        row = np.append(other.paired, -1)[sample.codes[:, above]]
-        column = np.append(view.paired, -1)[sample.codes[:, j]]
-        known = (row >= 0) & (column >= 0)
-        shape = (other.n_paired, view.n_paired)
-        cells = np.ravel_multi_index((row[known], column[known]), shape)
-        counts = np.bincount(cells, sample.weights[known], shape[0] * shape[1]).reshape(shape)
-        group = np.bincount(view.paired, view.share)
-        given = (counts + group) / (counts.sum(axis=1, keepdims=True) + 1.0)
-        table = given[:, view.paired] * (view.share / group[view.paired])
-        found.append(table[other.paired])
+        group = given = np.bincount(view.paired, view.share)
+        for first in reversed(range(len(above))):
+            scope = (*above[first:], j)
+            grid = Grid(scope, tuple(views[i].paired for i in scope))
+            cells = grid.rows(sample.codes)
+            known = cells >= 0
+            n_cells = int(np.prod(grid.shape))
+            counts = np.bincount(cells[known], sample.weights[known], n_cells).reshape(grid.shape)
+            given = (counts + given) / (counts.sum(axis=-1, keepdims=True) + 1.0)
+        table = given[..., view.paired] * (view.share / group[view.paired])
+        found.append(table[np.ix_(*(views[i].paired for i in above))])
     return found
 
 
 # --------------------------------- Merging of neighbouring intervals of a trained log-linear model
 # Intervals are merged where the effects of neighbours hardly differ, in the tables of single
-# features and of pairs together.
+# features, of pairs, and in the joint table together.
 
 
 # Minimum share of the rows in an interval that was merged.
 _LEAST = 0.01
+# Price of an interval of a feature in the joint table, which has cells for each, in prices.
+_JOINT = 4.0
 # Decimals of the loss of a merger, so that equal losses are ties.
 _DECIMALS = 12
 
@@ -275,7 +313,9 @@ def partition_of(
     effects, to second order in the effects: half the sum of squared differences from the mean,
     weighted by the sum of P (1 - P) over the rows (as in the clustering of Ward 1963). Terms
     between classes, and between the tables of one feature, are left out. The best partition of a
-    feature is found by dynamic programming (Fisher 1958). Intervals with less than one per cent of
+    feature is found by dynamic programming (Fisher 1958). In a joint table, most joint states have
+    no rows: its weights are those of features that are independent of each other, and an interval
+    of its features costs four prices; it has at most 16. Intervals with less than one per cent of
     the rows are not formed, and categories stay as they are.
 
     Parameters
@@ -292,15 +332,23 @@ def partition_of(
         model separates the classes of the rows that it was trained on, their own P (1 - P) would
         say that no effect matters.
     """
-    curvature = sample.rows(terms).curvature(effects, impurity) / sample.weights.sum()
+    cells = effects.cells.copy()
+    if terms.joint:
+        cells[terms.starts[-2] :] = 0.0
+    without = Effects(cells, effects.bias)
+    curvature = sample.rows(terms).curvature(without, impurity) / sample.weights.sum()
     found: list[Groups] = []
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):
             tables = _tables_of(terms, feature, effects.cells, curvature)
             losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
-            costs = losses + price
+            costs = losses + (price * _JOINT if feature in terms.joint else price)
             costs[_is_small(view.share)] = np.inf
-            found.append(_cheapest(costs))
+            groups = _cheapest(costs)
+            if feature in terms.joint:
+                # A joint table has a cell for each combination: no more intervals than its groups.
+                groups = merged_view(view, groups).joint[groups]
+            found.append(groups)
         else:
             found.append(np.arange(len(view.share)))
     return tuple(found)
@@ -311,23 +359,39 @@ def _tables_of(
 ) -> list[tuple[Floats, Floats]]:
     """Return effects and curvatures of a feature's states in each table that has the feature.
 
-    Both have the shape (n_states, n): a column for each class, and each group of the other feature.
-    The curvature of a group of states in the table of a pair is divided among them by their share.
+    Both have the shape (n_states, n): a column for each class, and each group of other features.
+    The curvature of a group of states in a table of several features is divided among them by their
+    share.
     """
-    view = terms.views[feature]
+    share = terms.views[feature].share
     tables = list(zip(*(np.split(a, terms.starts[1:-1]) for a in (cells, curvature)), strict=True))
     found = [tables[feature]]
-    part = view.share / np.bincount(view.grid, view.share)[view.grid]
-    for pair, table in zip(terms.pairs, tables[len(terms.views) :], strict=True):
-        if feature in pair:
-            shape = [len(terms.views[j].products) for j in pair]
-            grouped = (np.moveaxis(a.reshape(*shape, -1), pair.index(feature), 0) for a in table)
-            values, weights = (a.reshape(len(a), -1) for a in grouped)
+    for at, (grid, table) in enumerate(zip(terms.grids, tables[len(terms.views) :], strict=True)):
+        if feature in grid.features:
+            axis = grid.features.index(feature)
+            group = grid.groups[axis]
+            grouped = (np.moveaxis(a.reshape(*grid.shape, -1), axis, 0) for a in table)
+            values, weights = (a.reshape(len(a), -1, cells.shape[1]) for a in grouped)
+            if at == len(terms.pairs):  # the joint table follows the pairs
+                weights = _independent(weights)
+            values, weights = (a.reshape(len(a), -1) for a in (values, weights))
             there = weights.any(axis=0)
-            found.append(
-                (values[:, there][view.grid], weights[:, there][view.grid] * part[:, None])
-            )
+            part = share / np.bincount(group, share)[group]
+            found.append((values[:, there][group], weights[:, there][group] * part[:, None]))
     return found
+
+
+def _independent(weights: Floats) -> Floats:
+    """Return the weights that states and other features would have if they were independent.
+
+    Of joint states of many features most have no rows in the sample, but may have rows later.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n_states, n_others, n_classes)
+    """
+    total = np.maximum(weights.sum(axis=(0, 1)), np.finfo(float).tiny)
+    return np.asarray(weights.sum(axis=1)[:, None] * (weights.sum(axis=0) / total))
 
 
 def _losses(values: Floats, weights: Floats) -> Floats:
@@ -396,7 +460,8 @@ class Discriminative:
     ----------
     network : BayesianNetwork
     structure : Structure
-        The class is a parent of every feature. The arcs between features are a forest.
+        The class is a parent of every feature. The features are a forest of pairs; those of the
+        joint table, at most four, are one clique of it.
     choice : Choice
         The compared candidates, with their losses on held-out rows.
     trees : BayesianNetwork or None
@@ -420,8 +485,9 @@ def train_network(
     """Return an augmented naive Bayes network with tables trained to predict the class.
 
     The tables maximise the penalised conditional likelihood of the class. Cross-validation on the
-    rows decides which pairs of features interact and how strong the penalties are; see `choose`.
-    There are no hyperparameters to set.
+    rows decides which pairs of features interact, whether a few features have a joint table (see
+    `joint_features`), and how strong the penalties are; see `choose`. There are no hyperparameters
+    to set.
 
     Parameters
     ----------
@@ -459,10 +525,12 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs, effort), n_trees)
+        choice = choose(Folded(small, n_folds, pairs, effort, merge=merge), n_trees)
         # What is merged takes a rough model only.
         tolerance = ROUGHLY if merge else TOLERANCE
-        terms, effects = train_choice(sample, choice, pairs, tolerance, effort)
+        terms, effects = train_choice(
+            sample, choice, pairs, tolerance=tolerance, effort=effort, merge=merge
+        )
         effort.enter("random trees of all rows")
         trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
         if merge:
@@ -493,7 +561,8 @@ def _merged(
     partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
     fewer = sample.merged(partition)
     pairs = terms.pairs if is_given else _informative(terms.pairs, fewer)
-    found = train_choice(fewer, choice, pairs, effort=effort, phase="merged intervals")
+    joint = tuple(j for j in terms.joint if len(fewer.views[j].share) > 1)
+    found = train_choice(fewer, choice, pairs, joint, effort=effort, phase="merged intervals")
     saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
     if fewer.rows(found[0]).loss(found[1]) > choice.loss + saved:
         return own, sample, terms, effects

@@ -245,6 +245,11 @@ class Sample:
         parts = {name: getattr(self, name)[rows] for name in ROWS}
         return replace(self, **parts)
 
+    def only(self, features: Sequence[int]) -> Sample:
+        """Return the sample with these features, given by their indices, in place of all."""
+        views = tuple(self.views[j] for j in features)
+        return replace(self, views=views, codes=np.ascontiguousarray(self.codes[:, features]))
+
     def merged(self, partition: Partition) -> Sample:
         """Return the sample with the intervals of a partition in place of its states."""
         views = [merged_view(v, groups) for v, groups in zip(self.views, partition, strict=True)]

@@ -1,15 +1,16 @@
-"""Terms of a log-linear model: tables of single features and of pairs of features.
+"""Terms of a log-linear model: tables of single features, of pairs, and of a few features jointly.
 
 The table of a categorical feature has a parameter for each state, that of intervals has parameters
 of smooth functions of the rank. The table of a pair has parameters of products of functions of its
-two features. The cells of all tables are numbered consecutively.
+two features, and a joint table has a parameter for each joint state. The cells of all tables are
+numbered consecutively.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -176,7 +177,7 @@ def _compressed(entries: Entries) -> Any:
     return csr_array((entries.values, (entries.rows, entries.columns)), shape=entries.shape)
 
 
-# ----------------- Terms of a log-linear model: tables of single features and of pairs of features
+# -- Terms of a log-linear model: tables of single features, of pairs, and of a few features jointly
 
 
 Pair: TypeAlias = tuple[int, int]
@@ -234,6 +235,11 @@ class View:
     def n_paired(self) -> int:
         """Number of groups of the feature in the search for pairs."""
         return int(self.paired.max()) + 1
+
+    @property
+    def joint(self) -> Groups:
+        """Group of each state in a joint table: those of intervals as in tables of pairs."""
+        return self.grid if isinstance(self.variable, Binned) else np.arange(len(self.share))
 
     @cached_property
     def functions(self) -> Entries:
@@ -346,13 +352,48 @@ def _positions(cuts: Floats, share: Floats) -> Floats | None:
     return np.asarray(np.round(np.clip(middle / scale, -_FURTHEST, _FURTHEST), _DECIMALS))
 
 
+class Grid(NamedTuple):
+    """Groups of the states of a few features, whose table has a cell for each combination.
+
+    Attributes
+    ----------
+    features : tuple of int
+    groups : tuple of ndarray of int, each of shape (n_states,)
+        Group of each state of a feature.
+    """
+
+    features: tuple[int, ...]
+    groups: tuple[Groups, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of groups of each feature."""
+        return tuple(int(group.max()) + 1 for group in self.groups)
+
+    def share(self, views: Sequence[View]) -> Floats:
+        """Return the share of the rows in each cell if features are independent, (n_cells,)."""
+        shares = [
+            np.bincount(group, views[j].share)
+            for j, group in zip(self.features, self.groups, strict=True)
+        ]
+        return np.asarray(reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
+
+    def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
+        """Return the cell of each row, -1 where a value is missing; see `Terms.rows`."""
+        groups = zip(self.features, self.groups, strict=True)
+        places = tuple(np.append(group, -1)[codes[:, j]] for j, group in groups)
+        cells = np.ravel_multi_index(places, self.shape, mode="clip")
+        return np.where(np.min(places, axis=0) >= 0, cells, -1)
+
+
 @dataclass(frozen=True)
 class Terms:
     """Layout of the tables of a log-linear model: cells, parameters and groups of states.
 
     The table of a feature has one cell per state: the parameters times the functions in its basis
     plus, for intervals, a slope times the state's position. The table of a pair has one cell per
-    pair of groups: the parameters times the products of functions of both features.
+    pair of groups: the parameters times the products of functions of both features. The joint
+    table, the last one, has one cell, with a parameter, per combination of groups.
 
     Attributes
     ----------
@@ -360,6 +401,10 @@ class Terms:
         The features.
     pairs : tuple of (int, int)
         Pairs of features that interact, as indices.
+    joint : tuple of int
+        The features of the joint table, ascending; empty without one.
+    grids : tuple of Grid
+        The groups of the tables of several features, those of pairs first.
     starts : ndarray of int, shape (n_tables + 1,)
         Offset of the cells of each table, and the number of cells.
     loadings : Loadings, shape (n_cells, n_parameters + n_slopes)
@@ -376,6 +421,8 @@ class Terms:
 
     views: tuple[View, ...]
     pairs: tuple[Pair, ...]
+    joint: tuple[int, ...]
+    grids: tuple[Grid, ...]
     starts: NDArray[np.int64]
     loadings: Loadings
     begins: NDArray[np.int64]
@@ -383,13 +430,18 @@ class Terms:
     live: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, views: Sequence[View], pairs: Sequence[Pair]) -> Terms:
-        """Return the terms of a model with the given features and pairs of features."""
-        live = _live(views, pairs)
+    def of(cls, views: Sequence[View], pairs: Sequence[Pair], joint: tuple[int, ...] = ()) -> Terms:
+        """Return the terms of a model of features, with pairs and a joint table of some of them."""
+        grids = [Grid(pair, tuple(views[j].grid for j in pair)) for pair in pairs]
+        if joint:
+            grids.append(Grid(joint, tuple(views[j].joint for j in joint)))
+        # A feature needs several states, and a feature in a table with others several groups.
+        live = [len(view.share) > 1 for view in views] + [min(grid.shape) > 1 for grid in grids]
         blocks = [Block.single(view.basis) for view in views]
         blocks += [Block.pair(views[i].functions, views[j].functions) for i, j in pairs]
-        shares = [view.share for view in views]
-        shares += [np.outer(_grouped(views[i]), _grouped(views[j])).ravel() for i, j in pairs]
+        shares = [*(view.share for view in views), *(grid.share(views) for grid in grids)]
+        if joint:
+            blocks.append(Block.single(Entries.identity(len(shares[-1]))))
         starts = np.cumsum([0, *map(len, shares)])
         used = [
             block if use else Block.empty(len(share))
@@ -404,11 +456,13 @@ class Terms:
         return cls(
             tuple(views),
             tuple(pairs),
+            joint,
+            tuple(grids),
             starts,
             Loadings.of(used, slopes),
             begins,
             np.concatenate(shares),
-            live,
+            np.array(live, bool),
         )
 
     @property
@@ -428,7 +482,7 @@ class Terms:
 
     @property
     def scopes(self) -> list[tuple[int, ...]]:
-        """The features of each table."""
+        """The features of each table but the joint one."""
         return [*((j,) for j in range(len(self.views))), *self.pairs]
 
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.int32]:
@@ -443,26 +497,8 @@ class Terms:
         cells = np.empty((len(codes), len(self.live)), dtype=np.int32)
         for j in range(n_features):
             cells[:, j] = np.where(codes[:, j] >= 0, codes[:, j] + self.starts[j], -1)
-        for at, (i, j) in enumerate(self.pairs, start=n_features):
-            row = np.append(self.views[i].grid, -1)[codes[:, i]]
-            column = np.append(self.views[j].grid, -1)[codes[:, j]]
-            cell = self.starts[at] + row * len(self.views[j].products) + column
-            cells[:, at] = np.where((row >= 0) & (column >= 0), cell, -1)
+        for at, grid in enumerate(self.grids, start=n_features):
+            cell = grid.rows(codes)
+            cells[:, at] = np.where(cell >= 0, cell + self.starts[at], -1)
         cells[:, ~self.live] = -1
         return cells
-
-
-def _live(views: Sequence[View], pairs: Sequence[Pair]) -> NDArray[np.bool_]:
-    """Return a mask of the informative tables, those of features, then those of pairs.
-
-    A feature needs more than one state; in a pair, both features need more than one group.
-    """
-    single = [len(view.share) > 1 for view in views]
-    return np.array(
-        single + [len(views[i].products) > 1 < len(views[j].products) for i, j in pairs], bool
-    )
-
-
-def _grouped(view: View) -> Floats:
-    """Return the share of the rows in each of the groups that tables of pairs use."""
-    return np.asarray(np.bincount(view.grid, view.share), dtype=np.float64)

@@ -31,6 +31,7 @@ Progress: TypeAlias = Callable[[float, str], None]
 _PHASES: dict[str, tuple[float, float]] = {
     "single features": (0.0, 0.2),
     "pairs of features": (0.2, 0.32),
+    "joint table": (0.37, 0.4),
     "random trees": (0.4, 0.6),
     "all rows": (0.6, 0.7),
     "random trees of all rows": (0.7, 0.85),

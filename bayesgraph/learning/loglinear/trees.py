@@ -207,6 +207,80 @@ def _cumulative(groups: list[NDArray[np.uint8]], views: Sequence[View]) -> Float
     return found
 
 
+# ------------- One table of the joint effect of a few features: the average of random trees on them
+
+
+# Maximum number of features, and maximum number of cells of their table with the class.
+_MAX_FEATURES, _MAX_JOINT = 4, 1 << 19
+# Number of trees that rank the features, and number of those that the table is the average of.
+_RANKING, _TREES = 30, 100
+
+
+def joint_features(
+    sample: Sample, effort: Effort = UNBOUNDED, *, merge: bool = False
+) -> tuple[int, ...]:
+    """Return at most four features that random trees split on most, ascending.
+
+    A split counts as the share of the rows that it would have if all splits were even. Features
+    with which the table would be too large are left out.
+
+    Parameters
+    ----------
+    sample : Sample
+        With at least one informative feature.
+    effort : Effort, optional
+    merge : bool
+        Whether the intervals of the features will be merged, so that there are no more than groups.
+    """
+    splits = _splits(grow_trees(sample, _RANKING, effort), len(sample.views))
+    found: list[int] = []
+    n_cells = sample.n_classes
+    for j in np.argsort(-splits, kind="stable").tolist():
+        view = sample.views[j]
+        size = int(view.joint.max()) + 1 if merge else len(view.share)
+        if splits[j] > 0.0 and n_cells * size <= _MAX_JOINT and len(found) < _MAX_FEATURES:
+            found.append(j)
+            n_cells *= size
+    return tuple(sorted(found))
+
+
+def _splits(trees: Trees, n_features: int) -> Floats:
+    """Return the number of splits on each feature, half as much for each split above."""
+    found = np.zeros(n_features)
+    level, weight = trees.roots.astype(np.int64), 1.0
+    while len(level):
+        level = level[trees.feature[level] >= 0]
+        found += weight * np.bincount(trees.feature[level], minlength=n_features)
+        level = np.concatenate([trees.below[level], trees.below[level] + 1])
+        weight /= 2.0
+    return found
+
+
+def _only(sample: Sample, features: tuple[int, ...]) -> Sample:
+    """Return the sample with these features only, in the groups of their joint table."""
+    return sample.only(features).merged(tuple(sample.views[j].joint for j in features))
+
+
+def joint_scores(
+    seen: Sample, unseen: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED
+) -> Floats:
+    """Return the scores log P(class | features) of unseen rows, shape (n_rows, n_classes).
+
+    Both samples have the same views.
+    """
+    trees = grow_trees(_only(seen, features), _TREES, effort)
+    own = _only(unseen, features)
+    return np.log(mean_distributions(trees, own.views, own.codes))
+
+
+def joint_effects(sample: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED) -> Floats:
+    """Return log P(class | cell) / P(class) of each cell of a joint table, (n, n_classes)."""
+    own = _only(sample, features)
+    trees = grow_trees(own, _TREES, effort)
+    codes = np.indices([len(view.share) for view in own.views]).reshape(len(features), -1).T
+    return np.log(mean_distributions(trees, own.views, codes)) - np.log(sample.prior)
+
+
 # ---------- Pairs of interacting features: maximum spanning trees over two measures of interaction
 
 
@@ -242,12 +316,19 @@ def gains_of(
     return np.asarray(np.where(allowed, gains, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
 
 
-def tree_of(gains: Floats) -> tuple[Pair, ...]:
+def tree_of(gains: Floats, clique: tuple[int, ...] = ()) -> tuple[Pair, ...]:
     """Return the feature pairs of a maximum spanning tree; only positive gains count.
 
-    Ties go to the first pair.
+    Ties go to the first pair. If all features of `clique` are joined, the pairs between others, or
+    of others with these, are those of a tree that has the clique as one node.
     """
-    return tuple(sorted(spanning_edges(gains, gains > 0)))
+    tree = spanning_edges(gains, gains > 0)
+    if clique:
+        joined = np.zeros(gains.shape, dtype=bool)
+        joined[np.ix_(clique, clique)] = True
+        around = spanning_edges(gains, joined | (gains > 0), joined)
+        tree = [pair for pair in tree if joined[pair]] + [p for p in around if not joined[p]]
+    return tuple(sorted(tree))
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:

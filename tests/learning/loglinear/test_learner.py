@@ -138,14 +138,14 @@ def triples(n, seed=0):
 
 
 def fives(n, seed=0):
-    """Return a class that takes five features to predict."""
+    """Return a class that takes five features to predict: no table of four has it."""
     random = np.random.default_rng(seed)
     X = random.integers(2, size=(n, 6))
     return X, np.bitwise_xor.reduce(X[:, :5], axis=1) ^ (random.random(n) < 0.05)
 
 
 @pytest.mark.slow
-def test_what_no_pair_shows_is_left_to_random_trees():
+def test_what_no_table_shows_is_left_to_random_trees():
     X, y = fives(800)
     average, single = fitted(X, y), fitted(X, y, n_trees=0)
     assert isinstance(average.network_, bg.PosteriorAverage)
@@ -284,7 +284,9 @@ def test_a_class_of_one_row(n_trees):
     X = np.random.default_rng(0).integers(4, size=(100, 3))
     y = np.zeros(100, dtype=int)
     y[7] = 1
-    assert fitted(X, y, n_trees=n_trees).predict_proba(X).shape == (100, 2)
+    classifier = fitted(X, y, n_trees=n_trees)
+    assert classifier.predict_proba(X).shape == (100, 2)
+    assert not classifier.choice_.joint_share
 
 
 def test_a_table_without_information():

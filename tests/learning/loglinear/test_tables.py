@@ -10,6 +10,7 @@ from bayesgraph.core import Discrete
 from bayesgraph.learning.loglinear.learner import _Forest, arc_strengths, to_cpds
 from bayesgraph.learning.loglinear.terms import Terms
 from bayesgraph.learning.loglinear.training import Normalised, with_share
+from bayesgraph.learning.loglinear.trees import tree_of
 from bayesgraph.learning.spanning import rooted_forest
 
 
@@ -20,13 +21,19 @@ def forests(draw):
     above = [draw(st.integers(-1, j - 1)) for j in range(len(cards))]
     names = draw(st.permutations(range(len(cards))))
     pairs = [(names[a], names[j]) for j, a in enumerate(above) if a >= 0]
-    return tuple(cards), tuple((min(p), max(p)) for p in pairs)
+    return tuple(cards), tuple((min(p), max(p)) for p in pairs), draw(st.booleans())
 
 
-def trained(cards, pairs, n_classes, seed):
-    """Return a model that was not trained."""
+def trained(cards, pairs, has_joint, n_classes, seed):
+    """Return a model that was not trained, perhaps with a joint table."""
     sample = make_sample(cards, 60, n_classes, binned=(1,), seed=seed)
     terms = Terms.of(sample.views, pairs)
+    if has_joint:
+        features = tuple(sorted({*range(min(2, len(cards))), *(pairs[0] if pairs else ())}))
+        gains = np.zeros((len(cards), len(cards)))
+        for at, pair in enumerate(pairs, start=1):
+            gains[pair] = at
+        terms = Terms.of(sample.views, tree_of(gains, features), features)
     model = Normalised.of(terms, random_parameters(terms, n_classes, seed), sample.prior).effects
     return sample, terms, with_share(sample.rows(terms), model)
 
@@ -57,7 +64,7 @@ def test_each_class_has_its_share(forest, n_classes, seed):
 
 
 def test_the_slopes_of_the_tilt_equal_finite_differences():
-    sample, terms, model = trained((3, 4, 2, 3), ((0, 1), (1, 2)), 3, 0)
+    sample, terms, model = trained((3, 4, 2, 3), ((0, 1), (1, 2)), True, 3, 0)
     forest = _Forest.of(terms, model, sample)
     tilt = np.array([0.3, -0.2, 0.5])
     log_class, tables = forest.eliminated(tilt)
@@ -77,7 +84,7 @@ def test_parents_come_first_and_roots_are_the_first_of_their_trees():
 
 
 def test_arcs_are_as_strong_as_they_move_the_scores_apart():
-    sample, terms, model = trained((2, 3), ((0, 1),), 2, 1)
+    sample, terms, model = trained((2, 3), ((0, 1),), False, 2, 1)
     cpds = to_cpds(terms, model, Discrete("class", range(2)), sample)
     found = arc_strengths(terms, model, cpds)
     assert list(found) == [("class", "x0"), ("class", "x1"), ("x0", "x1")]
