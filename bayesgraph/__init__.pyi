@@ -118,7 +118,6 @@ from .models import TreeAverageCPD as TreeAverageCPD
 from .models import TreeCPD as TreeCPD
 from .models import Trees as Trees
 from .models import WeightedNetwork as WeightedNetwork
-from .models import families as families
 from .pictures import plot as plot
 from .questions import Axes as Axes
 from .questions import CausalDiagram as CausalDiagram

@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_966,
-    "nodes of syntax trees": 737_744,
+    "lines of code": 66_199,
+    "nodes of syntax trees": 736_238,
     "files": 280,
-    "public names": 172,
+    "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 163,
+    "comments that silence a check": 162,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

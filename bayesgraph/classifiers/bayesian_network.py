@@ -256,12 +256,22 @@ class BayesianNetworkClassifier(ColumnClassifier):
             source = source.indicated(indicators) if indicators else source
         structure = None if self._is_auto else self._learner()(source, smoothing)
         n_trees = 0 if structure is not None else self._checked_trees()
+        # What a training may cost.
+        steps: Any = self.max_steps
+        if steps is not None:
+            steps = whole_number("max_steps=", "steps", steps, 1)
+        seconds: Any = self.max_seconds
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if seconds is not None and not (is_number and 0 < seconds < np.inf):
+            raise errors.DataError(
+                f"max_seconds= is a positive number of seconds; got {seconds!r}."
+            )
         found = train_network(
             source,
             structure,
             n_trees=n_trees,
             merge=self.discretizer is None,
-            effort=self._effort(),
+            effort=Effort(steps, seconds, self.__dict__.get("_progress")),
         )
         self.choice_, self.target_ = found.choice, target
         model: Any = found.network
@@ -300,19 +310,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
             raise errors.DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
         return int(n)
-
-    def _effort(self) -> Effort:
-        """Return what a training may cost."""
-        steps: Any = self.max_steps
-        if steps is not None:
-            steps = whole_number("max_steps=", "steps", steps, 1)
-        seconds: Any = self.max_seconds
-        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-        if seconds is not None and not (is_number and 0 < seconds < np.inf):
-            raise errors.DataError(
-                f"max_seconds= is a positive number of seconds; got {seconds!r}."
-            )
-        return Effort(steps, seconds, self.__dict__.get("_progress"))
 
     @one_at_a_time
     def fit(

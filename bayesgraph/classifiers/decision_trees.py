@@ -447,7 +447,14 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         self.target_ = Continuous(validation.unlike(name if name is not None else "target", taken))
         leaf_name = validation.unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
-        _check_size(splits)
+        # Raise a MemoryLimitError if the table P(leaf | node) of a tree takes too much memory.
+        entries = 2 * splits.n_nodes * len(splits.leaves)
+        if BYTES * entries > default_memory_limit():
+            raise MemoryLimitError(
+                f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node "
+                f"takes {format_bytes(BYTES * entries)}. Grow a smaller one: min_samples_leaf, "
+                "max_leaf_nodes, or ccp_alpha='cv'."
+            )
         reached = np.zeros((splits.n_nodes, self.leaf_.cardinality))
         reached[splits.leaves, np.arange(self.leaf_.cardinality)] = 1.0
         cpds: list[CPD] = [
@@ -503,17 +510,6 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _check_size(splits: Tree) -> None:
-    """Raise a MemoryLimitError if the table P(leaf | node) of a tree takes too much memory."""
-    entries = 2 * splits.n_nodes * len(splits.leaves)
-    if BYTES * entries > default_memory_limit():
-        raise MemoryLimitError(
-            f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node takes "
-            f"{format_bytes(BYTES * entries)}. Grow a smaller one: min_samples_leaf, "
-            "max_leaf_nodes, or ccp_alpha='cv'."
-        )
 
 
 def _leaf_moments(splits: Tree, sums: Floats, smoothing: Smoothing) -> tuple[Floats, Floats]:

@@ -300,7 +300,18 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         found = validation.known_columns(self, X, self.layout_.columns, sparse=False)
         table = known_table(found, "missing", self.layout_, self.variables_)
         if validation.is_frame(X):
-            return _framed(X, table)
+            # An encoded table of discretised columns as a frame of states, of the same type as X.
+            # Columns that are not discretised are those of X.
+            if isinstance(X, Mapping):
+                return {v.name: decode(v, table.column(v)) for v in table.variables}
+            frame = as_frame(X)
+            if isinstance(frame, nw.LazyFrame):
+                frame = frame.collect()
+            changed = [
+                v for v in table.variables if isinstance(v, Discrete) and type(v) is not Discrete
+            ]
+            columns = [_categories(frame, v, table.column(v)) for v in changed]
+            return frame.with_columns(*columns).to_native() if columns else frame.to_native()
         codes = np.empty((table.n_rows, len(self.variables_)))
         for j, variable in enumerate(self.variables_):
             codes[:, j] = table.column(variable)
@@ -551,21 +562,6 @@ def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
 
 
 # ------------------------------------------------------------------------------------- output
-
-
-def _framed(X: Any, table: Table) -> Any:
-    """Return an encoded table of discretised columns as a frame of states, of the same type as X.
-
-    Columns that are not discretised are those of X.
-    """
-    if isinstance(X, Mapping):
-        return {v.name: decode(v, table.column(v)) for v in table.variables}
-    frame = as_frame(X)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    changed = [v for v in table.variables if isinstance(v, Discrete) and type(v) is not Discrete]
-    columns = [_categories(frame, v, table.column(v)) for v in changed]
-    return frame.with_columns(*columns).to_native() if columns else frame.to_native()
 
 
 def _categories(frame: nw.DataFrame[Any], variable: Discrete, codes: Any) -> Any:

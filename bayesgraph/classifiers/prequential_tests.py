@@ -309,7 +309,16 @@ class _Curves:
         skip : int
             Number of rows at the beginning of the batch that are not scored.
         """
-        baselines = self._baselines(labels)
+        # Whether the baseline classifiers predict each label correctly, shape (n_rows, 2). The
+        # columns are the majority classifier (most frequent label so far) and the no-change
+        # classifier (previous label).
+        baselines = np.zeros((len(labels), 2))
+        for i, label in enumerate(map(plain, labels.tolist())):
+            if self._counts:  # ties go to the label that came first
+                frequent = max(self._counts, key=self._counts.__getitem__)
+                baselines[i] = frequent == label, self._last == label
+            self._counts[label] = self._counts.get(label, 0) + 1
+            self._last = label
         first, self._n = self._n, self._n + len(labels)
         if answers is not None and self._detector is not None:
             self._alarms += (first + alarms(self._detector, 1.0 - answers.right)).tolist()
@@ -328,21 +337,6 @@ class _Curves:
             self._tail = np.concatenate([self._tail, rows])[-self._window :]
             point = self._tail.mean(axis=0)
         self._points.append((self._n, point))
-
-    def _baselines(self, labels: NDArray[Any]) -> Floats:
-        """Return whether the baseline classifiers predict each label correctly, shape (n_rows, 2).
-
-        The columns are the majority classifier (most frequent label so far) and the no-change
-        classifier (previous label).
-        """
-        found = np.zeros((len(labels), 2))
-        for i, label in enumerate(map(plain, labels.tolist())):
-            if self._counts:  # ties go to the label that came first
-                frequent = max(self._counts, key=self._counts.__getitem__)
-                found[i] = frequent == label, self._last == label
-            self._counts[label] = self._counts.get(label, 0) + 1
-            self._last = label
-        return found
 
     def result(self, name: str, own_alarms: NDArray[np.int64]) -> PrequentialResult:
         """Return the result over all rows that were added.
@@ -511,7 +505,17 @@ class _ByBatches(_Trial):
     def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
         """Predict all rows of a batch, then learn them together; see _Trial."""
         if _is_rows(X):
-            X = _as_table(X, self._columns)
+            # Rows as a data frame with the columns `names`, by default all names in the rows.
+            names = self._columns
+            pandas = optional_module("pandas", extra="river", what="A table of single rows")
+            found = list(dict.fromkeys(itertools.chain.from_iterable(X)))
+            if names is not None and (more := [name for name in found if name not in set(names)]):
+                raise DataError(
+                    f"A later row has the columns {quoted(more)}, which the first batch had not; "
+                    "this model takes tables of the same columns. Take a streaming classifier, or "
+                    "a model of river."
+                )
+            X = pandas.DataFrame(X, columns=found if names is None else list(names))
             self._columns = list(X.columns)
         answers = self._answers(X, labels)
         for step in self._steps:
@@ -667,16 +671,3 @@ def _as_rows(X: Any) -> _Rows:
         {name: plain(v) for name, v in zip(columns, row, strict=True) if not is_missing(v)}
         for row in zip(*values, strict=True)
     ]
-
-
-def _as_table(rows: _Rows, names: Sequence[Name] | None) -> Any:
-    """Return rows as a data frame with the columns `names`, by default all names in the rows."""
-    pandas = optional_module("pandas", extra="river", what="A table of single rows")
-    found = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    if names is not None and (more := [name for name in found if name not in set(names)]):
-        raise DataError(
-            f"A later row has the columns {quoted(more)}, which the first batch had not; this "
-            "model takes tables of the same columns. Take a streaming classifier, or a model of "
-            "river."
-        )
-    return pandas.DataFrame(rows, columns=found if names is None else list(names))

@@ -166,7 +166,14 @@ class StreamColumns:
         self, found: Columns | Mapping[Name, Any], code_of: Callable[[int, Any], int]
     ) -> NDArray[np.int64]:
         if not isinstance(found, Columns):
-            return self._row_codes(found, code_of)
+            _check_mapping(found)
+            codes = np.empty((len(self.states), 1), dtype=np.int64)
+            for j, name in enumerate(self.states):
+                value = plain(found.get(name))
+                codes[j, 0] = (
+                    -1 if is_missing(value) or not _is_hashable(value) else code_of(j, value)
+                )
+            return codes
         columns = found.as_columns()
         factorised_columns = [factorise(columns[name], name) for name in self.states]
         for j, factorised in enumerate(factorised_columns):
@@ -258,14 +265,6 @@ class StreamColumns:
         row = np.array(values, dtype=np.float64)[:, None]
         _check_finite(row, names)
         return row
-
-    def _row_codes(self, x: Mapping[Name, Any], code_of: Any) -> NDArray[np.int64]:
-        _check_mapping(x)
-        codes = np.empty((len(self.states), 1), dtype=np.int64)
-        for j, name in enumerate(self.states):
-            value = plain(x.get(name))
-            codes[j, 0] = -1 if is_missing(value) or not _is_hashable(value) else code_of(j, value)
-        return codes
 
     # ------------------------------------------------------------------------------ states
 

@@ -104,10 +104,6 @@ def _is_common_frame(X: Any) -> bool:
     return nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_polars_dataframe(X)
 
 
-def _is_small(X: Any) -> bool:
-    return _is_common_frame(X) and 0 < len(X) <= _FEW_ROWS
-
-
 def fit_columns(
     estimator: Any, X: Any, n_labels: int | None, *, sparse: bool, items: Any = None
 ) -> Columns:
@@ -159,7 +155,11 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     """
     if is_frame(X):
         check_columns_of_dict(estimator, X)
-        if _is_small(X) and hasattr(estimator, "feature_names_in_") and tuple(X.columns) == names:
+        if (
+            (_is_common_frame(X) and 0 < len(X) <= _FEW_ROWS)
+            and hasattr(estimator, "feature_names_in_")
+            and tuple(X.columns) == names
+        ):
             return Columns(names, len(X), FrameColumns(X, names), None)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, n_rows_of(columns), columns, None)
@@ -394,18 +394,7 @@ def target_column(y: Any) -> tuple[Any, Name | None]:
         labels = values
     if labels.dtype.kind in "biuUS" or _are_few_texts(labels):
         return labels, name  # never missing, always classes
-    _refuse_missing(labels)
-    try:
-        check_classification_targets(labels)
-    except (TypeError, ValueError) as error:
-        if labels.dtype.kind != "O":
-            raise
-        raise unusable_labels(labels, error) from error
-    return labels, name
-
-
-def _refuse_missing(labels: NDArray[Any]) -> None:
-    """Raise a DataError if a label is missing or infinite."""
+    # Raise a DataError if a label is missing or infinite.
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise DataError("Input y contains infinity; labels must be finite.")
     if labels.dtype.kind == "f":
@@ -419,6 +408,13 @@ def _refuse_missing(labels: NDArray[Any]) -> None:
             "Drop these rows: a row without its class teaches nothing here. "
             "(Input y contains NaN.)"
         )
+    try:
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        if labels.dtype.kind != "O":
+            raise
+        raise unusable_labels(labels, error) from error
+    return labels, name
 
 
 def number_column(y: Any) -> tuple[Floats, Name | None]:

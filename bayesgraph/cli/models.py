@@ -139,7 +139,13 @@ class Wanted:
             given = [found._option(item, name) for item in rest.split(",")] if rest else []
             return cls(text, known[name], dict(given))
         if text.endswith(_SAVED):
-            return cls(text, _as_saved(text))
+            # What makes unfitted estimators with the parameters of a saved one.
+            saved = bg.load(text)
+            if not hasattr(saved, "get_params"):
+                raise DataError(
+                    f"--model {text} holds {saved!r}, which is not a classifier to fit."
+                )
+            return cls(text, partial(saved.__class__, **saved.get_params(deep=False)))
         near = _by_class(name) or suggestion(name, known)
         raise DataError(
             f"--model is one of {', '.join(known)}, or a saved classifier; got {text!r}.{near}"
@@ -196,13 +202,7 @@ class Wanted:
         typed = {n: v for n, v in options.items() if v is not None and n in self.parameters}
         given = {n: None if v == "none" else v for n, v in typed.items()}
         given |= self.own
-        self._check_choices(given)
-        alpha = {n: v for n, v in given.items() if n == "smoothing__alpha"}
-        found: GraphClassifier = self.make(**{n: v for n, v in given.items() if n not in alpha})
-        return found.set_params(**alpha) if alpha else found
-
-    def _check_choices(self, given: Mapping[str, Any]) -> None:
-        """Refuse names that are in no list, before a table is read."""
+        # Refuse names that are in no list, before a table is read.
         of_streams = " of streams" if "summary" in self.parameters else ""
         lists = {**_CHOICES, "discretizer": f"discretizers{of_streams}"}
         for parameter, title in lists.items():
@@ -212,6 +212,9 @@ class Wanted:
                 if isinstance(text, str):
                     chosen(OPTIONS.get(parameter, parameter), text, title)
         check_numbers(given)
+        alpha = {n: v for n, v in given.items() if n == "smoothing__alpha"}
+        found: GraphClassifier = self.make(**{n: v for n, v in given.items() if n not in alpha})
+        return found.set_params(**alpha) if alpha else found
 
 
 def check_numbers(given: Mapping[str, Any]) -> None:
@@ -246,14 +249,6 @@ def _value(text: str) -> Any:
     with suppress(ValueError):
         return float(text)
     return text
-
-
-def _as_saved(path: str) -> Callable[..., Any]:
-    """Return what makes unfitted estimators with the parameters of a saved one."""
-    saved = bg.load(path)
-    if not hasattr(saved, "get_params"):
-        raise DataError(f"--model {path} holds {saved!r}, which is not a classifier to fit.")
-    return partial(saved.__class__, **saved.get_params(deep=False))
 
 
 def check_taken(wanted: Sequence[Wanted], options: Mapping[str, Any]) -> None:

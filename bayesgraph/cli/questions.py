@@ -63,13 +63,12 @@ def _print_posterior(
     say(whole)
     if given and not isinstance(network, (bg.WeightedNetwork, bg.PosteriorAverage)):
         word = "density" if _has_densities(network, given) else "probability"
-        if any(_is_soft(network, name, value) for name, value in given.items()):
+        if any(
+            (isinstance(value, Mapping) and isinstance(network.variable(name), Discrete))
+            for name, value in given.items()
+        ):
             word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
         say(f"log {word} of the evidence: {rounded(found.log_evidence, 6)}")
-
-
-def _is_soft(model: Model, name: Name, value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(model.variable(name), Discrete)
 
 
 def _has_densities(model: Model, given: Mapping[Name, Any]) -> bool:

@@ -89,7 +89,13 @@ def _started() -> subprocess.Popen[bytes] | None:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"BAYESGRAPH_COMPILE": "inline", "PYTHONPATH": _search_path()},
+            env=os.environ
+            | {
+                "BAYESGRAPH_COMPILE": "inline",
+                "PYTHONPATH": os.pathsep.join(
+                    [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+                ),
+            },
             pass_fds=(lock,),
         )
     finally:
@@ -98,11 +104,6 @@ def _started() -> subprocess.Popen[bytes] | None:
 
 def _command() -> list[str]:
     return [sys.executable, "-m", "bayesgraph", "warm-up", "--background"]
-
-
-def _search_path() -> str:
-    # The process has to find this package where this process has found it.
-    return os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
 
 
 def _start_lock() -> int | None:

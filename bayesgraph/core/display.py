@@ -211,7 +211,7 @@ class DisplayTable:
             widths.pop()
         room = _LINE - sum(widths) - 2 * (len(widths) + 1)
         longest = max(0, min(_BAR_CHARACTERS, room))
-        bars = [_text_bar(share, longest) for share in self.bars]
+        bars = [(("█" if share >= 0 else "▒") * round(longest * abs(share))) for share in self.bars]
         bars = ["", *bars] if self.header else bars
         body = []
         for i, line in enumerate(lines):
@@ -318,10 +318,6 @@ def more(n: int, shown: int, what: str) -> str:
         Name of the entries in the plural.
     """
     return f"... {n - shown} more {what}" if n > shown else ""
-
-
-def _text_bar(share: float, longest: int) -> str:
-    return ("█" if share >= 0 else "▒") * round(longest * abs(share))
 
 
 def _html_bar(share: float) -> str:

@@ -269,7 +269,15 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     """
     mode = _mode(path_text(path))
     target = Path(os.path.realpath(path_text(path)))
-    _check_target(target)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "There is no such directory; create it first", str(target.parent)
+        )
+    if target.exists() and not os.access(target, os.W_OK):
+        # Replacing needs only the permission of the directory; that of the file is checked too.
+        raise PermissionError(errno.EACCES, "The file is read-only", str(target))
     # A device or a pipe cannot be replaced: its content is written at the end.
     special = mode is not None and not stat.S_ISREG(mode)
     directory = Path(tempfile.gettempdir()) if special else target.parent
@@ -355,18 +363,6 @@ def _zipped(data: bytes) -> bytes:
     # Text that repeats itself: Huffman codes alone inflate at most eight times.
     coder = zlib.compressobj(9, zlib.DEFLATED, _GZIP_WINDOW, strategy=zlib.Z_HUFFMAN_ONLY)
     return coder.compress(data) + coder.flush()
-
-
-def _check_target(target: Path) -> None:
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "Expected the path of a file", str(target))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            errno.ENOENT, "There is no such directory; create it first", str(target.parent)
-        )
-    if target.exists() and not os.access(target, os.W_OK):
-        # Replacing needs only the permission of the directory; that of the file is checked too.
-        raise PermissionError(errno.EACCES, "The file is read-only", str(target))
 
 
 def _sync_directory(directory: Path) -> None:

@@ -218,7 +218,13 @@ def read_archive(data: bytes, budget: Budget) -> tuple[str, Any, ArrayReader]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = without_repeats((i.filename, _stored(data, i)) for i in archive.infolist())
-        header = _json(bytes(members.pop(_HEADER)))
+        # A JSON value with finite numbers, of which no object has a key twice.
+        text = bytes(members.pop(_HEADER))
+
+        def refused(name: str) -> NoReturn:
+            raise ValueError(f"{name} is no number of JSON")
+
+        header = json.loads(text, object_pairs_hook=without_repeats, parse_constant=refused)
         _check_header(header, source)
         groups = {name.removesuffix(".npy"): _array(part) for name, part in members.items()}
         return header["kind"], header["model"], ArrayReader(groups, budget)
@@ -244,15 +250,6 @@ def without_repeats(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
         twice = Counter(key for key, _ in items).most_common(1)[0][0]
         raise ValueError(f"{twice!r:.80} is there twice")
     return found
-
-
-def _json(text: bytes) -> Any:
-    """Return a JSON value with finite numbers, of which no object has a key twice."""
-
-    def refused(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number of JSON")
-
-    return json.loads(text, object_pairs_hook=without_repeats, parse_constant=refused)
 
 
 def _check_header(header: Any, source: str) -> None:

@@ -165,23 +165,24 @@ class _Parser:
         while at < end:
             match = _BLOCK.match(self.text, at)
             if match is None:
-                raise self._block_error(at)
+                kind = _KIND.match(self.text, self._after_blanks(at))
+                if kind is None:
+                    expected = "'network', 'variable' or 'probability' at the start of a block"
+                elif self.text.count('"', at) % 2:
+                    expected = (
+                        f"the end of a quote in the {kind[0]} block that starts here or after it"
+                    )
+                else:
+                    expected = (
+                        f"'{{' and '}}' around the {kind[0]} block here; the file may be truncated"
+                    )
+                raise self._error(at, f"expected {expected}; got {self._seen(at)}.")
             block = _Block(match.start("kind"), match["head"].strip(), match.span("body"))
             blocks[match["kind"]].append(block)
             at = match.end()
         if not blocks["variable"]:
             raise self._error(0, "expected at least one 'variable' block; this is not a BIF file.")
         return blocks
-
-    def _block_error(self, at: int) -> FileFormatError:
-        kind = _KIND.match(self.text, self._after_blanks(at))
-        if kind is None:
-            expected = "'network', 'variable' or 'probability' at the start of a block"
-        elif self.text.count('"', at) % 2:
-            expected = f"the end of a quote in the {kind[0]} block that starts here or after it"
-        else:
-            expected = f"'{{' and '}}' around the {kind[0]} block here; the file may be truncated"
-        return self._error(at, f"expected {expected}; got {self._seen(at)}.")
 
     # -------------------------------------------------------------------------------- variables
 

@@ -404,7 +404,10 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
     if size != total:
         raise TableError(0, f"expected {_counted(shape)}; got {size:,} numbers")
     if not (lengths == {total} or lengths == {length}):
-        raise _bad_row(text, rows, length)
+        k = next(k for k, row in enumerate(rows) if row and len(row) != length)
+        before = sum(map(len, rows[:k]))
+        message = f"expected {length} numbers in a row; got {len(rows[k])}"
+        raise TableError(place_of(text, before), message)
     check_nesting(text, shape[:-1])
     try:
         values = np.fromiter(map(float, chain.from_iterable(rows)), np.float64, size)
@@ -448,13 +451,6 @@ def _counted(shape: Sequence[int]) -> str:
     """Return the expected numbers in words."""
     rows = math.prod(shape[:-1])
     return f"{math.prod(shape):,} numbers, {shape[-1]} for each of {rows:,} configurations"
-
-
-def _bad_row(text: str, rows: Sequence[Sequence[str]], length: int) -> TableError:
-    k = next(k for k, row in enumerate(rows) if row and len(row) != length)
-    before = sum(map(len, rows[:k]))
-    message = f"expected {length} numbers in a row; got {len(rows[k])}"
-    return TableError(place_of(text, before), message)
 
 
 def _no_number(text: str, rows: Sequence[Sequence[str]]) -> TableError:

@@ -92,7 +92,19 @@ def _encode(model: Any, arrays: ArrayWriter) -> dict[str, Any]:
     for name in model._fitted:
         value = getattr(model, name, None)
         if isinstance(value, Choice):
-            item["choice"] = _encode_choice(value)
+            # As JSON the penalties tried in training, their weights and held-out losses.
+            tried = dict.fromkeys((*value.losses, *value.shares))
+            rows = [
+                [
+                    *(c.structure, c.single, c.paired, value.shares.get(c), value.losses.get(c)),
+                    *([True] if c.around else []),
+                ]
+                for c in tried
+            ]
+            shares = {
+                n: getattr(value, n) for n, none in _SHARES.items() if getattr(value, n) != none
+            }
+            item["choice"] = {"structure": value.structure, "candidates": rows, **shares}
         elif isinstance(value, Variable):
             item["variables"][name] = at[value]
         elif isinstance(value, np.ndarray):
@@ -111,20 +123,6 @@ def _changed(model: Any) -> list[str]:
     return [name for name in sorted(given) if repr(given[name]) != repr(known[name].default)]
 
 
-def _encode_choice(choice: Choice) -> dict[str, Any]:
-    """Return as JSON the penalties tried in training, their weights and held-out losses."""
-    tried = dict.fromkeys((*choice.losses, *choice.shares))
-    rows = [
-        [
-            *(c.structure, c.single, c.paired, choice.shares.get(c), choice.losses.get(c)),
-            *([True] if c.around else []),
-        ]
-        for c in tried
-    ]
-    shares = {n: getattr(choice, n) for n, none in _SHARES.items() if getattr(choice, n) != none}
-    return {"structure": choice.structure, "candidates": rows, **shares}
-
-
 def _decode_choice(item: Any) -> Choice:
     weights: dict[Candidate, float] = {}
     losses: dict[Candidate, float] = {}
@@ -139,7 +137,9 @@ def _decode_choice(item: Any) -> Choice:
 
 def _decode(item: Any, arrays: ArrayReader) -> Any:
     parameters = {name: decode_parameter(p) for name, p in item["parameters"].items()}
-    model = _estimator(item["estimator"], parameters)
+    # An unfitted estimator, given the name of its class and its parameters.
+    model = estimator_class(item["estimator"])(**parameters)
+    check_parameters(model)
     saved = decode_saved(item, arrays)
     model.network_, model.target_, model.features_ = saved.network_, saved.target_, saved.features_
     variables, target = model.network_.variables, model.target_
@@ -179,13 +179,6 @@ def estimator_class(name: str) -> type[Any]:
     if is_base or not (isinstance(kind, type) and issubclass(kind, ModelQuestions)):
         raise ValueError(f"there is no estimator {name!r:.80}")
     return kind
-
-
-def _estimator(name: str, parameters: dict[str, Any]) -> Any:
-    """Return an unfitted estimator, given the name of its class and its parameters."""
-    model = estimator_class(name)(**parameters)
-    check_parameters(model)
-    return model
 
 
 def check_parameters(model: Any) -> None:
@@ -384,6 +377,7 @@ def _encode_stream(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) ->
             "detector='adwin', or save network_, the model alone, which does not go on learning."
         )
     place = {name: i for i, name in enumerate(model.layout_.columns)}
+    # The group that stores the array `name`; all tables of counts are in one group.
     return {
         **encode_estimator(model),
         "classes": _encoded(model.target_name_, model.classes_.tolist()),
@@ -401,13 +395,13 @@ def _encode_stream(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) ->
         | {name: encode_parameter(name, getattr(star.settings, name)) for name in _STREAM_OBJECTS},
         "summary": star.summaries.name,
         "version": model._version,
-        "state": {name: arrays.add(_group(name), array) for name, array in star.arrays().items()},
+        "state": {
+            name: arrays.add(
+                "stream.table" if name.startswith("table_") else f"stream.{name}", array
+            )
+            for name, array in star.arrays().items()
+        },
     }
-
-
-def _group(name: str) -> str:
-    """Return the group that stores the array `name`; all tables of counts are in one group."""
-    return "stream.table" if name.startswith("table_") else f"stream.{name}"
 
 
 def _encoded(name: object, values: Iterable[Any]) -> list[Any]:
@@ -420,9 +414,17 @@ def _decode_stream(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassif
     check_parameters(model)
     decode_columns(model, item)
     columns = model.layout_.columns
-    if sorted(_places([*item["numbers"], *item["states"]])) != list(range(len(columns))):
+    items = [*item["numbers"], *item["states"]]
+    if not all(type(at) is int and at >= 0 for at in items):
+        raise ValueError(f"expected the positions of columns; got {items!r:.80}")
+    if sorted(items) != list(range(len(columns))):
         raise ValueError("each column has numbers or states; these do not")
-    star = _star(item, arrays)
+    state = {name: arrays.take(reference) for name, reference in item["state"].items()}
+    given = item["settings"]
+    settings = StreamSettings(
+        **given | {name: decode_parameter(given[name]) for name in _STREAM_OBJECTS}
+    )
+    star = StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
     model._columns = StreamColumns(
         [columns[at] for at in item["numbers"]],
         [columns[at] for at in item["states"]],
@@ -439,21 +441,6 @@ def _decode_stream(item: Any, arrays: ArrayReader) -> StreamingNaiveBayesClassif
     _check_fit(model)
     model._changed()
     return model
-
-
-def _star(item: Mapping[str, Any], arrays: ArrayReader) -> StreamingStar:
-    state = {name: arrays.take(reference) for name, reference in item["state"].items()}
-    given = item["settings"]
-    settings = StreamSettings(
-        **given | {name: decode_parameter(given[name]) for name in _STREAM_OBJECTS}
-    )
-    return StreamingStar.from_arrays(state, SUMMARIES[item["summary"]], settings)
-
-
-def _places(items: Any) -> list[int]:
-    if not all(type(at) is int and at >= 0 for at in items):
-        raise ValueError(f"expected the positions of columns; got {items!r:.80}")
-    return list(items)
 
 
 def _vocabulary(items: Any, max_exact: int) -> dict[Any, int]:

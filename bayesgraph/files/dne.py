@@ -211,7 +211,14 @@ class _Parser:
 
     def network(self, *, normalize: Normalize) -> BayesianNetwork:
         self._read()
-        self._refuse_other_nodes()
+        for kind, advice in _OTHERS.items():
+            names = [name for name, node in self._nodes.items() if node.word("kind") == kind]
+            if names:
+                raise self._text.error(
+                    self._nodes[names[0]].at,
+                    f"{kind.lower()} nodes are not read: {errors.quoted(names)}. bayesgraph has "
+                    f"networks of nature nodes only; in Netica, {advice}.",
+                )
         # Nodes of the kind CONSTANT are titles and the like.
         nodes = {k: node for k, node in self._nodes.items() if node.word("kind") != "CONSTANT"}
         if not nodes:
@@ -227,7 +234,24 @@ class _Parser:
         self._skip(nodes, sidecar)
         annotations = self._annotations(nodes, sidecar)
         network = network_of(cpds, rounded, self._text.source, annotations)
-        self._warn(variables)
+        found = {
+            name: self._finding(self._nodes[name], variable)
+            for name, variable in variables.items()
+            if "evidence" in self._nodes[name].fields
+        }
+        if found:
+            errors.warn(
+                f"{self._text.source}: findings are no part of a network, and left out. Ask with "
+                f"evidence={_shown(found)} to have them.",
+                errors.BayesGraphWarning,
+            )
+        if self._impossible:
+            errors.warn(
+                f"{self._text.source}: rows of {errors.quoted(self._impossible)} that the file "
+                "marks as impossible are read as uniform. Where their conditions are possible "
+                "after all, posteriors differ from Netica's.",
+                errors.BayesGraphWarning,
+            )
         return sidecar.restore(network)
 
     # ----------------------------------------------------------------------------------- blocks
@@ -292,16 +316,6 @@ class _Parser:
             "save the network again, which writes each node in full.",
         )
 
-    def _refuse_other_nodes(self) -> None:
-        for kind, advice in _OTHERS.items():
-            names = [name for name, node in self._nodes.items() if node.word("kind") == kind]
-            if names:
-                raise self._text.error(
-                    self._nodes[names[0]].at,
-                    f"{kind.lower()} nodes are not read: {errors.quoted(names)}. bayesgraph has "
-                    f"networks of nature nodes only; in Netica, {advice}.",
-                )
-
     # -------------------------------------------------------------------------------- variables
 
     def _variable(self, name: str, node: _Node) -> Discrete:
@@ -322,7 +336,17 @@ class _Parser:
                 )
             return states
         if node.is_continuous:
-            return self._intervals(name, node, levels)
+            if len(levels) < 2:
+                raise self._text.error(
+                    node.at,
+                    f"the node {name!r} is continuous and has no intervals. In Netica, discretise "
+                    "it and save the network again.",
+                )
+            texts = [level.replace("INFINITY", "inf") for level in levels]
+            numbers = self._levels(node)
+            if numbers[0] > numbers[-1]:
+                return [f"[{b}, {a})" for a, b in pairwise(texts)]
+            return [f"[{a}, {b})" for a, b in pairwise(texts)]
         if titles and all(titles):
             return titles
         if levels:
@@ -334,19 +358,6 @@ class _Parser:
             )
         self._budget.take(files.BYTES_OF_STATE * int(count), f"the states of {name!r}")
         return [f"state{i}" for i in range(int(count))]
-
-    def _intervals(self, name: str, node: _Node, levels: list[str]) -> list[str]:
-        if len(levels) < 2:
-            raise self._text.error(
-                node.at,
-                f"the node {name!r} is continuous and has no intervals. In Netica, discretise it "
-                "and save the network again.",
-            )
-        texts = [level.replace("INFINITY", "inf") for level in levels]
-        numbers = self._levels(node)
-        if numbers[0] > numbers[-1]:
-            return [f"[{b}, {a})" for a, b in pairwise(texts)]
-        return [f"[{a}, {b})" for a, b in pairwise(texts)]
 
     def _levels(self, node: _Node) -> list[float]:
         found = node.fields.get("levels")
@@ -461,26 +472,6 @@ class _Parser:
             {name: node.word("title") for name, node in nodes.items()}, sidecar
         )
         return Annotations(note, positions, notes, titles)
-
-    def _warn(self, variables: Mapping[str, Discrete]) -> None:
-        found = {
-            name: self._finding(self._nodes[name], variable)
-            for name, variable in variables.items()
-            if "evidence" in self._nodes[name].fields
-        }
-        if found:
-            errors.warn(
-                f"{self._text.source}: findings are no part of a network, and left out. Ask with "
-                f"evidence={_shown(found)} to have them.",
-                errors.BayesGraphWarning,
-            )
-        if self._impossible:
-            errors.warn(
-                f"{self._text.source}: rows of {errors.quoted(self._impossible)} that the file "
-                "marks as impossible are read as uniform. Where their conditions are possible "
-                "after all, posteriors differ from Netica's.",
-                errors.BayesGraphWarning,
-            )
 
     def _finding(self, node: _Node, variable: Discrete) -> State:
         word = node.word("evidence")

@@ -394,8 +394,8 @@ class _Faults:
                 fault = _fault("state", values, f" of {variable.name!r:.80}")
                 note(f"{fault}: states are {held}", errors.quoted(words))
             if left := found[_LISTED:]:
-                names = errors.quoted(variable.name for variable, *_ in left)
-                note(f"states of {names}: states are {held}", "similar words")
+                unlisted = errors.quoted(variable.name for variable, *_ in left)
+                note(f"states of {unlisted}: states are {held}", "similar words")
 
 
 def _fault(what: str, values: Sequence[object], of: str = "") -> str:

@@ -221,7 +221,8 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
     # The longest suffix first: .bif.gz before a .gz that a user may register.
     for suffix in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(suffix):
-            return _card(suffix)
+            card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
+            return card
     near = suggestion("." + name.rpartition(".")[2], FORMATS)
     if read and not near and not Path(path).exists():
         raise no_such_file(path_text(path))
@@ -237,11 +238,6 @@ def _reader_of(path: PathLike) -> tuple[FileFormat, Callable[..., Any]]:
     if card.read is None:
         raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
     return card, card.read
-
-
-def _card(suffix: str) -> FileFormat:
-    card: FileFormat = pkgutil.resolve_name(FORMATS[suffix])
-    return card
 
 
 # ------------ What a format can hold: one frozen record a format, which writers and documents read

@@ -62,7 +62,13 @@ def read_gaussian_json(path: PathLike, *, limit: int | None = None) -> BayesianN
         try:
             found = [_cpd(variables, name, cpds.get(name)) for name in nodes]
             network = BayesianNetwork(found)
-            _check_arcs(network, content.get("arcs", []))
+            # Refuse arcs that are not those of the parents.
+            given = content.get("arcs", [])
+            own = {arc for cpd in network.cpds for arc in cpd.arcs()}
+            listed = {tuple(arc) for arc in given}
+            if listed != own:
+                other = sorted(listed ^ own, key=repr)
+                raise FileFormatError(f"expected the arcs of the parents; {quoted(other)} differ.")
             for key in content.keys() - {"nodes", "cpds", "arcs"}:
                 skip("network", repr(key))
         except BayesGraphError as error:
@@ -105,15 +111,6 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond all floats
         return False
-
-
-def _check_arcs(network: BayesianNetwork, given: Any) -> None:
-    """Refuse arcs that are not those of the parents."""
-    own = {arc for cpd in network.cpds for arc in cpd.arcs()}
-    listed = {tuple(arc) for arc in given}
-    if listed != own:
-        other = sorted(listed ^ own, key=repr)
-        raise FileFormatError(f"expected the arcs of the parents; {quoted(other)} differ.")
 
 
 FORMAT = FileFormat("pgmpy's JSON", read_gaussian_json, None)

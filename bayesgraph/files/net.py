@@ -85,38 +85,34 @@ def _normal(match: re.Match[str], columns: Mapping[str, int]) -> tuple[float, fl
             match.start(), f"expected a number as the variance; got {variance.strip()!r:.60}"
         )
     try:
-        constant, slopes = _linear(mean, columns)
+        # The constant and the slopes of a sum.
+        # The first number of each kind is taken as it is: -0.0 added to 0.0 would lose its sign.
+        found: dict[int, float] = {}
+        at = 0
+        while at < len(mean):
+            term = _TERM.match(mean, at)
+            if term is None or (at and not term["sign"]):
+                raise ValueError(
+                    f"expected a sum such as '1.5 + 2 * {next(iter(columns), 'x')}' as the mean; "
+                    f"got {mean.strip()!r:.60}"
+                )
+            name = term["name"] or term["alone"]
+            if name is not None and name not in columns:
+                raise ValueError(
+                    f"{name!r} in a mean is no continuous parent.{suggestion(name, columns)} Such "
+                    f"are {quoted(columns) or 'none'}"
+                )
+            number = float(term["number"] or term["factor"] or "1")
+            number = -number if term["sign"] == "-" else number
+            place = -1 if name is None else columns[name]
+            found[place] = found[place] + number if place in found else number
+            at = term.end()
+        if not found:
+            raise ValueError("expected a mean before ','; got none")
+        constant, slopes = found.get(-1, 0.0), [found.get(k, 0.0) for k in range(len(columns))]
     except ValueError as error:
         raise blocks.TableError(match.start(), str(error)) from error
     return constant, float(variance), slopes
-
-
-def _linear(text: str, columns: Mapping[str, int]) -> tuple[float, list[float]]:
-    """Return the constant and the slopes of a sum."""
-    # The first number of each kind is taken as it is: -0.0 added to 0.0 would lose its sign.
-    found: dict[int, float] = {}
-    at = 0
-    while at < len(text):
-        term = _TERM.match(text, at)
-        if term is None or (at and not term["sign"]):
-            raise ValueError(
-                f"expected a sum such as '1.5 + 2 * {next(iter(columns), 'x')}' as the mean; got "
-                f"{text.strip()!r:.60}"
-            )
-        name = term["name"] or term["alone"]
-        if name is not None and name not in columns:
-            raise ValueError(
-                f"{name!r} in a mean is no continuous parent.{suggestion(name, columns)} Such are "
-                f"{quoted(columns) or 'none'}"
-            )
-        number = float(term["number"] or term["factor"] or "1")
-        number = -number if term["sign"] == "-" else number
-        place = -1 if name is None else columns[name]
-        found[place] = found[place] + number if place in found else number
-        at = term.end()
-    if not found:
-        raise ValueError("expected a mean before ','; got none")
-    return found.get(-1, 0.0), [found.get(k, 0.0) for k in range(len(columns))]
 
 
 def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
@@ -249,7 +245,14 @@ class _Parser:
 
     def network(self, *, normalize: Normalize) -> BayesianNetwork:
         self._read()
-        self._refuse_other_nodes()
+        for kind, advice in _OTHERS.items():
+            names = [name for name, node in self._nodes.items() if node.kind == kind]
+            if names:
+                raise self._text.error(
+                    self._nodes[names[0]].at,
+                    f"{kind} nodes are not read: {quoted(names)}. bayesgraph has networks of "
+                    f"chance nodes only; in Hugin, {advice}.",
+                )
         if not self._nodes:
             raise self._text.error(0, "expected at least one 'node' block; this is not a NET file.")
         variables = {name: self._variable(name, node) for name, node in self._nodes.items()}
@@ -285,7 +288,15 @@ class _Parser:
             self._net.update(block.fields)
             return block.end
         if word == "class" and body > at and not within_class:
-            return self._class(body)
+            at = body
+            while (end := self._text.close(at)) is None:
+                found = self._text.field(at)
+                if found is None:
+                    at = self._block(at, within_class=True)
+                else:
+                    self._net[found.name] = found
+                    at = found.end
+            return end
         if word == "potential" and body > at:
             return self._potential(at, head, body)
         if kind := _KIND.match(head):
@@ -302,16 +313,6 @@ class _Parser:
             f"expected {quoted(_BLOCKS)} at the start of a block; got {self._text.seen(at)}."
             + " This is a file of Pajek, which has graphs only." * pajek,
         )
-
-    def _class(self, at: int) -> int:
-        while (end := self._text.close(at)) is None:
-            found = self._text.field(at)
-            if found is None:
-                at = self._block(at, within_class=True)
-            else:
-                self._net[found.name] = found
-                at = found.end
-        return end
 
     def _node(self, at: int, kind: re.Match[str], head: str, body: int) -> int:
         names = blocks.words_of(head[kind.end() :])
@@ -343,16 +344,6 @@ class _Parser:
         block = self._text.block(body)
         self._potentials[child] = _Potential(at, parents, block.fields)
         return block.end
-
-    def _refuse_other_nodes(self) -> None:
-        for kind, advice in _OTHERS.items():
-            names = [name for name, node in self._nodes.items() if node.kind == kind]
-            if names:
-                raise self._text.error(
-                    self._nodes[names[0]].at,
-                    f"{kind} nodes are not read: {quoted(names)}. bayesgraph has networks of "
-                    f"chance nodes only; in Hugin, {advice}.",
-                )
 
     # -------------------------------------------------------------------------------- variables
 

@@ -75,7 +75,12 @@ def _archive(data: bytes, budget: Budget) -> bytes:
         )
     about = head["archive"]
     coding, pieces, size = about["coding"], about["pieces"], about["bytes"]
-    _check_sizes(coding, pieces, size)
+    stated = [coding["n"], coding["distinct"], coding["width"], size]
+    stated += [number for begin, length in pieces for number in (begin + 1, length)]
+    if not all(type(number) is int and number >= 0 for number in stated):
+        raise ValueError("a size in its head is none")
+    if coding["width"] not in (1, 2, 4, 8) or sum(length for _, length in pieces) != size:
+        raise ValueError("the sizes in its head do not agree")
     budget.take(size, "the model in the page")
     rest = _inflated(data, "archive", size, budget)
     shared = b""
@@ -92,15 +97,6 @@ def _archive(data: bytes, budget: Budget) -> bytes:
     if len(archive) != size:
         raise FileFormatError(f"{budget.source} is truncated or was altered. Get the file again.")
     return archive
-
-
-def _check_sizes(coding: Any, pieces: Any, size: Any) -> None:
-    stated = [coding["n"], coding["distinct"], coding["width"], size]
-    stated += [number for begin, length in pieces for number in (begin + 1, length)]
-    if not all(type(number) is int and number >= 0 for number in stated):
-        raise ValueError("a size in its head is none")
-    if coding["width"] not in (1, 2, 4, 8) or sum(length for _, length in pieces) != size:
-        raise ValueError("the sizes in its head do not agree")
 
 
 def _numbers(data: bytes, coding: Mapping[str, int], budget: Budget) -> bytes:

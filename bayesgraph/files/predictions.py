@@ -92,7 +92,9 @@ def predict_dataset(
     if what not in _WHAT:
         raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
     opened = None if target is None else _written(target)
-    dataset = _opened(estimator, data)
+    dataset = (
+        data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
+    )
     names = _known_names(estimator, dataset)
     dataset.checked(keep, "keep=")
     if opened is None:
@@ -149,10 +151,6 @@ class _Predicting:
 def text_columns(estimator: Any) -> list[str]:
     """Return the features whose states are text, which they are in any CSV file."""
     return [str(v.name) for v in estimator.features_ if has_text_states(v)]
-
-
-def _opened(estimator: Any, data: Any) -> Dataset:
-    return data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
 
 
 def _known_names(estimator: Any, dataset: Dataset) -> list[str]:

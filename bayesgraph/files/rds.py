@@ -326,17 +326,15 @@ def _expanded(item: Any, budget: Budget) -> RObject:
     if name == "deferred_string":
         values = _converted(state.value[0], budget).values
         budget.take(_BYTES_OF_OBJECT * len(values), "its texts")
-        return RObject("text", [_as_r_text(value) for value in values], own)
+        # A number as R's as.character does, which shows 15 digits; None for NA.
+        return RObject(
+            "text", [(None if np.isnan(value) else f"{value:.15g}") for value in values], own
+        )
     if name.startswith("compact_"):
         length, start, step = map(float, _converted(state, budget).values)
         if length <= _LONGEST_RANGE:
             return RObject("numbers", start + step * np.arange(int(length)), own)
     return _NOTHING
-
-
-def _as_r_text(value: float) -> str | None:
-    """Return a number as R's as.character does, which shows 15 digits; None for NA."""
-    return None if np.isnan(value) else f"{value:.15g}"
 
 
 def texts(item: RObject | None) -> list[str] | None:
@@ -523,7 +521,29 @@ class _Fit:
     def _cpd(self, name: str, rounded: RoundedRows) -> CPD:
         kind = self._kind(name)
         if kind in _DISCRETE:
-            return self._table_cpd(name, rounded)
+            table, labels = self._table(name)
+            parents = self._parents(name)
+            if len(labels) > MAX_AXES:
+                raise self._error(name, f"expected at most {MAX_AXES - 1} parents.")
+            wrong = [
+                parent
+                for parent, states in zip(parents, labels[1:], strict=False)
+                if not isinstance(parent, Discrete) or list(parent.states) != states
+            ]
+            if len(labels) != 1 + len(parents) or wrong:
+                raise self._error(
+                    name,
+                    f"its table has the axes {quoted(_axes(table))} with {quoted(labels[1:])}, its "
+                    f"parents are {quoted(parents)}.",
+                )
+            shape = [len(states) for states in labels]
+            # Arrays of R have the first axis, which is the child's, vary fastest.
+            values = np.moveaxis(table.values.reshape(shape, order="F"), 0, -1)
+            values = self._identified(name, np.ascontiguousarray(values))
+            child, *given = [self._variables[name], *parents]
+            discrete = [parent for parent in given if isinstance(parent, Discrete)]
+            assert isinstance(child, Discrete)
+            return TableCPD(child, rounded.repaired(name, values), discrete)
         return self._gaussian_cpd(name, conditional=kind == _CONDITIONAL)
 
     # ----------------------------------------------------------------------------------- tables
@@ -542,31 +562,6 @@ class _Fit:
         if len(values) != math.prod(shape):
             raise self._error(name, f"expected {math.prod(shape)} numbers; got {len(values)}.")
         return table, [list(entry or ()) for entry in found]
-
-    def _table_cpd(self, name: str, rounded: RoundedRows) -> TableCPD:
-        table, labels = self._table(name)
-        parents = self._parents(name)
-        if len(labels) > MAX_AXES:
-            raise self._error(name, f"expected at most {MAX_AXES - 1} parents.")
-        wrong = [
-            parent
-            for parent, states in zip(parents, labels[1:], strict=False)
-            if not isinstance(parent, Discrete) or list(parent.states) != states
-        ]
-        if len(labels) != 1 + len(parents) or wrong:
-            raise self._error(
-                name,
-                f"its table has the axes {quoted(_axes(table))} with {quoted(labels[1:])}, its "
-                f"parents are {quoted(parents)}.",
-            )
-        shape = [len(states) for states in labels]
-        # Arrays of R have the first axis, which is the child's, vary fastest.
-        values = np.moveaxis(table.values.reshape(shape, order="F"), 0, -1)
-        values = self._identified(name, np.ascontiguousarray(values))
-        child, *given = [self._variables[name], *parents]
-        discrete = [parent for parent in given if isinstance(parent, Discrete)]
-        assert isinstance(child, Discrete)
-        return TableCPD(child, rounded.repaired(name, values), discrete)
 
     def _identified(self, name: str, values: Floats) -> Floats:
         """Return a table whose rows of NaN, of parents' states without data, are uniform."""
@@ -642,20 +637,17 @@ class _Fit:
             self._replaced.append(name)
             values = np.where(missing, 0.0, values)
         order = [_INTERCEPT, *(parent.name for parent in parents)]
-        rows = _row_names(item)
+        # The names of the coefficients, which are a named vector or a matrix.
+        labels = item.attributes.get("dimnames")
+        if labels is not None and labels.kind == "list" and labels.values:
+            rows = texts(labels.values[0])
+        else:
+            rows = texts(item.attributes.get("names"))
         if rows is None or rows == order:
             return values
         if sorted(rows) != sorted(map(str, order)):
             raise self._error(name, f"its coefficients are of {quoted(rows)}, not {quoted(order)}.")
         return values[[rows.index(str(key)) for key in order]]
-
-
-def _row_names(item: RObject) -> list[str] | None:
-    """Return the names of the coefficients, which are a named vector or a matrix."""
-    labels = item.attributes.get("dimnames")
-    if labels is not None and labels.kind == "list" and labels.values:
-        return texts(labels.values[0])
-    return texts(item.attributes.get("names"))
 
 
 def _axes(table: RObject) -> list[str]:

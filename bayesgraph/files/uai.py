@@ -316,30 +316,28 @@ def read_uai_evidence(
     variables = discrete_variables(model)
     with files.reading(files.path_text(path), "UAI evidence"):
         data, _ = files.read_unzipped(path, limit)
-        return _evidence(open_numbers(data, files.path_text(path))[1], variables)
-
-
-def _evidence(numbers: Numbers, variables: list[Discrete]) -> dict[Name, State]:
-    n = numbers.count("the number of observed variables")
-    values = numbers.values
-    if len(values) != 1 + 2 * n:
-        # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first.
-        if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
-            raise errors.FileFormatError(
-                f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as many "
-                f"observed variables; got {numbers.left}. The file may be truncated or of several "
-                "samples."
-            )
+        numbers = open_numbers(data, files.path_text(path))[1]
         n = numbers.count("the number of observed variables")
-    evidence: dict[Name, State] = {}
-    for _ in range(n):
-        variable = variables[numbers.count("the number of a variable", high=len(variables) - 1)]
-        if variable.name in evidence:
-            raise numbers.error(
-                numbers.position - 1, f"each variable once; {variable.name!r} is observed already"
-            )
-        evidence[variable.name] = variable.states[_code(numbers, variable)]
-    return evidence
+        values = numbers.values
+        if len(values) != 1 + 2 * n:
+            # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first.
+            if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
+                raise errors.FileFormatError(
+                    f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as "
+                    f"many observed variables; got {numbers.left}. The file may be truncated or of "
+                    "several samples."
+                )
+            n = numbers.count("the number of observed variables")
+        evidence: dict[Name, State] = {}
+        for _ in range(n):
+            variable = variables[numbers.count("the number of a variable", high=len(variables) - 1)]
+            if variable.name in evidence:
+                raise numbers.error(
+                    numbers.position - 1,
+                    f"each variable once; {variable.name!r} is observed already",
+                )
+            evidence[variable.name] = variable.states[_code(numbers, variable)]
+        return evidence
 
 
 def write_uai_evidence(
@@ -468,7 +466,10 @@ def _result(
             "samples."
         )
     if kind == "PR":
-        return UAIResult(kind, _log_number(numbers))
+        value = float(numbers.take(1, "the log to base 10")[0])
+        if value == math.inf:
+            raise numbers.error(numbers.position - 1, "the log to base 10 of a number")
+        return UAIResult(kind, value * math.log(10.0))
     numbers.count("the number of variables", low=len(cards), high=len(cards))
     if kind == "MPE":
         return UAIResult(kind, {v.name: v.states[_code(numbers, v)] for v in variables})
@@ -520,21 +521,48 @@ def write_uai_result(
     if task not in _TASKS:
         raise ValueError(f"kind is one of {errors.quoted(_TASKS)}; got {kind!r}.")
     if task == "PR":
-        words = [_log10_text(result)]
+        try:
+            number = float(result)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number) or number == math.inf:
+            raise errors.EvidenceError(f"PR takes the natural log of a number; got {result!r}.")
+        words = [repr(number / math.log(10.0))]
     else:
-        words = _solution(task, result, model, observed_codes(evidence, model))
+        observed = observed_codes(evidence, model)
+        if not isinstance(result, Mapping) or isinstance(result, Posterior):
+            raise errors.EvidenceError(
+                f"{task} takes a mapping from the names of variables; got {result!r}."
+            )
+        given = {model.variable(name): value for name, value in result.items()}
+        if twice := [variable.name for variable in given if variable in observed]:
+            raise errors.EvidenceError(
+                f"{errors.quoted(twice)} are both in the result and observed; leave them out of "
+                "one of them."
+            )
+        variables = discrete_variables(model)
+        if without := [v.name for v in variables if v not in given and v not in observed]:
+            raise errors.EvidenceError(
+                f"A {task} file holds every variable; {errors.quoted(without)} are neither in the "
+                "result nor observed: give them, or the evidence= with them."
+            )
+        words = [str(len(variables))]
+        for variable in variables:
+            if task == "MPE":
+                code = observed.get(variable)
+                words.append(str(variable.index(given[variable]) if code is None else code))
+            else:
+                values = (
+                    np.eye(variable.cardinality)[observed[variable]]
+                    if variable in observed
+                    else _probabilities(variable, given[variable])
+                )
+                words += [str(variable.cardinality), *map(repr, values.tolist())]
     files.write_text(path, f"{task}\n{' '.join(words)}\n")
 
 
 def _code(numbers: Numbers, variable: Discrete) -> int:
     return numbers.count(f"a state of {variable.name!r}", high=variable.cardinality - 1)
-
-
-def _log_number(numbers: Numbers) -> float:
-    value = float(numbers.take(1, "the log to base 10")[0])
-    if value == math.inf:
-        raise numbers.error(numbers.position - 1, "the log to base 10 of a number")
-    return value * math.log(10.0)
 
 
 def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Posterior:
@@ -545,48 +573,6 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
     if not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
         raise numbers.error(numbers.position - n, f"{what} with the sum 1, not {values.sum():.9g}")
     return Posterior((variable,), values, math.nan)
-
-
-def _log10_text(value: Any) -> str:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isnan(number) or number == math.inf:
-        raise errors.EvidenceError(f"PR takes the natural log of a number; got {value!r}.")
-    return repr(number / math.log(10.0))
-
-
-def _solution(kind: str, result: Any, model: Model, observed: dict[Discrete, int]) -> list[str]:
-    if not isinstance(result, Mapping) or isinstance(result, Posterior):
-        raise errors.EvidenceError(
-            f"{kind} takes a mapping from the names of variables; got {result!r}."
-        )
-    given = {model.variable(name): value for name, value in result.items()}
-    if twice := [variable.name for variable in given if variable in observed]:
-        raise errors.EvidenceError(
-            f"{errors.quoted(twice)} are both in the result and observed; leave them out of one of "
-            "them."
-        )
-    variables = discrete_variables(model)
-    if without := [v.name for v in variables if v not in given and v not in observed]:
-        raise errors.EvidenceError(
-            f"A {kind} file holds every variable; {errors.quoted(without)} are neither in the "
-            "result nor observed: give them, or the evidence= with them."
-        )
-    words = [str(len(variables))]
-    for variable in variables:
-        if kind == "MPE":
-            code = observed.get(variable)
-            words.append(str(variable.index(given[variable]) if code is None else code))
-        else:
-            values = (
-                np.eye(variable.cardinality)[observed[variable]]
-                if variable in observed
-                else _probabilities(variable, given[variable])
-            )
-            words += [str(variable.cardinality), *map(repr, values.tolist())]
-    return words
 
 
 def _probabilities(variable: Discrete, value: Any) -> Floats:
@@ -870,7 +856,9 @@ def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> tuple[list[int], list[i
     start = numbers.position
     members, ends = numbers.lists(n_functions, files.MAX_AXES, n - 1)
     scopes = _cut(members, ends)
-    good = _first_repeated(scopes)
+    # The number of scopes before the first with a variable twice.
+    twice = (k for k, scope in enumerate(scopes) if len(set(scope)) < len(scope))
+    good = next(twice, len(scopes))
     if bayes:
         good = min(good, _first_without_child(scopes))
     if good < n_functions:
@@ -882,12 +870,6 @@ def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> tuple[list[int], list[i
             f"a scope for each child; the variables {errors.quoted(without)} are the last of none",
         )
     return members, ends
-
-
-def _first_repeated(scopes: Sequence[Sequence[int]]) -> int:
-    """Return the number of scopes before the first with a variable twice."""
-    twice = (k for k, scope in enumerate(scopes) if len(set(scope)) < len(scope))
-    return next(twice, len(scopes))
 
 
 def _first_without_child(scopes: Sequence[Sequence[int]]) -> int:
@@ -1052,7 +1034,11 @@ def _graph_tables(model: FactorGraph, losses: Losses) -> list[_Table]:
         else:
             values = _numbers(factor.log_values[0])
             tables.append(_Table(list(factor.scope), values))
-            if not _is_held(values, factor.log_values[0]):
+            # Whether all numbers represent their logarithms, without under- or overflow.
+            log_values = factor.log_values[0]
+            with np.errstate(all="ignore"):
+                change = np.abs(np.log(values) - log_values)
+            if not bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all()):
                 losses.refuse(f"{factor!r} has values beyond the range of floats")
     powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
     if powered:
@@ -1081,13 +1067,6 @@ def _numbers(log_values: Floats) -> Floats:
             np.nextafter(values, 0.0),
         ]
         return np.select([np.log(value) == log_values for value in near], near, default=values)
-
-
-def _is_held(values: Floats, log_values: Floats) -> bool:
-    """Return whether all numbers represent their logarithms, without under- or overflow."""
-    with np.errstate(all="ignore"):
-        change = np.abs(np.log(values) - log_values)
-    return bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all())
 
 
 def _rows(values: Floats) -> Iterator[str]:

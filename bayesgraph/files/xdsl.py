@@ -200,7 +200,14 @@ class _Nodes:
         if not states or "" in states:
             raise self._error(element.line, f"expected states of {name!r}, each with an id.")
         if is_noted():
-            self._skip(element)
+            # Say what of a node is left out.
+            for child in element.children:
+                is_own = child.kind == "property" and child.attributes.get("id") == CLASS_PROPERTY
+                if child.kind not in _OF_NODES and not is_own:
+                    skip("variables", f"<{child.tag}>")
+            for key in (key for state in element.all("state") for key in state.attributes):
+                if key != "id":
+                    skip("variables", f"{key} of states")
         own = [p.text for p in element.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
         self._nodes[name] = _Node(
             tag,
@@ -212,16 +219,6 @@ class _Nodes:
             self._strong(element, name),
             NoisyMaxCPD.__name__ not in own,
         )
-
-    def _skip(self, element: Element) -> None:
-        """Say what of a node is left out."""
-        for child in element.children:
-            is_own = child.kind == "property" and child.attributes.get("id") == CLASS_PROPERTY
-            if child.kind not in _OF_NODES and not is_own:
-                skip("variables", f"<{child.tag}>")
-        for key in (key for state in element.all("state") for key in state.attributes):
-            if key != "id":
-                skip("variables", f"{key} of states")
 
     def _words(self, element: Element, tag: str) -> list[str]:
         return _ID.findall("".join(element.texts(tag)[:1]))

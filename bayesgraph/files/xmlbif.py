@@ -261,18 +261,15 @@ class _Reader:
             raise self._error(element.line, str(error)) from error
         for text in element.texts("property"):
             if found := _POSITION.fullmatch(text):
-                self._positions[name] = self._position(element, found)
+                try:
+                    x, y = map(float, found.groups())
+                except ValueError:
+                    x = y = math.nan
+                if not (math.isfinite(x) and math.isfinite(y)):
+                    raise self._error(element.line, f"expected two numbers; got {found[0]!r:.80}.")
+                self._positions[name] = x, y
             else:
                 skip("variables", "property")
-
-    def _position(self, element: Element, found: re.Match[str]) -> tuple[float, float]:
-        try:
-            x, y = map(float, found.groups())
-        except ValueError:
-            x = y = math.nan
-        if not (math.isfinite(x) and math.isfinite(y)):
-            raise self._error(element.line, f"expected two numbers; got {found[0]!r:.80}.")
-        return x, y
 
     def _definition(self, element: Element) -> None:
         children, tables = element.texts("for"), element.all("table")

@@ -514,7 +514,14 @@ class Pattern:
         while waiting and any(self.undirected):
             sink = next((node for node in waiting if self._is_sink(node, around, rest)), None)
             if sink is None:
-                self._direct_along_arcs()
+                # Direct the remaining edges along a topological order of the arcs.
+                dag: nx.DiGraph = nx.DiGraph()
+                dag.add_nodes_from(range(len(self.parents)))
+                dag.add_edges_from(self.arcs())
+                place = {node: i for i, node in enumerate(nx.lexicographical_topological_sort(dag))}
+                for a, b in self._undirected_both_ways():
+                    if place[a] < place[b]:
+                        self.direct(a, b)
                 return
             for node in sorted(self.undirected[sink]):
                 self.direct(node, sink)
@@ -527,16 +534,6 @@ class Pattern:
             return False
         near = around[node] & rest
         return all(near - {other} <= around[other] for other in self.undirected[node])
-
-    def _direct_along_arcs(self) -> None:
-        """Direct the remaining edges along a topological order of the arcs."""
-        dag: nx.DiGraph = nx.DiGraph()
-        dag.add_nodes_from(range(len(self.parents)))
-        dag.add_edges_from(self.arcs())
-        place = {node: i for i, node in enumerate(nx.lexicographical_topological_sort(dag))}
-        for a, b in self._undirected_both_ways():
-            if place[a] < place[b]:
-                self.direct(a, b)
 
     def arcs(self) -> list[tuple[int, int]]:
         """Return the arcs (parent, child), in the order of the parents."""

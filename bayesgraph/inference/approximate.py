@@ -16,10 +16,10 @@ from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedMode
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract
-from bayesgraph.inference.elimination import ProductModel, planned_slice
+from bayesgraph.inference.elimination import planned_slice
 from bayesgraph.inference.factor_solver import lazy_marginals, slice_of_case
 from bayesgraph.inference.factors import Factor
-from bayesgraph.inference.loopy import LoopyBeliefs, loopy_belief_propagation
+from bayesgraph.inference.loopy import loopy_belief_propagation
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sampling import WeightedSamples, likelihood_weighting
 from bayesgraph.inference.sensitivity import Derivatives
@@ -80,7 +80,13 @@ class WeightingWork(_ApproximateWork):
         if isinstance(question, contract.Samples) or len(discrete) < len(wanted):
             return samples
         if question.targets is not None:
-            return _sampled(samples, discrete)
+            answer = samples.posterior(*discrete)
+            return Posterior(
+                answer.variables,
+                answer.probabilities,
+                float(samples.log_evidence.value),
+                samples.report,
+            )
         parts = [samples.probabilities(v).value for v in discrete]
         return _collected(discrete, parts, float(samples.log_evidence.value), samples.report)
 
@@ -97,7 +103,19 @@ class LoopyWork(_ApproximateWork):
                 f"ones; got the targets {quoted(v.name for v in wanted)}. Ask for one at a time, "
                 f"or use method={WEIGHTING!r}."
             )
-        beliefs = _loopy(self.model, wanted, case.evidence(self.model.variables), question.options)
+        trimmed, partial = case.evidence(self.model.variables).split()
+        potentials = (
+            planned_slice(self.model, trimmed, partial, wanted).slice.problem(trimmed).potentials
+        )
+        factors = [potential for potential in potentials if isinstance(potential, Factor)]
+        if len(factors) < len(potentials):
+            raise UnsupportedModelError(
+                "Loopy belief propagation takes discrete variables; continuous ones are left in "
+                f"the model. Observe them or use method={WEIGHTING!r}."
+            )
+        beliefs = loopy_belief_propagation(
+            factors, [v for v in wanted if isinstance(v, Discrete)], **question.options
+        )
         report = beliefs.report
         discrete = [v for v in wanted if isinstance(v, Discrete)]  # `_loopy` refuses others
         found = [beliefs.marginals[v] for v in discrete]
@@ -149,32 +167,6 @@ def _collected(
     cards = np.array([v.cardinality for v in variables], dtype=np.int64)
     flat = np.concatenate([np.zeros(0), *(np.asarray(part) for part in parts)])
     return Marginals(variables, np.arange(len(variables)), cards, flat, log_evidence, report)
-
-
-def _sampled(samples: WeightedSamples, targets: list[Discrete]) -> Posterior:
-    answer = samples.posterior(*targets)
-    return Posterior(
-        answer.variables, answer.probabilities, float(samples.log_evidence.value), samples.report
-    )
-
-
-def _loopy(
-    model: ProductModel,
-    keep: Sequence[Variable],
-    evidence: Evidence,
-    options: Mapping[str, Any],
-) -> LoopyBeliefs:
-    trimmed, partial = evidence.split()
-    potentials = planned_slice(model, trimmed, partial, keep).slice.problem(trimmed).potentials
-    factors = [potential for potential in potentials if isinstance(potential, Factor)]
-    if len(factors) < len(potentials):
-        raise UnsupportedModelError(
-            "Loopy belief propagation takes discrete variables; continuous ones are left in the "
-            f"model. Observe them or use method={WEIGHTING!r}."
-        )
-    return loopy_belief_propagation(
-        factors, [v for v in keep if isinstance(v, Discrete)], **options
-    )
 
 
 def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
@@ -258,28 +250,23 @@ class UnfoldedWork(contract.Work):
         """Return the answer for one case; see Work."""
         absent = tuple(v for v in self._effects if not case.hard[v])
         if absent:
-            return self._run_without(absent, case, memory_limit)
+            # The answer, with the likelihoods of absent effects as evidence on their causes.
+            model = self.model
+            names = [model.variables[v].name for v in absent]
+            cut = model.memo.get(("absent", absent), lambda: model.without_parents(names))
+            soft, log_scale = dict(case.soft), case.log_scale
+            for v in absent:
+                for causes, logs in model.absences[v]:
+                    codes = tuple(case.hard[u] for u in causes if u in case.hard)
+                    if len(codes) == len(causes):
+                        log_scale += float(logs[codes])
+                    else:
+                        soft[causes[0]] = soft.get(causes[0], 0.0) + logs
+            if log_scale == -np.inf:
+                return -np.inf if isinstance(self.question, contract.Mass) else None
+            own = contract.Case(case.hard, soft, log_scale)
+            return cut.work(self.question, own.pattern, memory_limit).run(own, memory_limit)
         return self._run(case, memory_limit)
-
-    def _run_without(
-        self, absent: tuple[int, ...], case: contract.Case, memory_limit: float | None
-    ) -> Any:
-        """Return the answer, with the likelihoods of absent effects as evidence on their causes."""
-        model = self.model
-        names = [model.variables[v].name for v in absent]
-        cut = model.memo.get(("absent", absent), lambda: model.without_parents(names))
-        soft, log_scale = dict(case.soft), case.log_scale
-        for v in absent:
-            for causes, logs in model.absences[v]:
-                codes = tuple(case.hard[u] for u in causes if u in case.hard)
-                if len(codes) == len(causes):
-                    log_scale += float(logs[codes])
-                else:
-                    soft[causes[0]] = soft.get(causes[0], 0.0) + logs
-        if log_scale == -np.inf:
-            return -np.inf if isinstance(self.question, contract.Mass) else None
-        own = contract.Case(case.hard, soft, log_scale)
-        return cut.work(self.question, own.pattern, memory_limit).run(own, memory_limit)
 
     def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
         return self._inner.run(case, memory_limit)

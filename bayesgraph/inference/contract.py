@@ -207,10 +207,6 @@ def table_entries(scope: Iterable[Variable]) -> int:
             cells *= variable.cardinality
         else:
             continuous += 1
-    return _entries(cells, continuous)
-
-
-def _entries(cells: int, continuous: int) -> int:
     return cells * (1 + continuous + continuous * continuous) if continuous else cells
 
 

@@ -180,7 +180,14 @@ def loopy_belief_propagation(
     while change > tolerance and iterations < max_iterations:
         iterations += 1
         before, (messages, moves) = messages, graph.step(messages)
-        change = _largest(moves, messages)
+        # The largest change of a log message, relative for log messages beyond 1. `moves` holds the
+        # changes, `messages` the log messages.
+        shares = (
+            np.abs(move) / np.maximum(1.0, np.abs(message))
+            for move, message in zip(moves, messages, strict=True)
+            if move.size
+        )
+        change = max((float(share.max()) for share in shares), default=0.0)
         schedule.report(change, moves)
         for message, move in zip(messages, moves, strict=True):
             message -= schedule.damping * move
@@ -466,19 +473,6 @@ class _FactorGraph:
             axes = tuple(range(len(group.ends)))
             total += float(np.sum(SUM.reduce(group.product(cavities), axes)))
         return total
-
-
-def _largest(moves: Sequence[Floats], messages: Sequence[Floats]) -> float:
-    """Return the largest change of a log message, relative for log messages beyond 1.
-
-    `moves` holds the changes, `messages` the log messages.
-    """
-    shares = (
-        np.abs(move) / np.maximum(1.0, np.abs(message))
-        for move, message in zip(moves, messages, strict=True)
-        if move.size
-    )
-    return max((float(share.max()) for share in shares), default=0.0)
 
 
 def _scaled(factor: Factor) -> tuple[float, Floats]:

@@ -160,7 +160,7 @@ def compile_query(
         Whether cliques with many zeros are held compressed where that pays. In trees that exceed
         the limit, or are so large that it takes less time than a run, they are in any case.
     hard : mapping from index of a variable to its state, optional
-        Evidence for which alone cliques are compressed, see `supports.compressed`.
+        Evidence for which alone cliques are compressed, see `tables.compressed`.
 
     Raises
     ------

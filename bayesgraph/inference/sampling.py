@@ -211,11 +211,18 @@ class WeightedSamples(Displayed):
     @cached_property
     def report(self) -> SamplingError:
         """The accuracy of the samples: effective sample size and largest standard error."""
+        errors = [0.0]
+        for variable in self.variables:
+            if isinstance(variable, Discrete):
+                errors.append(float(self.probabilities(variable).standard_error.max()))
+            else:
+                mean, std = self.mean(variable), self.std(variable)
+                errors.append(mean.standard_error / std.value if std.value > 0 else 0.0)
         return SamplingError(
             "likelihood weighting",
             self.n_samples,
             self.effective_samples,
-            self._largest_error(),
+            max(errors),
             self.requested_standard_error,
         )
 
@@ -321,16 +328,6 @@ class WeightedSamples(Displayed):
         delta = np.linalg.norm(self.weights * deviations)
         spread = np.sqrt(self.weights @ deviations**2)
         return float(np.hypot(delta, self.weights.max() * spread))
-
-    def _largest_error(self) -> float:
-        errors = [0.0]
-        for variable in self.variables:
-            if isinstance(variable, Discrete):
-                errors.append(float(self.probabilities(variable).standard_error.max()))
-            else:
-                mean, std = self.mean(variable), self.std(variable)
-                errors.append(mean.standard_error / std.value if std.value > 0 else 0.0)
-        return max(errors)
 
     def _find(self, target: Name | Variable) -> Variable:
         for variable in self.variables:
@@ -523,25 +520,23 @@ class _Sampler:
         """Yield chunks of bounded memory that have `n_samples` samples in total."""
         size = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(1, len(self.nodes))))
         for start in range(0, n_samples, size):
-            yield self._chunk(min(size, n_samples - start), random)
-
-    def _chunk(self, n: int, random: np.random.Generator) -> _Chunk:
-        columns: dict[Variable, NDArray[Any]] = {}
-        log_weights = np.zeros(n)
-        for node in self.nodes:
-            variable = node.variable
-            if variable in self.evidence:
-                columns[variable] = np.repeat(self.evidence.columns[variable], n, axis=0)
-                family = {v: columns[v] for v in (*node.parents, variable)}
-                potential = node.potential(Evidence(n, family, complete=True))
-                assert isinstance(potential, Factor)  # all variables are observed
-                assert not potential.scope
-                log_weights += potential.log_values
-            else:
-                columns[variable] = node.sample(columns, n, random)
-            if isinstance(variable, Discrete) and variable in self.evidence.likelihoods:
-                log_weights += self.evidence.likelihoods[variable][0][columns[variable]]
-        return {target: columns[target] for target in self.targets}, log_weights
+            n = min(size, n_samples - start)
+            columns: dict[Variable, NDArray[Any]] = {}
+            log_weights = np.zeros(n)
+            for node in self.nodes:
+                variable = node.variable
+                if variable in self.evidence:
+                    columns[variable] = np.repeat(self.evidence.columns[variable], n, axis=0)
+                    family = {v: columns[v] for v in (*node.parents, variable)}
+                    potential = node.potential(Evidence(n, family, complete=True))
+                    assert isinstance(potential, Factor)  # all variables are observed
+                    assert not potential.scope
+                    log_weights += potential.log_values
+                else:
+                    columns[variable] = node.sample(columns, n, random)
+                if isinstance(variable, Discrete) and variable in self.evidence.likelihoods:
+                    log_weights += self.evidence.likelihoods[variable][0][columns[variable]]
+            yield ({target: columns[target] for target in self.targets}, log_weights)
 
 
 def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evidence) -> list[Node]:

@@ -664,7 +664,10 @@ class FamilySlopes(SlopesWork):
             _Given(model, case, log_unit, mass, memory_limit),
             _Given(model, both, log_unit - likelihood, joint, memory_limit),
         )
-        relevant = _relevant(model, (target, *case.hard, *case.soft))
+        # The variables whose distributions may bear on a question: ancestors of its own.
+        numbers = (target, *case.hard, *case.soft)
+        above: Mapping[Any, Any] = {cpd.variable: cpd.parents for cpd in model.cpds}
+        relevant = ancestral_set(above, [model.variables[v] for v in numbers])
         tables: dict[Name, tuple[Floats, Floats]] = {}
         values: dict[Name, Floats] = {}
         axes: dict[Name, tuple[Discrete, ...]] = {}
@@ -690,12 +693,6 @@ class FamilySlopes(SlopesWork):
             elif bears:
                 others.append(name)
         return Derivatives(mass, joint, tables, values, gaussians, axes, tuple(others))
-
-
-def _relevant(model: Any, numbers: Sequence[int]) -> set[Any]:
-    """Return the variables whose distributions may bear on a question: ancestors of its own."""
-    above: Mapping[Any, Any] = {cpd.variable: cpd.parents for cpd in model.cpds}
-    return ancestral_set(above, [model.variables[v] for v in numbers])
 
 
 class Families(Solver):

@@ -61,7 +61,21 @@ class ArcRules:
             If an arc names a variable that is not in `names`. (Learners that augment naive Bayes
             leave the class out of `names`, as it is a parent of every feature already.)
         """
-        against = _against_tiers(tiers, names)
+        # The arcs that lead from a tier to an earlier one.
+        if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
+            raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
+        known, earlier = set(names), list[Any]()
+        against: set[Arc] = set()
+        for tier in () if tiers is None else tiers:
+            is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in known)
+            members = [tier] if is_name else list(tier)
+            for name in members:
+                if name not in known:
+                    raise unknown_variable(name, names, where="tiers=: the learner")
+                if name in earlier or members.count(name) > 1:
+                    raise GraphError(f"tiers= names {name!r} more than once.")
+            against.update((late, early) for late in members for early in earlier)
+            earlier += members
         kept_out = dict.fromkeys((*_arcs(forbidden, "forbidden", names), *against))
         rules = cls(_arcs(required, "required", names), tuple(kept_out))
         both = set(rules.required) & set(rules.forbidden)
@@ -134,25 +148,6 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
             raise GraphError(f"{parameter}= has an arc from {parent!r} to itself.")
         found[parent, child] = None
     return tuple(found)
-
-
-def _against_tiers(tiers: Iterable[Any] | None, names: Sequence[Any]) -> set[Arc]:
-    """Return the arcs that lead from a tier to an earlier one."""
-    if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
-        raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
-    known, earlier = set(names), list[Any]()
-    found: set[Arc] = set()
-    for tier in () if tiers is None else tiers:
-        is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in known)
-        members = [tier] if is_name else list(tier)
-        for name in members:
-            if name not in known:
-                raise unknown_variable(name, names, where="tiers=: the learner")
-            if name in earlier or members.count(name) > 1:
-                raise GraphError(f"tiers= names {name!r} more than once.")
-        found.update((late, early) for late in members for early in earlier)
-        earlier += members
-    return found
 
 
 def n_moments(family: Sequence[Variable]) -> float:

@@ -284,28 +284,24 @@ def candidate_pairs(
         net = np.round(scores.gains - expected, TIE_DECIMALS)
         # A pair that no row observes comes last; dependence by chance may be below its expectation.
         net[np.broadcast_to(scores.rows == 0, net.shape)] = _NO_ROWS
-        net[~_rules_within(rules, columns, places).admissible(summary.request.columns)] = -np.inf
+        # The forbidden edges, in both directions, whose ends are among some of the columns.
+        inside = {columns[i].name for i in places} if rules.forbidden else set()
+        within = [arc for arc in rules.forbidden if inside.issuperset(arc)]
+        net[
+            ~ArcRules(forbidden=(*within, *((b, a) for a, b in within))).admissible(
+                summary.request.columns
+            )
+        ] = -np.inf
         net = np.maximum(net, net.T)
         partners.update(places, net)
         number = numeric[places]
         parents.update(places, np.where(number[:, None] & ~number, net, -np.inf))
         forest.update(places, np.where(number[:, None] == number, net, -np.inf))
-    required = [[_place(columns)[name] for name in arc] for arc in rules.required]
+    required = [
+        [{v.name: i for i, v in enumerate(columns)}[name] for name in arc] for arc in rules.required
+    ]
     ends = [partners.pairs(), parents.pairs(), forest.pairs(), np.reshape(required, (-1, 2))]
     return Candidates.of(np.concatenate(ends), columns)
-
-
-def _place(columns: tuple[Variable, ...]) -> Mapping[Any, int]:
-    return {v.name: i for i, v in enumerate(columns)}
-
-
-def _rules_within(
-    rules: ArcRules, columns: tuple[Variable, ...], places: NDArray[np.intp]
-) -> ArcRules:
-    """Return the forbidden edges, in both directions, whose ends are among some of the columns."""
-    inside = {columns[i].name for i in places} if rules.forbidden else set()
-    within = [arc for arc in rules.forbidden if inside.issuperset(arc)]
-    return ArcRules(forbidden=(*within, *((b, a) for a, b in within)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from bayesgraph.statistics import (
     CountSource,
     Family,
     FamilyStatistics,
-    GroupMoments,
     RowSource,
     Singles,
     Smoothing,
@@ -149,7 +148,32 @@ def estimate_discriminant(
     else:
         singles = source.singles(Singles(features, target))
         counts = singles.totals
-        block = _diagonal_block(target, features, model, singles.moments)
+        # Gaussians of features that are independent given the class. Estimated from the available-
+        # case counts, means and sums of squares in `moments`; `model` says which variances are
+        # equal: those of all classes ("shared"), of all features ("spherical").
+        moments = singles.moments
+        count, mean, square = moments.count, moments.mean, moments.square
+        seen = count.sum(axis=0)
+        overall = safe_divide((count * mean).sum(axis=0), seen)
+        mean = np.where(count > 0, mean, overall)
+        spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
+        ridge = model.smoothing.ridge(safe_divide(spread, seen))
+        free = _degrees_of_freedom(model, count)
+        axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
+        rest = free.sum(axis=axes, keepdims=True)
+        # Where a class observes no value of a column: the pooled variance within the other classes.
+        within = safe_divide(square.sum(axis=0), free.sum(axis=0))
+        variance = np.where(
+            rest > 0, safe_divide(square.sum(axis=axes, keepdims=True), rest), within
+        )
+        variance = np.broadcast_to(variance + ridge, mean.shape)
+        if not (variance > 0).all():
+            names = quoted(features[i].name for i in np.flatnonzero((variance <= 0).any(axis=0)))
+            raise DataError(
+                f"The columns {names} are constant within a class, and nothing smooths their "
+                "variance of zero; give var_smoothing a positive value."
+            )
+        block = GaussianPlate(features, mean, variance, [target])
     prior = class_prior(target, counts, priors, model.smoothing)
     return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
 
@@ -344,36 +368,3 @@ def fourth_moments(
 
 
 # ------------------------------------------------------------------------------- diagonal blocks
-
-
-def _diagonal_block(
-    target: Discrete,
-    features: tuple[Continuous, ...],
-    model: CovarianceModel,
-    moments: GroupMoments,
-) -> GaussianPlate:
-    """Return Gaussians of features that are independent given the class.
-
-    Estimated from the available-case counts, means and sums of squares in `moments`; `model` says
-    which variances are equal: those of all classes ("shared"), of all features ("spherical").
-    """
-    count, mean, square = moments.count, moments.mean, moments.square
-    seen = count.sum(axis=0)
-    overall = safe_divide((count * mean).sum(axis=0), seen)
-    mean = np.where(count > 0, mean, overall)
-    spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
-    ridge = model.smoothing.ridge(safe_divide(spread, seen))
-    free = _degrees_of_freedom(model, count)
-    axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
-    rest = free.sum(axis=axes, keepdims=True)
-    # Where a class observes no value of a column: the pooled variance within the other classes.
-    within = safe_divide(square.sum(axis=0), free.sum(axis=0))
-    variance = np.where(rest > 0, safe_divide(square.sum(axis=axes, keepdims=True), rest), within)
-    variance = np.broadcast_to(variance + ridge, mean.shape)
-    if not (variance > 0).all():
-        names = quoted(features[i].name for i in np.flatnonzero((variance <= 0).any(axis=0)))
-        raise DataError(
-            f"The columns {names} are constant within a class, and nothing smooths their variance "
-            "of zero; give var_smoothing a positive value."
-        )
-    return GaussianPlate(features, mean, variance, [target])

@@ -138,7 +138,30 @@ class Expectation:
 
     def _prepared(self, table: Table, weights: Floats, first: int = 0) -> _Run:
         """Return a run of rows; `first` is the number of its first row."""
-        relevant = _relevant(self._parents, table, first)
+        # For each variable a mask of the rows that observe it or one of its descendants. `first` is
+        # the number of the first row, for messages.
+        parents = self._parents
+        evidence = table.evidence()
+        relevant = {
+            v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
+            for v in parents
+        }
+        by_name = {v.name: v for v in parents}
+        order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
+        assert order is not None  # structures are acyclic
+        for name in reversed(order):
+            for parent in parents[by_name[name]]:
+                relevant[parent] = relevant[parent] | relevant[by_name[name]]
+        for v in table.continuous:
+            missing = relevant[v] & ~evidence.observed_rows(v)
+            if missing.any():
+                raise UnsupportedModelError(
+                    f"{v.name!r} is continuous and missing in row "
+                    f"{first + int(np.argmax(missing))}, where something that depends on it is "
+                    "observed. missing='em' completes discrete variables, and continuous ones that "
+                    "nothing observed depends on; leave such rows out, discretise the column, or "
+                    "use missing='available'."
+                )
         return _Run(
             [
                 block
@@ -215,34 +238,6 @@ def _merged(table: Table, weights: Floats) -> tuple[Table, Floats]:
     total: Floats = np.bincount(inverse.reshape(-1), weights, len(codes)).astype(np.float64)
     values = np.empty((len(codes), 0))
     return Table(table.variables, np.asfortranarray(codes), values, table.complete), total
-
-
-def _relevant(parents: Parents, table: Table, first: int) -> dict[Variable, NDArray[np.bool_]]:
-    """Return for each variable a mask of the rows that observe it or one of its descendants.
-
-    `first` is the number of the first row, for messages.
-    """
-    evidence = table.evidence()
-    relevant = {
-        v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
-        for v in parents
-    }
-    by_name = {v.name: v for v in parents}
-    order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
-    assert order is not None  # structures are acyclic
-    for name in reversed(order):
-        for parent in parents[by_name[name]]:
-            relevant[parent] = relevant[parent] | relevant[by_name[name]]
-    for v in table.continuous:
-        missing = relevant[v] & ~evidence.observed_rows(v)
-        if missing.any():
-            raise UnsupportedModelError(
-                f"{v.name!r} is continuous and missing in row {first + int(np.argmax(missing))}, "
-                "where something that depends on it is observed. missing='em' completes discrete "
-                "variables, and continuous ones that nothing observed depends on; leave such rows "
-                "out, discretise the column, or use missing='available'."
-            )
-    return relevant
 
 
 def _groups(
@@ -566,7 +561,17 @@ class _Problem:
         objective: list[float] = []
         while True:
             statistics, log_likelihood = self._expectation.statistics(network)
-            objective.append(log_likelihood + self._log_prior(network))
+            # The unnormalised log density of the Dirichlet priors of all tables.
+            objective.append(
+                log_likelihood
+                + float(
+                    sum(
+                        xlogy(self._smoothing.state_counts(cpd.variable), cpd.values).sum()
+                        for cpd in network.cpds
+                        if isinstance(cpd, TableCPD)
+                    )
+                )
+            )
             gain = np.inf if len(objective) < 2 else objective[-1] - objective[-2]
             converged = gain <= iterations.tol * self._total
             if converged or len(objective) > iterations.max_iter:
@@ -582,16 +587,6 @@ class _Problem:
         summary = FamiliesSummary(request, tuple(known.values()))
         source = StatisticsSource(self._structure.variables, None, Statistics({request: summary}))
         return estimate_network(self._structure, source, smoothing)
-
-    def _log_prior(self, network: BayesianNetwork) -> float:
-        """Return the unnormalised log density of the Dirichlet priors of all tables."""
-        return float(
-            sum(
-                xlogy(self._smoothing.state_counts(cpd.variable), cpd.values).sum()
-                for cpd in network.cpds
-                if isinstance(cpd, TableCPD)
-            )
-        )
 
     def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
         """Return the random initial statistics of one start of EM.

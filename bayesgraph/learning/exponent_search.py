@@ -576,7 +576,14 @@ class ExponentSearch:
         self._table = np.concatenate([empty, *terms.tables])
         self._counts = np.concatenate([empty, *terms.counts])
         self._spread = _spreads(terms)
-        self._empty_loss = _loss_of_prior(terms, objective.share)
+        # Return -sum_n weight_n ln p'(y_n), the log loss when all exponents are 0. `share` is the
+        # weight of the uniform distribution in p', as in `Objective`.
+        share = objective.share
+        class_weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
+        there = class_weights > 0
+        log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
+        smoothed = np.logaddexp(log_prior, np.log(share / terms.n_classes)) if share else log_prior
+        self._empty_loss = float(-class_weights[there] @ (smoothed - np.log1p(share)))
         self._scores = np.empty((terms.n_rows, terms.n_classes))
         self._posterior = np.empty_like(self._scores)
         self.exponents = np.zeros(terms.n_features)
@@ -620,18 +627,6 @@ class ExponentSearch:
         )
         tried = ~np.isnan(costs)
         return Sweep(order[tried], np.full(tried.sum(), step), costs[tried], taken[tried])
-
-
-def _loss_of_prior(terms: LogTerms, share: float) -> float:
-    """Return -sum_n weight_n ln p'(y_n), the log loss when all exponents are 0.
-
-    `share` is the weight of the uniform distribution in p', as in `Objective`.
-    """
-    class_weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
-    there = class_weights > 0
-    log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
-    smoothed = np.logaddexp(log_prior, np.log(share / terms.n_classes)) if share else log_prior
-    return float(-class_weights[there] @ (smoothed - np.log1p(share)))
 
 
 def _spreads(terms: LogTerms) -> Floats:
@@ -783,18 +778,14 @@ def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorG
                 f"{cpd.title} and {other.title} differ in their parents; exponents keep the graph."
             )
         tables.append(cpd)
-        exponents.append(_exponents(cpd, other))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_base, log_wanted = np.log(cpd.values), np.log(other.values)
+            found = np.where(log_base == log_wanted, 1.0, log_wanted / log_base)
+        wrong = ~np.isfinite(found) | (np.isinf(log_base) & (log_base != log_wanted))
+        if wrong.any():
+            raise ModelError(
+                f"{int(wrong.sum())} cells of {cpd!r} are 0 or 1, which no exponent makes anything "
+                "else; smooth the tables with alpha above 0."
+            )
+        exponents.append(np.asarray(found))
     return FactorGraph(tables, exponents=exponents, domain="free")
-
-
-def _exponents(base: TableCPD, wanted: TableCPD) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_base, log_wanted = np.log(base.values), np.log(wanted.values)
-        found = np.where(log_base == log_wanted, 1.0, log_wanted / log_base)
-    wrong = ~np.isfinite(found) | (np.isinf(log_base) & (log_base != log_wanted))
-    if wrong.any():
-        raise ModelError(
-            f"{int(wrong.sum())} cells of {base!r} are 0 or 1, which no exponent makes anything "
-            "else; smooth the tables with alpha above 0."
-        )
-    return np.asarray(found)

@@ -239,7 +239,16 @@ def fit_network(
     True
     """
     data, columns = opened(table, sample_weight)
-    unseen = _checked_hidden(hidden, columns)
+    unseen: dict[Name, Discrete] = {}
+    for variable in [hidden] if isinstance(hidden, Variable) else list(hidden):
+        if not isinstance(variable, Discrete):
+            raise DataTypeError(f"hidden= takes Discrete variables; got {variable!r}.")
+        if variable.name in columns:
+            raise DataError(
+                f"hidden= names {variable.name!r}, which is a column of the table. A column with "
+                "missing values goes with missing='em' as it is."
+            )
+        unseen[variable.name] = variable
     by_em = takes_em(missing, unseen)
     declared = list(variables)
     if isinstance(arcs, (BayesianNetwork, Structure)):
@@ -353,20 +362,6 @@ def takes_em(missing: str | None, hidden: Mapping[Name, Discrete]) -> bool:
             f"hidden={quoted(hidden)} takes missing='em': no row is complete in a hidden variable."
         )
     return missing == "em" or bool(hidden)
-
-
-def _checked_hidden(hidden: Any, columns: Mapping[Name, Any]) -> dict[Name, Discrete]:
-    found: dict[Name, Discrete] = {}
-    for variable in [hidden] if isinstance(hidden, Variable) else list(hidden):
-        if not isinstance(variable, Discrete):
-            raise DataTypeError(f"hidden= takes Discrete variables; got {variable!r}.")
-        if variable.name in columns:
-            raise DataError(
-                f"hidden= names {variable.name!r}, which is a column of the table. A column with "
-                "missing values goes with missing='em' as it is."
-            )
-        found[variable.name] = variable
-    return found
 
 
 # ------------------------ Networks learned from tables without a class: structure, then parameters

@@ -119,7 +119,19 @@ def ranked_parents(
         before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
         score = np.where(forced[before, child], np.inf, gains[before, child])
         ranked = [int(before[i]) for i in arcs.by_score(score)]
-        chosen[child] = _fitting(states, ranked, k, classes * states[child])
+        # The first k parents that keep the table of a child within `_MAX_CELLS` cells. `states` has
+        # the number of states of each feature, `ranked` the indices of the candidate parents, best
+        # first, and `cells` is the size of the table without parents. A parent that would make the
+        # table too large is skipped.
+        cells = classes * states[child]
+        found: list[int] = []
+        for parent in ranked:
+            if len(found) == k:
+                break
+            if cells * states[parent] <= _MAX_CELLS:
+                found.append(parent)
+                cells *= states[parent]
+        chosen[child] = found
         if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
             names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
             raise GraphError(
@@ -127,23 +139,6 @@ def ranked_parents(
                 f"k={k}, or of too many states for one table. Choose a larger k, or require less."
             )
     return order, chosen, gains
-
-
-def _fitting(states: list[int], ranked: list[int], k: int, cells: int) -> list[int]:
-    """Return the first k parents that keep the table of a child within `_MAX_CELLS` cells.
-
-    `states` has the number of states of each feature, `ranked` the indices of the candidate
-    parents, best first, and `cells` is the size of the table without parents. A parent that would
-    make the table too large is skipped.
-    """
-    found: list[int] = []
-    for parent in ranked:
-        if len(found) == k:
-            break
-        if cells * states[parent] <= _MAX_CELLS:
-            found.append(parent)
-            cells *= states[parent]
-    return found
 
 
 def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:

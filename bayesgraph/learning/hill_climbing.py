@@ -276,7 +276,12 @@ class Climber:
         if len(self.columns) > 1:
             self._start()
             self._search()
-        return self._scored()
+        rows = self._unit * 10.0**TIE_DECIMALS
+        return {
+            (self.columns[p].name, column.name): float(-self.changes[DROP, p, c] / rows)
+            for c, column in enumerate(self.columns)
+            for p in self.parents[c]
+        }
 
     def _search(self) -> float:
         """Change arcs until no change raises the score; return the sum of the gains in units."""
@@ -382,14 +387,6 @@ class Climber:
         for child in changed:
             self._full[child] = len(self.parents[child]) >= self.maximum
         return changed
-
-    def _scored(self) -> dict[Arc, float]:
-        rows = self._unit * 10.0**TIE_DECIMALS
-        return {
-            (self.columns[p].name, column.name): float(-self.changes[DROP, p, c] / rows)
-            for c, column in enumerate(self.columns)
-            for p in self.parents[c]
-        }
 
 
 class RestartingClimber(Climber):

@@ -371,16 +371,9 @@ class _Linear(_Term):
         deviation = values - self._mean[:, at]
         found = _log_density(deviation, self._slopes[:, at], self._variance[:, at]).T
         found = np.ascontiguousarray(found)
-        found[np.arange(len(found)), part.labels] = self._own(values, at, part)
-        found[gone[:, -1]] = 0.0
-        return found
-
-    def _own(self, values: Floats, at: NDArray[np.intp], part: Part) -> Floats:
-        """Return the log density of each row in its own class, estimated without the row, (n,).
-
-        The densities in other classes need no update. `values` has the continuous parents and,
-        last, the child; `at` is the index of the configuration of the discrete parents.
-        """
+        # The log density of each row in its own class, estimated without the row, (n,). The
+        # densities in other classes need no update. `values` has the continuous parents and, last,
+        # the child; `at` is the index of the configuration of the discrete parents.
         labels, removed = part.labels, part.removed
         mean = _without(values, self._mean[labels, at], self._count[labels, at], removed)
         whole = _without(values, self._class_mean[labels], self._class_count[labels], removed)
@@ -396,7 +389,9 @@ class _Linear(_Term):
         diagonal = np.arange(comoment.shape[-1])
         comoment[:, diagonal, diagonal] = np.maximum(comoment[:, diagonal, diagonal], 0.0)
         slopes, variance = self._regression(count, comoment)
-        return _log_density(step, slopes, variance)
+        found[np.arange(len(found)), part.labels] = _log_density(step, slopes, variance)
+        found[gone[:, -1]] = 0.0
+        return found
 
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:

@@ -6,7 +6,7 @@ Colombo and Maathuis (2014).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, filterfalse, islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -282,7 +282,14 @@ class PairTests:
             return found
         held, batch, sparse = 0, list[int](), list[int]()
         for i, test in enumerate(asked):
-            size = self._size(test)
+            # An upper bound on the number of values in the statistics of a test.
+            one, other, given = test
+            cells, side = (self._cards[one] or 1) * (self._cards[other] or 1), 1
+            side += (not self._cards[one]) + (not self._cards[other])
+            for c in given:
+                cells *= self._cards[c] or 1
+                side += not self._cards[c]
+            size = cells * side**2
             if size > MAX_CELLS:
                 continue
             if size > self._largest and self._of_tables(test):
@@ -305,16 +312,6 @@ class PairTests:
         most = max(map(len, map(itemgetter(2), asked)))
         largest: int = max(self._cards) ** (2 + most)
         return largest <= self._largest and largest * len(asked) <= MAX_HELD
-
-    def _size(self, asked: Asked) -> int:
-        """Return an upper bound on the number of values in the statistics of a test."""
-        one, other, given = asked
-        cells, side = (self._cards[one] or 1) * (self._cards[other] or 1), 1
-        side += (not self._cards[one]) + (not self._cards[other])
-        for c in given:
-            cells *= self._cards[c] or 1
-            side += not self._cards[c]
-        return cells * side**2
 
     def _of_tables(self, asked: Asked) -> bool:
         """Return whether all columns of a test are discrete."""
@@ -438,20 +435,18 @@ class Skeleton:
         left, right = [c for c in around[a] if c != b], [c for c in around[b] if c != a]
         if max(len(left), len(right)) < size:
             return None
-        told = self._told(a, b)
+        # What tells given columns with which a test may have a result; None for all. A test without
+        # one, whose given columns determine an end or have too many states, leaves none for those
+        # that are given more.
+        silent = self._silent.get((a, b))
+        # A function that tells whether columns contain none of some sets of columns.
+        told = (
+            None if silent is None else (lambda given: not any(map(set(given).issuperset, silent)))
+        )
         first = filter(told, combinations(left, size))
         second = filter(told, filterfalse(set(left).issuperset, combinations(right, size)))
         tests = zip(repeat(a), repeat(b), first, strict=False)
         return chain(tests, zip(repeat(b), repeat(a), second, strict=False))
-
-    def _told(self, a: int, b: int) -> Callable[[tuple[int, ...]], bool] | None:
-        """Return what tells given columns with which a test may have a result; None for all.
-
-        A test without one, whose given columns determine an end or have too many states, leaves
-        none for those that are given more.
-        """
-        silent = self._silent.get((a, b))
-        return None if silent is None else _without(silent)
 
     def _level_of_rows(
         self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int
@@ -529,11 +524,6 @@ class Skeleton:
                 self.separators[pair] = frozenset(asked[hit][2]), float(p_values[hit])
                 found.add(pair)
         return found
-
-
-def _without(silent: Sequence[tuple[int, ...]]) -> Callable[[tuple[int, ...]], bool]:
-    """Return a function that tells whether columns contain none of some sets of columns."""
-    return lambda given: not any(map(set(given).issuperset, silent))
 
 
 def directed(

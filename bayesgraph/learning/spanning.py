@@ -132,7 +132,11 @@ def forest(
     target = target_of(source, "forest")
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
-    worth = partial(_net, _checked_score(score))
+    if isinstance(score, str):
+        one_of("score", score, ("bic", "aic"))
+    elif not (isinstance(score, (int, float)) and np.isfinite(score)):
+        raise DataError(f"score= takes 'bic', 'aic' or a threshold in nats a row; got {score!r}.")
+    worth = partial(_net, score)
     args = source, smoothing, target, features, root, worth, rules, candidates
     return _augmented(*args, pays=True)
 
@@ -166,14 +170,6 @@ def chow_liu(
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
     args = source, smoothing, None, columns, root, lambda scores: scores.gains, rules, candidates
     return _augmented(*args)
-
-
-def _checked_score(score: Any) -> Any:
-    if isinstance(score, str):
-        one_of("score", score, ("bic", "aic"))
-    elif not (isinstance(score, (int, float)) and np.isfinite(score)):
-        raise DataError(f"score= takes 'bic', 'aic' or a threshold in nats a row; got {score!r}.")
-    return score
 
 
 def _net(score: str | float, scores: ArcScores) -> Floats:
@@ -232,7 +228,26 @@ def _among_all(
 ) -> dict[tuple[int, int], float]:
     """Return the edges of the tree of the highest weight, with their gains."""
     scores = scores_of_pairs(source, columns, given, smoothing)
-    edges = _tree_edges(columns, worth(scores), rules, pays=pays)
+    # The edges of a maximum spanning tree (or forest), discrete columns first.
+    weights = worth(scores)
+    required, forbidden = (
+        (*arcs, *((b, a) for a, b in arcs)) for arcs in (rules.required, rules.forbidden)
+    )
+    forced = ArcRules(required).forced(columns)
+    allowed = ArcRules(forbidden=forbidden).admissible(columns)
+    if pays:
+        allowed &= (np.round(weights, TIE_DECIMALS) > 0) | forced
+    discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
+    continuous = [i for i, v in enumerate(columns) if isinstance(v, Continuous)]
+    if len(discrete) == len(columns):
+        chosen = spanning_edges(weights, allowed, forced)
+    else:
+        part = np.ix_(discrete, discrete)
+        chosen = spanning_edges(weights[part], allowed[part], forced[part])
+    edges = [(discrete[i], discrete[j]) for i, j in chosen]
+    if continuous:
+        edges += _joined(weights, allowed, forced, discrete, continuous)
+    _check_required(columns, rules, edges)
     gains = scores.gains
     return {(i, j): float(max(gains[i, j], gains[j, i])) for i, j in edges}
 
@@ -276,47 +291,6 @@ def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
             "choose a discrete root."
         )
     return root
-
-
-def _tree_edges(
-    columns: tuple[Variable, ...], weights: Floats, rules: ArcRules, *, pays: bool
-) -> list[tuple[int, int]]:
-    """Return the edges of a maximum spanning tree (or forest), discrete columns first.
-
-    Parameters
-    ----------
-    columns : tuple of Variable
-    weights : ndarray, shape (d, d)
-        Weights of the arcs, parents along the first axis.
-    rules : ArcRules
-        Required and forbidden edges: the directions of the arcs are ignored.
-    pays : bool
-        Whether to leave out edges without a positive weight.
-
-    Raises
-    ------
-    GraphError
-        If a required edge is not in the tree.
-    """
-    required, forbidden = (
-        (*arcs, *((b, a) for a, b in arcs)) for arcs in (rules.required, rules.forbidden)
-    )
-    forced = ArcRules(required).forced(columns)
-    allowed = ArcRules(forbidden=forbidden).admissible(columns)
-    if pays:
-        allowed &= (np.round(weights, TIE_DECIMALS) > 0) | forced
-    discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
-    continuous = [i for i, v in enumerate(columns) if isinstance(v, Continuous)]
-    if len(discrete) == len(columns):
-        chosen = spanning_edges(weights, allowed, forced)
-    else:
-        part = np.ix_(discrete, discrete)
-        chosen = spanning_edges(weights[part], allowed[part], forced[part])
-    edges = [(discrete[i], discrete[j]) for i, j in chosen]
-    if continuous:
-        edges += _joined(weights, allowed, forced, discrete, continuous)
-    _check_required(columns, rules, edges)
-    return edges
 
 
 def _check_required(

@@ -124,7 +124,17 @@ class SpanningTrees:
                 members[np.argmax(noisy[members])]
                 for members in (np.flatnonzero(part == root) for root in np.unique(part))
             ]
-            _join(parent, k, chosen)
+            # Join the node `new` to the chosen node of each component; direct all edges towards
+            # node 0. `parent` is modified in place.
+            for node in chosen:
+                # The path from the node to the root of its component is reversed.
+                below, at = k, int(node)
+                while at >= 0:
+                    parent[at], below, at = below, at, int(parent[at])
+            # Node 0 is the root: the path from it, which now ends at the new node, is reversed.
+            below, at = -1, 0
+            while at >= 0:
+                parent[at], below, at = below, at, int(parent[at])
         return sorted((min(i, p), max(i, p)) for i, p in enumerate(parent.tolist()) if p >= 0)
 
 
@@ -137,22 +147,6 @@ def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
         if (further == above).all():
             return above
         above = further
-
-
-def _join(parent: NDArray[np.intp], new: int, chosen: list[int]) -> None:
-    """Join the node `new` to the chosen node of each component; direct all edges towards node 0.
-
-    `parent` is modified in place.
-    """
-    for node in chosen:
-        # The path from the node to the root of its component is reversed.
-        below, at = new, int(node)
-        while at >= 0:
-            parent[at], below, at = below, at, int(parent[at])
-    # Node 0 is the root: the path from it, which now ends at the new node, is reversed.
-    below, at = -1, 0
-    while at >= 0:
-        parent[at], below, at = below, at, int(parent[at])
 
 
 # ------ Mixtures of one-dependence networks: each feature has at most one parent besides the class
@@ -326,15 +320,18 @@ def aode(
     ask_for_pairs(source)
     features = source.features
     parents = varying(source)
-    components = [{v: s for v in features if v != s and _may_depend(v, s)} for s in parents]
+    components = [
+        {
+            v: s
+            for v in features
+            if v != s and (isinstance(v, Continuous) or isinstance(s, Discrete))
+        }
+        for s in parents
+    ]
     # Networks that equal naive Bayes for all values are left out, unless all networks do.
     components = [component for component in components if component] or [{}]
     weights = np.ones(len(components))
     return mix(components, weights, source, smoothing, priors=priors, min_rows=min_rows)
-
-
-def _may_depend(child: Variable, parent: Variable) -> bool:
-    return isinstance(child, Continuous) or isinstance(parent, Discrete)
 
 
 # ---- Posterior distribution over the trees of tree-augmented naive Bayes (TAN), and model averages

@@ -1,4 +1,3 @@
-from . import families as families
 from . import row_kernels as row_kernels
 from . import tree_kernels as tree_kernels
 from .annotations import Annotations as Annotations

@@ -221,7 +221,12 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
     own = network[name]
     if children:
         _check_summable(own, children)
-        short = _in_noisy_max(own, children)
+        # A noisy maximum without a parent that is its cause alone; None if there is none.
+        only = children[0] if len(children) == 1 else None
+        if isinstance(only, NoisyMaxCPD) and isinstance(own, TableCPD) and len(own.parents) < 2:
+            short = only.with_parent_summed(own)
+        else:
+            short = None
         new |= {short.variable: short} if short is not None else {}
     if children and short is None:
         product: Potential = own.potential(_NOTHING)
@@ -248,14 +253,6 @@ def _check_summable(own: CPD, children: Sequence[CPD]) -> None:
             f"the distribution without it, because {why}. Leave the child out too, or keep the "
             "variable and do not ask about it, which is the same."
         )
-
-
-def _in_noisy_max(own: CPD, children: Sequence[CPD]) -> CPD | None:
-    """Return a noisy maximum without a parent that is its cause alone; None if there is none."""
-    only = children[0] if len(children) == 1 else None
-    if isinstance(only, NoisyMaxCPD) and isinstance(own, TableCPD) and len(own.parents) < 2:
-        return only.with_parent_summed(own)
-    return None
 
 
 # --------------------------------------------------------------------------- conditioning

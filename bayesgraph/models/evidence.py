@@ -188,27 +188,15 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
             hard[at] = variable.encode(value)
     if model.indicators:
         told = {*hard, *soft, *(number[v.name] for v in beliefs)}
-        hard |= _indicated(model, told, empty)
+        # What evidence says about indicators of missing values that it does not name.
+        hard |= {
+            indicator: int(at in empty)
+            for at, indicator in model.indicators
+            if indicator not in told and (at in told or at in empty)
+        }
     if not beliefs:
         return Case(hard, soft)
     return Case(hard, soft | _by_jeffrey(model, beliefs, Case(hard, soft), evidence))
-
-
-def _indicated(model: Answering, told: Collection[int], empty: Collection[int]) -> dict[int, int]:
-    """Return what evidence says about indicators of missing values that it does not name.
-
-    Parameters
-    ----------
-    model : Model
-    told, empty : collection of int
-        Indices of variables about which the evidence says something; their values are not missing.
-        And of those that it names as missing.
-    """
-    return {
-        indicator: int(at in empty)
-        for at, indicator in model.indicators
-        if indicator not in told and (at in told or at in empty)
-    }
 
 
 def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Name, Any]:
@@ -715,14 +703,13 @@ def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
     UnsupportedModelError
         If a child of a continuous variable that is set has no form without it.
     """
-    tables = {v: _certain(v, x) if isinstance(v, Discrete) else None for v, x in values.items()}
+    tables = {
+        v: TableCPD(v, np.arange(v.cardinality) == x) if isinstance(v, Discrete) else None
+        for v, x in values.items()
+    }
     cut = replaced(blocks, tables)
     numbers: dict[Variable, Any] = {v: x for v, x in values.items() if isinstance(v, Continuous)}
     return [cpd.with_parents_set(numbers) for cpd in cut] if numbers else cut
-
-
-def _certain(variable: Discrete, code: int) -> CPD:
-    return TableCPD(variable, np.arange(variable.cardinality) == code)
 
 
 def replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> list[CPD]:

@@ -166,7 +166,15 @@ class NetworkMixture(Ensemble):
         arc_probabilities: Mapping[Arc, float] | None = None,
     ) -> None:
         self.networks = checked_networks("NetworkMixture", networks, BayesianNetwork)
-        _check_variables(self.networks)
+        known = set(self.networks[0].variables)
+        for i, network in enumerate(self.networks):
+            if set(network.variables) != known:
+                different = known.symmetric_difference(network.variables)
+                raise ModelError(
+                    "The networks of a mixture have the same variables, states and their order "
+                    f"included; network {i} and the first one differ in "
+                    f"{quoted(sorted({str(v.name) for v in different}))}."
+                )
         self.variables = self.networks[0].variables
         self._by_name = {variable.name: variable for variable in self.variables}
         self.weights = checked_weights(weights, len(self.networks))
@@ -296,18 +304,6 @@ def checked_networks(owner: str, networks: Any, kind: type[_M]) -> tuple[_M, ...
             takes = "models" if kind is Model else f"{kind.__name__}s"
             raise ModelError(f"A {owner} takes {takes}; got {network!r:.200}.")
     return found
-
-
-def _check_variables(networks: Sequence[BayesianNetwork]) -> None:
-    known = set(networks[0].variables)
-    for i, network in enumerate(networks):
-        if set(network.variables) != known:
-            different = known.symmetric_difference(network.variables)
-            raise ModelError(
-                "The networks of a mixture have the same variables, states and their order "
-                f"included; network {i} and the first one differ in "
-                f"{quoted(sorted({str(v.name) for v in different}))}."
-            )
 
 
 def arcs_of(network: Any) -> dict[Arc, float]:

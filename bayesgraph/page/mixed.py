@@ -190,7 +190,11 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
     if isinstance(cpd, RootSummingCPD):
-        walked = _has_own_roots(cpd, writer)
+        # Tell whether the parents are roots that have no other child, so that walks sum them out.
+        walked = all(
+            not writer.of[parent].parents and len(writer.children[parent]) == 1
+            for parent in cpd.parents
+        )
         most = _SMALL_TABLE if walked else _LARGEST_TABLE
         size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
         if not cpd.continuous_parents and size <= most:
@@ -203,14 +207,6 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
         raise _unknown(cpd, "is neither a table nor trees over roots without other children")
     logs = factor.aligned([v for v in axes if isinstance(v, Discrete)])[0]
     return np.asarray(np.exp(logs))
-
-
-def _has_own_roots(cpd: CPD, writer: Writer) -> bool:
-    """Tell whether the parents are roots that have no other child, so that walks sum them out."""
-    return all(
-        not writer.of[parent].parents and len(writer.children[parent]) == 1
-        for parent in cpd.parents
-    )
 
 
 def _unknown(cpd: CPD, why: str) -> UnsupportedModelError:
@@ -416,17 +412,19 @@ def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
             }
         )
     # A root of trees may be the only variable of its component.
-    below = writer.below(cpds[0].variable) if _feeds_trees(cpds, writer) else []
+    below = (
+        writer.below(cpds[0].variable)
+        if any(
+            isinstance(child, RootSummingCPD)
+            for cpd in cpds
+            for child in writer.children[cpd.variable]
+        )
+        else []
+    )
     return {
         "type": "gaussian", "child": -1, "scope": writer.places(scope), "factor": -1,
         "nodes": nodes, "below": below,
     }  # fmt: skip
-
-
-def _feeds_trees(cpds: Sequence[GaussianCPD], writer: Writer) -> bool:
-    return any(
-        isinstance(child, RootSummingCPD) for cpd in cpds for child in writer.children[cpd.variable]
-    )
 
 
 # -------------------------------------------------------------------------------- other models
@@ -434,12 +432,7 @@ def _feeds_trees(cpds: Sequence[GaussianCPD], writer: Writer) -> bool:
 
 def weighted_part(model: WeightedNetwork, numbers: Numbers, tables: TablesPart) -> Json:
     """Return the part of a weighted network: its network's, exponents and biases."""
-    return {"kind": "weighted"} | _weighted(model, model.number, numbers, tables)
-
-
-def _weighted(
-    model: WeightedNetwork, number: Mapping[Name, int], numbers: Numbers, tables: TablesPart
-) -> Json:
+    number = model.number
     part = network_part(model.network, number, numbers, tables)
     writer = Writer(model.network, number, numbers)
     exponents: list[Json | None] = [None] * len(number)
@@ -456,7 +449,7 @@ def _weighted(
         "exponents": exponents,
         "parents": parents,
     }
-    return part
+    return {"kind": "weighted"} | part
 
 
 def mixture_part(model: NetworkMixture, numbers: Numbers, tables: TablesPart) -> Json:

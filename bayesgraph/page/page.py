@@ -70,7 +70,14 @@ def front() -> tuple[str, str]:
 
     visit(_ENTRY)
     script = "".join(_scoped(name, texts[name], wanted.get(name, set())) for name in order)
-    return script, _colours() + bare_style((FRONT / "look.css").read_text("utf-8"))
+    # The style sheet of the palette: by day, by night, and always by day on paper.
+    day, night = style_properties(LIGHT), style_properties(DARK)
+    return script, (
+        f":root {{ {day} }}\n"
+        "@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {night} }} }}\n"
+        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {night} }} }}\n"
+    ) + bare_style((FRONT / "look.css").read_text("utf-8"))
 
 
 def _scoped(name: str, module: str, exported: set[str]) -> str:
@@ -109,17 +116,6 @@ def bare_style(style: str) -> str:
     parts = _STRING.split(_INDENT.sub("", _STYLE_COMMENT.sub("", style)))
     parts[::2] = [_STYLE_SPACED.sub(r"\1\2", part) for part in parts[::2]]
     return "".join(parts)
-
-
-def _colours() -> str:
-    """Return the style sheet of the palette: by day, by night, and always by day on paper."""
-    day, night = style_properties(LIGHT), style_properties(DARK)
-    return (
-        f":root {{ {day} }}\n"
-        "@media screen and (prefers-color-scheme: dark) "
-        f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {night} }} }}\n"
-        f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {night} }} }}\n"
-    )
 
 
 # --------------------------------- One HTML file of a snapshot, the front end and the model itself
@@ -213,7 +209,10 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
         "archive": rest,
         "kernel": (FRONT / "kernel.wasm").read_bytes(),
     }
-    packed = {name: _packed(block) for name, block in blocks.items()}
+    packed = {
+        name: base64.b64encode(zlib.compress(block, 9)).decode("ascii")
+        for name, block in blocks.items()
+    }
     packed |= {"look": _dense(style), "script": _dense(script)}
     policy = "; ".join(
         [
@@ -252,10 +251,6 @@ def _json(content: Mapping[str, Any]) -> str:
     """Return JSON that can stand in a script element, whatever its texts are."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
-
-
-def _packed(block: bytes) -> str:
-    return base64.b64encode(zlib.compress(block, 9)).decode("ascii")
 
 
 def _dense(text: str) -> str:

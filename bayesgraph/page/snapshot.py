@@ -132,7 +132,14 @@ def flips_part(model: Model, numbers: NumberStore) -> Json:
     found: Json = {}
     for at, variable in enumerate(model.variables):
         if isinstance(variable, Binned):
-            costs = _costs(model, variable, rules)
+            # The cost of each change of intervals, by the old and the new one.
+            costs = np.zeros((variable.cardinality, variable.cardinality))
+            target: Any = _Other()
+            for code, state in enumerate(variable.states):
+                evidence: Mapping[Any, Any] = {variable.name: state}
+                for choice in choices_of(model, target, evidence, rules):
+                    for option in choice.options[1:]:
+                        costs[code, int(option.code)] = option.cost
             found[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
         elif isinstance(variable, MissingIndicator):
             found[str(at)] = {"stays": True}
@@ -145,18 +152,6 @@ def flips_part(model: Model, numbers: NumberStore) -> Json:
             own: Json = {"range": list(ends), "whole": isinstance(variable, Count)}
             found[str(at)] = own | ({} if cuts is None else {"cuts": list(cuts)})
     return found
-
-
-def _costs(model: Model, variable: Binned, rules: Rules) -> Any:
-    """Return the cost of each change of intervals, by the old and the new one."""
-    costs = np.zeros((variable.cardinality, variable.cardinality))
-    target: Any = _Other()
-    for code, state in enumerate(variable.states):
-        evidence: Mapping[Any, Any] = {variable.name: state}
-        for choice in choices_of(model, target, evidence, rules):
-            for option in choice.options[1:]:
-                costs[code, int(option.code)] = option.cost
-    return costs
 
 
 class _Other:
@@ -273,7 +268,11 @@ def take_snapshot(
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
-    _name_intervals(content)
+    # Give numbers their range, and those whose posterior is one of intervals these as states.
+    for at, own in content["flips"].items():
+        content["variables"][int(at)]["range"] = own.get("range")
+    for at, states in content.pop("intervals", {}).items():
+        content["variables"][int(at)]["states"] = states
     content["positions"] = placed(content)
     return Snapshot(content, numbers.joined())
 
@@ -323,14 +322,6 @@ def findings(model: Model, evidence: EvidenceLike) -> Json:
     return found
 
 
-def _name_intervals(content: Json) -> None:
-    """Give numbers their range, and those whose posterior is one of intervals these as states."""
-    for at, own in content["flips"].items():
-        content["variables"][int(at)]["range"] = own.get("range")
-    for at, states in content.pop("intervals", {}).items():
-        content["variables"][int(at)]["states"] = states
-
-
 def _arcs(model: Model) -> list[list[Any]]:
     """Return the arcs with their scores; of several networks all arcs, without scores."""
     number = model.number
@@ -376,7 +367,12 @@ def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: f
     question = restrict(tables, (), (), (), Relevance.EVERYTHING)
     tree = plan_tree(question, plan_only=True)
     if tree.total > limit:
-        widest = _widest(tables, tree)
+        # Names of the variables of the largest clique, at most ten.
+        cliques = _lists(tree.c_start, tree.variables[tree.member])
+        largest = max(
+            cliques, key=lambda members: float(np.prod(tables.cards[members], dtype=float))
+        )
+        widest = [tables.variables[v].name for v in sorted(largest)[:10]]
         raise errors.MemoryLimitError(
             f"The clique tree of the model has {tree.total:,.0f} entries; a page takes "
             f"{limit:,.0f}. {errors.quoted(widest)} are together in its largest table: show a part "
@@ -407,13 +403,6 @@ def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: f
 
 def _lists(start: Any, item: Any) -> list[list[int]]:
     return [item[a:b].tolist() for a, b in pairwise(start.tolist())]
-
-
-def _widest(tables: Tables, tree: Any) -> list[Name]:
-    """Return names of the variables of the largest clique, at most ten."""
-    cliques = _lists(tree.c_start, tree.variables[tree.member])
-    largest = max(cliques, key=lambda members: float(np.prod(tables.cards[members], dtype=float)))
-    return [tables.variables[v].name for v in sorted(largest)[:10]]
 
 
 # ------------------------------------------------------------------------------------------ models
@@ -540,7 +529,12 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
         raise errors.DataError(
             f"A page takes 1 to {MOST_ROWS:,} rows; the table has {known.n_rows:,}. Choose some."
         )
-    posterior = model.query_rows(target.name, _seen(columns, known))
+    # The columns with unknown states as missing, as the page has them.
+    found = dict(columns)
+    for variable in known.discrete:
+        states = np.array([*variable.states, None], dtype=object)
+        found[variable.name] = states[known.column(variable)]
+    posterior = model.query_rows(target.name, found)
     truth = share = None
     if target.name in columns:
         codes = table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
@@ -552,15 +546,6 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
         "truth": truth,
         "share": share,
     }
-
-
-def _seen(columns: Mapping[Any, Any], known: Table) -> dict[Any, Any]:
-    """Return the columns with unknown states as missing, as the page has them."""
-    found = dict(columns)
-    for variable in known.discrete:
-        states = np.array([*variable.states, None], dtype=object)
-        found[variable.name] = states[known.column(variable)]
-    return found
 
 
 def _listed(known: Table, variable: Variable) -> list[Any]:

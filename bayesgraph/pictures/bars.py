@@ -306,7 +306,11 @@ def next_question_figure(
         axes.tick_params(length=0, pad=5)
         axes.grid(axis="x")
         axes.spines[:].set_visible(False)
-        axes.set_xlabel(_axis(ranking), labelpad=6)
+        worth, unit = _WORTH[ranking.by]
+        ahead = " with the best second question" if ranking.ahead > 1 else ""
+        axes.set_xlabel(
+            f"{worth}{' per cost' if ranking.is_priced else ''}{ahead}, {unit}", labelpad=6
+        )
         (target,) = texts(ranking.posterior.names, _LONGEST_QUESTION_TITLE)
         style.heading(
             axes,
@@ -314,12 +318,6 @@ def next_question_figure(
             _now(ranking, target),
         )
     return figure
-
-
-def _axis(ranking: NextQuestion) -> str:
-    worth, unit = _WORTH[ranking.by]
-    ahead = " with the best second question" if ranking.ahead > 1 else ""
-    return f"{worth}{' per cost' if ranking.is_priced else ''}{ahead}, {unit}"
 
 
 def _note(ranking: NextQuestion, question: RankedQuestion) -> str:

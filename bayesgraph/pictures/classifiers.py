@@ -62,9 +62,51 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
         figure = style.new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
         grid = figure.subplots(len(results), 3, squeeze=False)
         for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
-            _draw_confusion(confusion, result)
-            _draw_roc(roc, result)
-            _draw_calibration(calibration, result)
+            display = ConfusionMatrixDisplay(
+                result.confusion, display_labels=style.shown_names(result.classes)
+            )
+            turn = 45 if len(result.classes) > 4 else 0
+            display.plot(
+                ax=confusion, cmap="Blues", colorbar=False, xticks_rotation=turn, values_format=",d"
+            )
+            style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
+            binary = len(result.classes) == 2
+            names = style.shown_names(result.classes)
+            for code, name in enumerate(names):
+                if binary and code == 0:
+                    continue  # its curve mirrors that of the second class
+                RocCurveDisplay.from_predictions(
+                    result.y_true == result.classes[code], result.proba[:, code], name=name, ax=roc
+                )
+            roc.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+            roc.set(
+                xlabel="false positive rate", ylabel="true positive rate", xlim=_SIDES, ylim=_SIDES
+            )
+            roc.get_legend().remove()
+            roc.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
+            note = (
+                f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
+            )
+            style.heading(roc, "ROC curves", note)
+            if len(result.classes) == 2:
+                positive, probability = result.y_true == result.classes[1], result.proba[:, 1]
+                what = f"P({style.shown_names(result.classes)[1]})"
+            else:
+                positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
+                what = "probability of the predicted class"
+            # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
+            CalibrationDisplay.from_predictions(
+                positive, probability.clip(0, 1), n_bins=10, ax=calibration
+            )
+            calibration.set(
+                xlabel=what, ylabel="share that came true", xlim=_SIDES, ylim=_SIDES, aspect="equal"
+            )
+            calibration.get_legend().remove()
+            style.heading(
+                calibration,
+                "Calibration",
+                f"expected calibration error {result.calibration_error:.3f}",
+            )
     return figure
 
 
@@ -154,46 +196,6 @@ def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
         )
     false, true, _ = roc_curve(truth, result.proba[:, code])
     return false, true
-
-
-def _draw_confusion(axes: style.Axes, result: Evaluation) -> None:
-    display = ConfusionMatrixDisplay(
-        result.confusion, display_labels=style.shown_names(result.classes)
-    )
-    turn = 45 if len(result.classes) > 4 else 0
-    display.plot(ax=axes, cmap="Blues", colorbar=False, xticks_rotation=turn, values_format=",d")
-    style.heading(axes, result.name, f"accuracy {result.accuracy:.1%}")
-
-
-def _draw_roc(axes: style.Axes, result: Evaluation) -> None:
-    binary = len(result.classes) == 2
-    names = style.shown_names(result.classes)
-    for code, name in enumerate(names):
-        if binary and code == 0:
-            continue  # its curve mirrors that of the second class
-        RocCurveDisplay.from_predictions(
-            result.y_true == result.classes[code], result.proba[:, code], name=name, ax=axes
-        )
-    axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
-    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=_SIDES, ylim=_SIDES)
-    axes.get_legend().remove()
-    axes.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
-    note = f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
-    style.heading(axes, "ROC curves", note)
-
-
-def _draw_calibration(axes: style.Axes, result: Evaluation) -> None:
-    if len(result.classes) == 2:
-        positive, probability = result.y_true == result.classes[1], result.proba[:, 1]
-        what = f"P({style.shown_names(result.classes)[1]})"
-    else:
-        positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
-        what = "probability of the predicted class"
-    # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
-    CalibrationDisplay.from_predictions(positive, probability.clip(0, 1), n_bins=10, ax=axes)
-    axes.set(xlabel=what, ylabel="share that came true", xlim=_SIDES, ylim=_SIDES, aspect="equal")
-    axes.get_legend().remove()
-    style.heading(axes, "Calibration", f"expected calibration error {result.calibration_error:.3f}")
 
 
 # ------- Decision boundaries of a classifier over two continuous features, the others marginalised

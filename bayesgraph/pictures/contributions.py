@@ -67,7 +67,18 @@ def contributions_figure(
         If matplotlib is not installed.
     """
     max_findings = whole_number("max_findings", "findings", max_findings, minimum=1)
-    bars = _bars(contributions, max_findings, arcs=arcs)
+    # The bars of the prior and of the findings; infinite findings (arrows) are last. If `arcs` is
+    # true, a finding is split into its contribution alone and the contributions of arcs.
+    terms = contributions.sorted_terms()
+    shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
+    shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
+    labels = texts([_label(term) for term in shown], _LONGEST_LABEL)
+    bars = [_Bar("prior", contributions.prior, grey=True)]
+    for term, label in zip(shown, labels, strict=True):
+        bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
+    if rest := terms[len(shown) :]:
+        position = sum(math.isfinite(bar.value) for bar in bars)
+        bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
     with style.styled() as figure_class:
         figure = style.new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
         axes = figure.add_subplot()
@@ -93,24 +104,6 @@ class _Bar:
     value: float
     piece: bool = False
     grey: bool = False
-
-
-def _bars(contributions: Contributions, max_findings: int, *, arcs: bool) -> list[_Bar]:
-    """Return the bars of the prior and of the findings; infinite findings (arrows) are last.
-
-    If `arcs` is true, a finding is split into its contribution alone and the contributions of arcs.
-    """
-    terms = contributions.sorted_terms()
-    shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
-    shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
-    labels = texts([_label(term) for term in shown], _LONGEST_LABEL)
-    bars = [_Bar("prior", contributions.prior, grey=True)]
-    for term, label in zip(shown, labels, strict=True):
-        bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
-    if rest := terms[len(shown) :]:
-        position = sum(math.isfinite(bar.value) for bar in bars)
-        bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
-    return bars
 
 
 def _label(term: Contribution) -> str:
@@ -161,7 +154,14 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar], contributions: Contributions) 
             label.set(color=MUTED, fontsize=8)
         if bar.label == "total":
             label.set_fontweight("bold")
-    _odds_axis(axes)
+    # Label the horizontal axis with log odds and, below them, the corresponding probabilities.
+    ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
+    labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
+    axes.set_xticks(ticks, labels)
+    axes.tick_params(length=0, pad=5)
+    axes.grid(axis="x")
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)
 
 
 def _bar(
@@ -209,17 +209,6 @@ def _arrow(
     )
 
 
-def _odds_axis(axes: style.Axes) -> None:
-    """Label the horizontal axis with log odds and, below them, the corresponding probabilities."""
-    ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
-    labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
-    axes.set_xticks(ticks, labels)
-    axes.tick_params(length=0, pad=5)
-    axes.grid(axis="x")
-    axes.spines[:].set_visible(False)
-    axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)
-
-
 # ------ Figure of shapes: the effect of each feature, and of each pair, on the log odds of a class
 # Effects of numbers are step curves, those of categories bars, and those of pairs heat maps, as in
 # explainable boosting machines (Lou, Caruana, Gehrke and Hooker 2013). Below them are the rows.
@@ -264,7 +253,10 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     if not len(shapes):
         raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")
     shown = [term for term in shapes.terms if len(term.variables) <= 2][:max_terms]
-    curves = _strongest_curves(shown)
+    # The indices of the curves to draw, those of the largest effects if there are many.
+    effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in shown)
+    chosen = np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES]
+    curves = sorted(chosen.tolist())
     single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
     top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
     n_columns = min(_COLUMNS, len(shown))
@@ -295,13 +287,6 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
 
 def _is_pair(term: Shape) -> bool:
     return len(term.variables) == 2
-
-
-def _strongest_curves(terms: Sequence[Shape]) -> list[int]:
-    """Return the indices of the curves to draw, those of the largest effects if there are many."""
-    effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in terms)
-    chosen = np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES]
-    return sorted(chosen.tolist())
 
 
 def _head(
@@ -343,7 +328,16 @@ def _draw_single(upper: style.Axes, lower: style.Axes, term: Shape, curves: Sequ
     (variable,) = term.variables
     upper.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
     if isinstance(variable, Binned):
-        _draw_steps(upper, lower, variable, term, curves)
+        edges = variable.edges
+        for at, curve in enumerate(curves):
+            values = term.log_odds[:, curve]
+            look = {"color": COLOURS[at], "linewidth": 1.6, "baseline": None, "zorder": 3}
+            upper.stairs(values, edges, **look)
+        heights = term.share / np.diff(edges)
+        lower.stairs(heights, edges, fill=True, color=FRAME)
+        ticks = _spaced(np.array(variable.cuts), edges[-1] - edges[0])
+        lower.set_xticks(ticks, _cut_labels(ticks.tolist()))
+        lower.set_xlim(edges[0], edges[-1])
     else:
         _draw_bars(upper, lower, variable, term, curves)
     (name,) = texts([variable.name], 26)
@@ -356,21 +350,6 @@ def _draw_single(upper: style.Axes, lower: style.Axes, term: Shape, curves: Sequ
     lower.set_ylim(bottom=0)
     lower.tick_params(length=2, labelsize=7.5)
     lower.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _draw_steps(
-    upper: style.Axes, lower: style.Axes, variable: Binned, term: Shape, curves: Sequence[int]
-) -> None:
-    edges = variable.edges
-    for at, curve in enumerate(curves):
-        values = term.log_odds[:, curve]
-        look = {"color": COLOURS[at], "linewidth": 1.6, "baseline": None, "zorder": 3}
-        upper.stairs(values, edges, **look)
-    heights = term.share / np.diff(edges)
-    lower.stairs(heights, edges, fill=True, color=FRAME)
-    ticks = _spaced(np.array(variable.cuts), edges[-1] - edges[0])
-    lower.set_xticks(ticks, _cut_labels(ticks.tolist()))
-    lower.set_xlim(edges[0], edges[-1])
 
 
 def _cut_labels(cuts: Sequence[float]) -> list[str]:

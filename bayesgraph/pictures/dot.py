@@ -188,13 +188,19 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     assert isinstance(network, BayesianNetwork | WeightedNetwork)
     note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
     note += f"{weight:.2f} and {1.0 - weight:.2f}"
-    return network, [", ".join([note, *_exponents(model)])]
-
-
-def _exponents(model: PosteriorAverage) -> list[str]:
-    """Return the exponents of evidence about each variable in words."""
+    # The exponents of evidence about each variable in words.
     named = model.exponents.items()
-    return [f"exponents of {name} {', '.join(f'{e:.2g}' for e in own)}" for name, own in named]
+    return network, [
+        ", ".join(
+            [
+                note,
+                *[
+                    f"exponents of {name} {', '.join(f'{e:.2g}' for e in own)}"
+                    for name, own in named
+                ],
+            ]
+        )
+    ]
 
 
 def _n_trees(network: Model) -> list[int]:
@@ -227,7 +233,8 @@ def defaults(rankdir: str) -> list[str]:
              "fontcolor": display.MUTED}  # fmt: skip
     node = {"shape": "box", "style": "rounded,filled", "fillcolor": display.CARD,
             "color": display.LINE, "penwidth": "1", "fontsize": dot_labels.NAME_SIZE,
-            "fontcolor": display.INK, "margin": "0.13,0.07", "width": "0.5", "height": "0.36"}  # fmt: skip
+            "fontcolor": display.INK, "margin": "0.13,0.07", "width": "0.5",
+            "height": "0.36"}  # fmt: skip
     edge = {"color": display.ARC, "penwidth": "0.9", "arrowsize": "0.6",
             "fontsize": dot_labels.NOTE_SIZE, "fontcolor": display.MUTED}  # fmt: skip
     return [
@@ -390,7 +397,14 @@ class _Drawing:
         if hub is None:
             return {}
         if isinstance(net, WeightedNetwork):
-            return _powers(net, hub)
+            # The exponent of each feature as text, if `hub` is the class; none if all are 1.
+            if hub != net.target or _is_plain(net):
+                return {}
+            return {
+                variable: f"exponent {_exponent(net.exponents[variable.name], _DIGITS) or '1'}"
+                for variable in net.variables
+                if variable != hub
+            }
         scores = net.arc_scores if self.scores and isinstance(net, BayesianNetwork) else {}
         found = {v: scores.get((hub.name, v.name)) for v in net.variables if v != hub}
         return {
@@ -585,17 +599,6 @@ def _hub(net: _Net) -> Variable | None:
     below = Counter(parent for parent, _ in arcs)
     found = [v for v in net.variables if others and below[v.name] == others]
     return found[0] if found else None
-
-
-def _powers(net: WeightedNetwork, hub: Variable) -> dict[Variable, str]:
-    """Return the exponent of each feature as text, if `hub` is the class; none if all are 1."""
-    if hub != net.target or _is_plain(net):
-        return {}
-    return {
-        variable: f"exponent {_exponent(net.exponents[variable.name], _DIGITS) or '1'}"
-        for variable in net.variables
-        if variable != hub
-    }
 
 
 def _is_plain(net: WeightedNetwork) -> bool:

@@ -292,7 +292,11 @@ def histogram(variable: Binned, probabilities: Floats, colour: str, heading: str
     below = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(probabilities)]))
     middle = 0.5 * (edges[:-1] + edges[1:])
     is_outer = (middle <= variable.cuts[0]) | (middle > variable.cuts[-1])
-    colours = [_faint(colour) if outer else colour for outer in is_outer]
+    # A fainter shade of a colour ``#rrggbb``.
+    colours = [
+        _mixed([int(colour[i : i + 2], 16) for i in (1, 3, 5)], _FAINT) if outer else colour
+        for outer in is_outer
+    ]
     first, last = cut_texts((variable.cuts[0], variable.cuts[-1]))
     axis = _ends(f"≤ {first}".replace("-", "−"), f"> {last}".replace("-", "−"))
     return _column_plot(text, np.diff(below).tolist(), colours, axis)
@@ -351,11 +355,6 @@ def table(local: Description) -> str:
 
 def _tint(share: float) -> str:
     return _mixed(TINT, share)
-
-
-def _faint(colour: str) -> str:
-    """Return a fainter shade of a colour ``#rrggbb``."""
-    return _mixed([int(colour[i : i + 2], 16) for i in (1, 3, 5)], _FAINT)
 
 
 def _mixed(colour: Sequence[int], share: float) -> str:

@@ -73,7 +73,13 @@ def write_labels(figure: Any, panel: Any, groups: Sequence[Labelled]) -> None:
     taken: list[_Box] = [
         (x - _MARKER, y - _MARKER, x + _MARKER, y + _MARKER) for x, y in points.tolist()
     ]
-    taken += _margins(panel, scale)
+    # The places of tick labels and of the legend, in points.
+    left, low, right, high = (side * scale for side in panel.bbox.extents.tolist())
+    boxes = [(left - _MARGIN, low, left, high), (left, low - _MARGIN, right, low)]
+    if (legend := panel.get_legend()) is not None:
+        a, b, c, d = (side * scale for side in legend.get_window_extent().extents.tolist())
+        boxes.append((a, b, c, d))
+    taken += boxes
     for group in groups:
         at = panel.transData.transform(group.where) * scale if group.names else np.empty((0, 2))
         for place, anchor, name in zip(group.where.tolist(), at.tolist(), group.names, strict=True):
@@ -92,16 +98,6 @@ def write_labels(figure: Any, panel: Any, groups: Sequence[Labelled]) -> None:
                     "", place, _middle(shift, size), textcoords="offset points",
                     arrowprops=ends, zorder=2,
                 )  # fmt: skip
-
-
-def _margins(panel: Any, scale: float) -> list[_Box]:
-    """Return the places of tick labels and of the legend, in points."""
-    left, low, right, high = (side * scale for side in panel.bbox.extents.tolist())
-    boxes = [(left - _MARGIN, low, left, high), (left, low - _MARGIN, right, low)]
-    if (legend := panel.get_legend()) is not None:
-        a, b, c, d = (side * scale for side in legend.get_window_extent().extents.tolist())
-        boxes.append((a, b, c, d))
-    return boxes
 
 
 def _free(
@@ -192,7 +188,15 @@ def single_axis_figure(
             panel.grid(axis="x")
         for panel in above:
             _draw_distributions(panel, found, scores, labels)
-        _draw_correlations(bars, found)
+        values = found.correlations[:, 0]
+        order = np.argsort(-np.abs(values), kind="stable").tolist()
+        names = texts(found.names, _LONGEST_ROW)
+        colours = [COLOURS[0] if values[i] >= 0 else COLOURS[1] for i in order]
+        bars.barh(range(len(order)), values[order], height=0.62, color=colours, zorder=2)
+        bars.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
+        bars.set_yticks(range(len(order)), [names[i] for i in order])
+        without_mathematics(bars.get_yticklabels())
+        bars.set(xlim=(-1, 1), ylim=(len(order) - 0.4, -0.6), xlabel="correlation with the axis")
         share = 100 * float(found.shares[0])
         heading((*above, bars)[0], title, f"axis 1, the only one: {share:.1f} % of the variance")
     return figure
@@ -220,18 +224,6 @@ def _draw_distributions(
         without_mathematics(legend.get_texts())
     panel.set(xlabel="position on the axis", ylabel="rows")
     panel.yaxis.get_major_locator().set_params(integer=True)
-
-
-def _draw_correlations(panel: Axes, found: FoundAxes) -> None:
-    values = found.correlations[:, 0]
-    order = np.argsort(-np.abs(values), kind="stable").tolist()
-    names = texts(found.names, _LONGEST_ROW)
-    colours = [COLOURS[0] if values[i] >= 0 else COLOURS[1] for i in order]
-    panel.barh(range(len(order)), values[order], height=0.62, color=colours, zorder=2)
-    panel.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
-    panel.set_yticks(range(len(order)), [names[i] for i in order])
-    without_mathematics(panel.get_yticklabels())
-    panel.set(xlim=(-1, 1), ylim=(len(order) - 0.4, -0.6), xlabel="correlation with the axis")
 
 
 # --------------------------------- Maps: states, classes, variables and rows as points on two axes

@@ -201,7 +201,20 @@ def prequential_figure(
         for row in places.tolist():
             axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
         _draw_curves(axes, named, measure)
-        _dress(axes, named, measure)
+        # Set limits and labels of the axes, and draw the legend below, where long names fit.
+        axes.set_xlabel("rows", labelpad=6)
+        axes.set_ylabel(_MEASURES[measure], labelpad=6)
+        axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
+        axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
+        axes.tick_params(length=0, pad=5)
+        axes.grid(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        legend = axes.legend(
+            loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
+            ncols=_columns(named),
+            frameon=False, fontsize=8.5, labelcolor=MUTED,
+        )  # fmt: skip
+        style.without_mathematics(legend.get_texts())
         style.heading(axes, title, _note([result for _, result in named], len(places)))
     return figure
 
@@ -250,23 +263,6 @@ def _columns(named: Named) -> int:
     """Return the number of entries in a row of the legend."""
     longest = max(len(name) for name in _shown(named))
     return min(3, max(1, _LONGEST_NAME // max(longest, 1)))
-
-
-def _dress(axes: style.Axes, named: Named, measure: str) -> None:
-    """Set limits and labels of the axes, and draw the legend below, where long names fit."""
-    axes.set_xlabel("rows", labelpad=6)
-    axes.set_ylabel(_MEASURES[measure], labelpad=6)
-    axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
-    axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
-    axes.tick_params(length=0, pad=5)
-    axes.grid(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    legend = axes.legend(
-        loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
-        ncols=_columns(named),
-        frameon=False, fontsize=8.5, labelcolor=MUTED,
-    )  # fmt: skip
-    style.without_mathematics(legend.get_texts())
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:

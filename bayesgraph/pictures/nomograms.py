@@ -23,7 +23,7 @@ from bayesgraph.core.errors import DataError, UnsupportedModelError, optional_mo
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import Factor
-from bayesgraph.models import BayesianNetwork, GaussianCPD, Model, TableCPD, number, texts
+from bayesgraph.models import BayesianNetwork, GaussianCPD, TableCPD, number, texts
 from bayesgraph.pictures import style
 from bayesgraph.pictures.dot_labels import percentage
 from bayesgraph.questions import Contrast
@@ -94,7 +94,24 @@ def nomogram_figure(
         )
     max_features = whole_number("max_features", "features", max_features, minimum=1)
     network = clf.network_
-    _check_star(network, clf.target_)
+    target = clf.target_
+    known = (TableCPD, GaussianCPD)
+    if not isinstance(network, BayesianNetwork):
+        raise UnsupportedModelError(
+            f"A nomogram is of a naive Bayes network; got {network}. Explain single rows with "
+            "clf.contributions instead; BayesianNetworkClassifier(n_trees=0) fits one network."
+        )
+    for cpd in network.nodes():
+        if cpd.parents == (target,) and not isinstance(cpd, known):
+            raise UnsupportedModelError(
+                f"A nomogram draws Gaussian and categorical features; {cpd.variable.name!r} has a "
+                f"{type(cpd).__name__}. Explain single rows with clf.contributions instead."
+            )
+        if cpd.parents != (() if cpd.variable == target else (target,)):
+            raise UnsupportedModelError(
+                f"A nomogram is of a naive Bayes; {cpd.title} makes the points of one feature "
+                "depend on another. Explain single rows with clf.contributions instead."
+            )
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
     shown = sorted(rulers, key=lambda ruler: -ruler.span)[:max_features]
     prior = float(contrast(network.log_posterior_rows(clf.target_, Evidence(1, {})))[0])
@@ -149,26 +166,6 @@ class _Ruler:
         return [slice(a, b + 1) for a, b in itertools.pairwise(edges)]
 
 
-def _check_star(network: Model, target: Discrete) -> None:
-    known = (TableCPD, GaussianCPD)
-    if not isinstance(network, BayesianNetwork):
-        raise UnsupportedModelError(
-            f"A nomogram is of a naive Bayes network; got {network}. Explain single rows with "
-            "clf.contributions instead; BayesianNetworkClassifier(n_trees=0) fits one network."
-        )
-    for cpd in network.nodes():
-        if cpd.parents == (target,) and not isinstance(cpd, known):
-            raise UnsupportedModelError(
-                f"A nomogram draws Gaussian and categorical features; {cpd.variable.name!r} has a "
-                f"{type(cpd).__name__}. Explain single rows with clf.contributions instead."
-            )
-        if cpd.parents != (() if cpd.variable == target else (target,)):
-            raise UnsupportedModelError(
-                f"A nomogram is of a naive Bayes; {cpd.title} makes the points of one feature "
-                "depend on another. Explain single rows with clf.contributions instead."
-            )
-
-
 def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> _Ruler:
     if isinstance(variable, Discrete):
         values: NDArray[Any] = np.arange(variable.cardinality)
@@ -202,7 +199,25 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
             _line(axes, row, place.min(), place.max(), INK)
             _labels(axes, row, place, texts(ruler.variable.states, 22), _LEVELS)
         else:
-            _curve(axes, row, ruler, place)
+            # Draw the ruler of a continuous feature, with a branch for each monotonic slice.
+            # `place` has the position of each grid value on the ruler, in points.
+            values = ruler.values
+            ticks = _ticks(values[0], values[-1])
+            branches = ruler.branches()
+            for branch in branches:
+                rising = place[branch][-1] >= place[branch][0]
+                apart = _BRANCH * (len(branches) > 1) * (1 if rising else -1)
+                y = row - apart
+                _line(axes, y, place[branch].min(), place[branch].max(), INK)
+                inside = ticks[(ticks >= values[branch][0]) & (ticks <= values[branch][-1])]
+                at = np.interp(inside, values[branch], place[branch])
+                level = _LEVELS[0] if rising else _LEVELS[1]
+                _labels(axes, y, at, [number(float(t)) for t in inside], [level])
+            for before in branches[:-1]:
+                turn = place[before][-1]
+                axes.plot(
+                    [turn, turn], [row - _BRANCH, row + _BRANCH], color=INK, linewidth=1.1, zorder=2
+                )
         axes.plot(
             -ruler.low * unit, row, marker="D", markersize=5.5, markerfacecolor="white",
             markeredgecolor=COLOURS[1], linestyle="none", zorder=4, clip_on=False,
@@ -257,28 +272,6 @@ def _labels(
             ends[free[0]] = x + half
         else:
             _tick(axes, y, x, math.copysign(0.1, levels[0]), "")
-
-
-def _curve(axes: style.Axes, row: int, ruler: _Ruler, place: Floats) -> None:
-    """Draw the ruler of a continuous feature, with a branch for each monotonic slice.
-
-    `place` has the position of each grid value on the ruler, in points.
-    """
-    values = ruler.values
-    ticks = _ticks(values[0], values[-1])
-    branches = ruler.branches()
-    for branch in branches:
-        rising = place[branch][-1] >= place[branch][0]
-        apart = _BRANCH * (len(branches) > 1) * (1 if rising else -1)
-        y = row - apart
-        _line(axes, y, place[branch].min(), place[branch].max(), INK)
-        inside = ticks[(ticks >= values[branch][0]) & (ticks <= values[branch][-1])]
-        at = np.interp(inside, values[branch], place[branch])
-        level = _LEVELS[0] if rising else _LEVELS[1]
-        _labels(axes, y, at, [number(float(t)) for t in inside], [level])
-    for before in branches[:-1]:
-        turn = place[before][-1]
-        axes.plot([turn, turn], [row - _BRANCH, row + _BRANCH], color=INK, linewidth=1.1, zorder=2)
 
 
 def _ticks(first: float, last: float) -> Floats:

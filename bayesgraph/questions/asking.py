@@ -176,7 +176,18 @@ class Terms:
         number = model.number[variable.name]
         prices = None if costs is None else _prices(model, costs)
         chosen = _chosen(model, number, among, prices)
-        by, stakes = _measure(variable, by, losses, abstain)
+        is_decided = losses is not None or abstain is not None
+        measure = ("utility" if is_decided else "information") if by is None else by
+        if measure not in MEASURES:
+            raise DataError(f"by= is one of {quoted(MEASURES)}; got {by!r}.")
+        if measure == "utility" and not is_decided:
+            raise DataError("by='utility' takes losses=, the costs of decisions, or abstain=.")
+        if measure == "accuracy" and is_decided:
+            raise DataError(
+                "by='accuracy' counts every mistake as 1; leave out losses= and abstain=, or rank "
+                "by 'utility'."
+            )
+        by, stakes = measure, Stakes.of(variable, losses, abstain)
         usual = 1.0 if by == "utility" and prices is not None else 0.0
         limit = usual if least is None else checked_number("least=", least)
         known = dict.fromkeys(chosen, 1.0) if prices is None else prices
@@ -268,21 +279,6 @@ def _chosen(
     if without:
         raise DataError(f"costs= has no price of {quoted(without)}, named in among=.")
     return tuple(found)
-
-
-def _measure(target: Discrete, by: Any, losses: Any, abstain: Any) -> tuple[str, Stakes]:
-    is_decided = losses is not None or abstain is not None
-    measure = ("utility" if is_decided else "information") if by is None else by
-    if measure not in MEASURES:
-        raise DataError(f"by= is one of {quoted(MEASURES)}; got {by!r}.")
-    if measure == "utility" and not is_decided:
-        raise DataError("by='utility' takes losses=, the costs of decisions, or abstain=.")
-    if measure == "accuracy" and is_decided:
-        raise DataError(
-            "by='accuracy' counts every mistake as 1; leave out losses= and abstain=, or rank by "
-            "'utility'."
-        )
-    return measure, Stakes.of(target, losses, abstain)
 
 
 # ---- The possible answers of questions: their probabilities, and the posterior after each of them
@@ -405,7 +401,16 @@ def joint_rows(
             return values, normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
         shares = posterior_rows(model, candidate, rows)
     else:
-        values = _cell_numbers(model, candidate)
+        # A number in each cell between the cut points of all members of an average.
+        binned = _binned(model, candidate)
+        cuts = sorted({cut for own in binned.values() for cut in own.cuts})
+        if not any(list(own.cuts) == cuts for own in binned.values()):
+            raise UnsupportedModelError(
+                f"The members of this average have different intervals of {candidate.name!r}, and "
+                "none has the cut points of all; ask one of its `networks`."
+            )
+        beyond = cuts[-1] + max(1.0, abs(cuts[-1])) if cuts else 0.0
+        values = np.array([*cuts, beyond])
         shares = _shares_of_cells(model, candidate, rows, values)
     soft = {v: logs for v, logs in rows.likelihoods.items() if v != candidate}
     plain = Evidence(rows.n_rows, rows.columns, soft)
@@ -432,26 +437,6 @@ def has_cells(model: Model, candidate: Variable) -> bool:
     if not isinstance(model, PosteriorAverage) or isinstance(candidate, Discrete):
         return False
     return len(_binned(model, candidate)) == sum(m.has(candidate.name) for m in model.members)
-
-
-def _cell_numbers(model: Model, candidate: Variable) -> Floats:
-    """Return a number in each cell between the cut points of all members of an average.
-
-    Raises
-    ------
-    UnsupportedModelError
-        If no member has all cut points, so that the numbers within longer intervals have no
-        distribution.
-    """
-    binned = _binned(model, candidate)
-    cuts = sorted({cut for own in binned.values() for cut in own.cuts})
-    if not any(list(own.cuts) == cuts for own in binned.values()):
-        raise UnsupportedModelError(
-            f"The members of this average have different intervals of {candidate.name!r}, and none "
-            "has the cut points of all; ask one of its `networks`."
-        )
-    beyond = cuts[-1] + max(1.0, abs(cuts[-1])) if cuts else 0.0
-    return np.array([*cuts, beyond])
 
 
 def _binned(model: Model, candidate: Variable) -> Mapping[Member, Binned]:

@@ -92,7 +92,12 @@ def minimal_separators(
     neighbours = _moral_graph(dag, x | y | required)
     _remove(neighbours, required)
     for node in [n for n in neighbours if n not in x and n not in y and n not in allowed]:
-        _bypass(neighbours, node)
+        # Remove a node that no separator may have: its neighbours become neighbours.
+        around = list(neighbours[node])
+        _remove(neighbours, [node])
+        for a, b in combinations(around, 2):
+            neighbours[a].add(b)
+            neighbours[b].add(a)
     found = [
         tuple(sorted([*between, *required], key=place.__getitem__))
         for between in _cuts(neighbours, x, y, place, maximum)
@@ -119,15 +124,6 @@ def _remove(neighbours: dict[Any, set[Any]], nodes: Iterable[Any]) -> None:
     for node in nodes:
         for other in neighbours.pop(node):
             neighbours[other].discard(node)
-
-
-def _bypass(neighbours: dict[Any, set[Any]], node: Any) -> None:
-    """Remove a node that no separator may have: its neighbours become neighbours."""
-    around = list(neighbours[node])
-    _remove(neighbours, [node])
-    for a, b in combinations(around, 2):
-        neighbours[a].add(b)
-        neighbours[b].add(a)
 
 
 def _cuts(
@@ -506,7 +502,17 @@ def identify(graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]) -> Es
         joint = _id(y | seen, acting, observed, graph)
         expression = ratio(joint, summed(graph.in_order(y), joint)) if seen else joint
     except _HedgeError as hedge:
-        raise _refusal(names, hedge) from None
+        (outcome, do, given), (larger, smaller) = names, hedge.args
+        condition = ", ".join(map(str, given))
+        question = f"P({', '.join(map(str, outcome))} | do({', '.join(map(str, do))})"
+        question += f", {condition})" if condition else ")"
+        raise NotIdentifiableError(
+            f"{question} is not identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form "
+            "a hedge, sets that unobserved common causes connect, so that models agree in all that "
+            "is observed and differ in the answer. Observe one of these causes, or make an "
+            "experiment.",
+            (larger, smaller),
+        ) from None
     return Estimand(*names, expression)
 
 
@@ -591,19 +597,6 @@ def _order(graph: CausalGraph) -> list[Name]:
 
 class _HedgeError(Exception):
     """The two sets of variables of a hedge."""
-
-
-def _refusal(names: tuple[tuple[Name, ...], ...], hedge: _HedgeError) -> NotIdentifiableError:
-    (outcome, do, given), (larger, smaller) = names, hedge.args
-    condition = ", ".join(map(str, given))
-    question = f"P({', '.join(map(str, outcome))} | do({', '.join(map(str, do))})"
-    question += f", {condition})" if condition else ")"
-    return NotIdentifiableError(
-        f"{question} is not identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form a "
-        "hedge, sets that unobserved common causes connect, so that models agree in all that is "
-        "observed and differ in the answer. Observe one of these causes, or make an experiment.",
-        (larger, smaller),
-    )
 
 
 # --------- Causal graphs: arcs among observed variables, and pairs with an unobserved common cause

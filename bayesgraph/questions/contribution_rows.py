@@ -214,7 +214,22 @@ def explain_rows(model: Product, contrast: Contrast, rows: Evidence) -> RowContr
             at = step.rows
             scores[at], column[at] = _moved(contrast, scores[at], step.logs)
     total = contrast(scores)
-    names = _in_order(model, contrast.target, columns)
+    # The names of terms in the order of the findings, whatever rows observe them.
+    if isinstance(model, (BayesianNetwork, WeightedNetwork)):
+        network = model.network if isinstance(model, WeightedNetwork) else model
+        order = [v for cpd in network.nodes() for v in cpd.children]
+    else:
+        order = [v for v in model.variables if v != contrast.target]
+    ranks: dict[Name, int] = {}
+    for variable in order:
+        for item in variable.items if isinstance(variable, CountVector) else ():
+            ranks.setdefault(item, len(ranks))
+            ranks.setdefault((variable.name, item), len(ranks))
+        ranks.setdefault(variable.name, len(ranks))
+    if any(name not in ranks for name in columns):  # factors over several variables
+        names = list(columns)
+    else:
+        names = sorted(columns, key=lambda name: ranks[name])
     terms = np.column_stack([columns[name] for name in names]) if names else np.zeros((n, 0))
     impossible = np.isnan(total)
     terms[impossible] = np.nan
@@ -261,24 +276,6 @@ def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[_Rows
 def _part(rows: Evidence, places: _Rows, variables: Collection[Variable]) -> Evidence:
     """Return the columns of some variables in some rows."""
     return Evidence(len(places), {v: rows.columns[v][places] for v in variables if v in rows})
-
-
-def _in_order(model: Product, target: Discrete, columns: dict[Name, Floats]) -> list[Name]:
-    """Return the names of terms in the order of the findings, whatever rows observe them."""
-    if isinstance(model, (BayesianNetwork, WeightedNetwork)):
-        network = model.network if isinstance(model, WeightedNetwork) else model
-        order = [v for cpd in network.nodes() for v in cpd.children]
-    else:
-        order = [v for v in model.variables if v != target]
-    ranks: dict[Name, int] = {}
-    for variable in order:
-        for item in variable.items if isinstance(variable, CountVector) else ():
-            ranks.setdefault(item, len(ranks))
-            ranks.setdefault((variable.name, item), len(ranks))
-        ranks.setdefault(variable.name, len(ranks))
-    if any(name not in ranks for name in columns):  # factors over several variables
-        return list(columns)
-    return sorted(columns, key=lambda name: ranks[name])
 
 
 # ------------------------------------------------------------------------------ kinds of models

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -221,7 +221,20 @@ class _Parser:
             arrows.append(self._take())
             chain.append(self._named(self._take()))
         for arrow, (left, right) in zip(arrows, pairwise(chain), strict=True):
-            self._connect(arrow, left, right)
+            if arrow.text not in _ARROWS:
+                raise self._error(
+                    arrow.at,
+                    f"expected '->', '<-' or '<->'; got {arrow.text!r}, an edge without a "
+                    "direction.",
+                )
+            to_right, to_left = _ARROWS[arrow.text]
+            self._budget.take(_BYTES_OF_EDGE * len(left) * len(right), "its edges")
+            for a in left:
+                for b in right:
+                    if to_right and to_left:
+                        self._pairs.setdefault(frozenset((a, b)), (a, b))
+                    else:
+                        self._arcs[(a, b) if to_right else (b, a)] = None
         while self._next.kind == "attributes":
             token = self._take()
             if not arrows:
@@ -245,21 +258,6 @@ class _Parser:
                 raise self._error(inner.at, f"expected names in braces; got {inner.text!r:.40}.")
         self._take()
         return list(found)
-
-    def _connect(self, arrow: _Token, left: Collection[str], right: Collection[str]) -> None:
-        if arrow.text not in _ARROWS:
-            raise self._error(
-                arrow.at,
-                f"expected '->', '<-' or '<->'; got {arrow.text!r}, an edge without a direction.",
-            )
-        to_right, to_left = _ARROWS[arrow.text]
-        self._budget.take(_BYTES_OF_EDGE * len(left) * len(right), "its edges")
-        for a in left:
-            for b in right:
-                if to_right and to_left:
-                    self._pairs.setdefault(frozenset((a, b)), (a, b))
-                else:
-                    self._arcs[(a, b) if to_right else (b, a)] = None
 
     def _describe(self, name: str, token: _Token) -> None:
         at = 0

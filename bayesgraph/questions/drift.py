@@ -213,9 +213,15 @@ def table_drift(
     if not all(table.n_rows for table in tables):
         raise errors.DataError("Drift is between two tables that have rows; one of them has none.")
     found = [_family(asked, family, tables) for family in _families(asked, tables)]
-    adjusted = _holm(np.array([family.p_value for family in found]))
+    # P-values adjusted by Holm's method; NaN, no test, stays.
+    p_values = np.array([family.p_value for family in found])
+    adjusted = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
     families = [
-        _with(family, float(p), moved=bool(p <= alpha))
+        replace(family, adjusted=float(p), moved=bool(p <= alpha))
         for family, p in zip(found, adjusted, strict=True)
     ]
     families.sort(key=lambda f: (not f.moved, math.isnan(f.information), -f.information))
@@ -370,17 +376,3 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     except errors.BayesGraphError:
         return math.nan
     return float(np.mean(logs))
-
-
-def _holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return p-values adjusted by Holm's method; NaN, no test, stays."""
-    adjusted = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
-    return adjusted
-
-
-def _with(family: FamilyDrift, adjusted: float, *, moved: bool) -> FamilyDrift:
-    return replace(family, adjusted=adjusted, moved=moved)

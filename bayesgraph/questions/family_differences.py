@@ -127,19 +127,6 @@ def _networks(model: Model) -> list[BayesianNetwork] | None:
     return None if None in parts else [net for part in parts if part is not None for net in part]
 
 
-def _in_order_of(first: BayesianNetwork, network: BayesianNetwork) -> BayesianNetwork:
-    """Return a network with the states of its variables in the order of another, where it can."""
-    for variable in first.variables:
-        own = network.variable(variable.name) if variable.name in network else variable
-        if own == variable or type(own) is not Discrete or type(variable) is not Discrete:
-            continue
-        wanted, there = ({(type(s), s) for s in v.states} for v in (variable, own))
-        if wanted == there:
-            with suppress(UnsupportedModelError):  # the difference is reported instead
-                network = network.with_states(variable.name, variable.states)
-    return network
-
-
 @dataclass(frozen=True, eq=False)
 class _Pair:
     """Two networks whose families are compared.
@@ -161,7 +148,17 @@ class _Pair:
     @cached_property
     def after(self) -> BayesianNetwork:
         """The other network, with states in the order of the first one."""
-        return _in_order_of(self.before, self.other)
+        # A network with the states of its variables in the order of another, where it can.
+        network = self.other
+        for variable in self.before.variables:
+            own = network.variable(variable.name) if variable.name in network else variable
+            if own == variable or type(own) is not Discrete or type(variable) is not Discrete:
+                continue
+            wanted, there = ({(type(s), s) for s in v.states} for v in (variable, own))
+            if wanted == there:
+                with suppress(UnsupportedModelError):  # the difference is reported instead
+                    network = network.with_states(variable.name, variable.states)
+        return network
 
     def changes(self) -> Iterator[FamilyChange]:
         """Yield the families that differ, in the order of the variables."""
@@ -185,7 +182,13 @@ class _Pair:
             text = str(error).split(". ")[0]
             return FamilyChange(child, *names, None, where=text, member=self.member)
         cell = found.cell or {}
-        other = self._codes_in_other(cell)
+        # The codes of states in the other network as it is.
+        other = {}
+        for name, code in cell.items():
+            if name in self.other and isinstance(own := self.other.variable(name), Discrete):
+                shown = self.after.variable(name)
+                assert isinstance(shown, Discrete)  # it differs in the order of states only
+                other[name] = code if shown == own else own.index(shown.states[code])
         known = (
             rows_behind(self.source, p, cell),
             rows_behind(self.other_source, self.other[child], other),
@@ -194,16 +197,6 @@ class _Pair:
         return FamilyChange(
             child, *names, size, found.standard_error, found.text, *known, self.member
         )
-
-    def _codes_in_other(self, cell: dict[Name, int]) -> dict[Name, int]:
-        """Return the codes of states in the other network as it is."""
-        found = {}
-        for name, code in cell.items():
-            if name in self.other and isinstance(own := self.other.variable(name), Discrete):
-                shown = self.after.variable(name)
-                assert isinstance(shown, Discrete)  # it differs in the order of states only
-                found[name] = code if shown == own else own.index(shown.states[code])
-        return found
 
     def _divergence(self, p: CPD, q: CPD) -> _Found:
         known = {v.name: v for v in p.scope}

@@ -296,12 +296,16 @@ def _number_choice(
         points = [
             _inside(a, b, number, (low, high), whole=whole)
             for a, b in ends
-            if not _holds(a, b, number)
+            if not (number is not None and a < number <= b)
         ]
     elif whole:
         points = _whole_grid(variable, low, high, rules.n_values)
     else:
-        points = _grid(low, high, rules.n_values)
+        # Values from low to high, of few digits.
+        step = (high - low) / max(rules.n_values - 1, 1)
+        digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
+        values = np.unique(np.round(np.linspace(low, high, rules.n_values), digits))
+        points = [float(v) for v in np.clip(values, low, high)]
     if variable.name in rules.ranges:
         points = [point for point in points if low <= point <= high]
     new = []
@@ -410,22 +414,10 @@ def _whole_grid(variable: Variable, low: float, high: float, n: int) -> list[flo
     return [float(v) for v in np.unique(np.linspace(low, high, n).round())]
 
 
-def _grid(low: float, high: float, n: int) -> list[float]:
-    """Return values from low to high, of few digits."""
-    step = (high - low) / max(n - 1, 1)
-    digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
-    values = np.unique(np.round(np.linspace(low, high, n), digits))
-    return [float(v) for v in np.clip(values, low, high)]
-
-
 def _middle(variable: Variable, code: int) -> float:
     assert isinstance(variable, Binned)  # only intervals are given by their texts
     edges = variable.edges
     return float(0.5 * (edges[code] + edges[code + 1]))
-
-
-def _holds(low: float, high: float, number: float | None) -> bool:
-    return number is not None and low < number <= high
 
 
 def _inside(

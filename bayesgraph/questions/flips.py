@@ -278,7 +278,14 @@ def cheapest_sum(lines: Lines, goal: Goal, effort: int) -> tuple[list[int] | Non
     quick = _quick(costs, gains, lines.margins, goal)
     best = math.inf if quick is None else quick[0]
     for k, (price, gain) in enumerate(zip(costs, gains, strict=True)):
-        level = _extended(level, price, gain)
+        # All choices of a level with each option of the next part.
+        n, m = len(level.cost), len(price)
+        level = _Level(
+            (level.cost[:, None] + price).ravel(),
+            (level.margins[:, None] + gain).reshape(n * m, gain.shape[1]),
+            np.repeat(np.arange(n), m),
+            np.tile(np.arange(m), n),
+        )
         examined += len(level.cost)
         best = min(best, _completed(level, goal, rest_cost[k + 1], rest_gain[k + 1]))
         least = level.cost + bounds(k + 1, level.margins, goal.needed)
@@ -356,17 +363,6 @@ def _quick(
 def _lacking(margins: Floats, goal: Goal) -> Floats:
     """Return the sum of the log odds that are lacking against all alternatives."""
     return np.asarray(np.maximum(0.0, goal.needed - margins).sum(axis=-1))
-
-
-def _extended(level: _Level, price: Floats, gain: Floats) -> _Level:
-    """Return all choices of a level with each option of the next part."""
-    n, m = len(level.cost), len(price)
-    return _Level(
-        (level.cost[:, None] + price).ravel(),
-        (level.margins[:, None] + gain).reshape(n * m, gain.shape[1]),
-        np.repeat(np.arange(n), m),
-        np.tile(np.arange(m), n),
-    )
 
 
 def _completed(level: _Level, goal: Goal, cost: float, gain: Floats) -> float:
@@ -465,7 +461,12 @@ def greedy(scorer: Scorer, excess: Callable[[Floats], Floats]) -> Changes | None
     now = np.zeros((1, n), dtype=np.intp)
     value = float(excess(scorer(now))[0])
     while value <= 0:
-        steps = [(j, o) for j in range(n) if not now[0, j] for o in _others(scorer.choices[j])]
+        steps = [
+            (j, o)
+            for j in range(n)
+            if not now[0, j]
+            for o in range(1, len(scorer.choices[j].options))
+        ]
         if not steps:
             return None
         rows = np.repeat(now, len(steps), axis=0)
@@ -501,10 +502,6 @@ def _cheaper(scorer: Scorer, excess: Callable[[Floats], Floats], now: Changes) -
         if not turned.any():
             return now
         now = rows[int(np.argmax(np.where(turned, saved, -np.inf)))][None]
-
-
-def _others(choice: Choice) -> range:
-    return range(1, len(choice.options))
 
 
 # --------- Lower bounds of the cost of changes of continuous numbers, which are more than any grid
@@ -923,7 +920,14 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
             low, high = float(points[first - 1]), float(points[first])
         value: float | int = int(high)
         if not choice.whole:
-            values = _rounded(float(choice.old.code), high, float(now[j].code))
+            # Numbers just beyond a value, seen from the old one, of few digits; the value last.
+            # They move by at most a thousandth more, and not beyond `most`.
+            old = float(choice.old.code)
+            room = min(1e-3 * abs(high - old), abs(float(now[j].code) - high))
+            digits = -math.floor(math.log10(room)) if room > 0 else 0
+            scale, toward = 10.0**digits, math.copysign(1.0, high - old)
+            beyond = round(toward * math.ceil(toward * high * scale) / scale, max(digits, 0))
+            values = np.array([beyond, high] if abs(beyond - high) <= room else [high])
             value = high = float(values[np.argmax(turns(j, values))])
         cost = choice.weight + choice.scale * abs(high - float(choice.old.code))
         now[j] = replace(now[j], value=value, code=high, cost=cost)
@@ -932,15 +936,3 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
         for choice, option, moved in zip(scorer.choices, now, change, strict=True)
         if moved
     ]
-
-
-def _rounded(old: float, value: float, most: float) -> Floats:
-    """Return numbers just beyond a value, seen from the old one, of few digits; the value last.
-
-    They move by at most a thousandth more, and not beyond `most`.
-    """
-    room = min(1e-3 * abs(value - old), abs(most - value))
-    digits = -math.floor(math.log10(room)) if room > 0 else 0
-    scale, toward = 10.0**digits, math.copysign(1.0, value - old)
-    beyond = round(toward * math.ceil(toward * value * scale) / scale, max(digits, 0))
-    return np.array([beyond, value] if abs(beyond - value) <= room else [value])

@@ -107,7 +107,17 @@ def credible_intervals(
     asked, given = under(model, do, given) if do else (model, dict(given))
     parameter_draws.check_parameters(asked)
     case = asked.case(given)
-    wanted = _questions(asked, targets, case)
+    # The indices of the targets of each question: one question, or all variables.
+    if targets is not None:
+        wanted = [read_targets(asked, targets, case.hard)]
+    else:
+        wanted = [
+            (v,)
+            for v, variable in enumerate(asked.variables)
+            if v not in case.hard
+            and variable not in asked.silent
+            and not isinstance(variable, CountVector)
+        ]
     if method == "delta":
         found = parameter_draws.delta_spread(asked, wanted, case, coverage, memory_limit)
         if found is None:
@@ -121,19 +131,6 @@ def credible_intervals(
     if targets is not None:
         return parts[0]
     return parameter_draws.CredibleMarginals(parts, coverage, method)
-
-
-def _questions(model: Model, targets: Any, case: Case) -> list[tuple[int, ...]]:
-    """Return the indices of the targets of each question: one question, or all variables."""
-    if targets is not None:
-        return [read_targets(model, targets, case.hard)]
-    return [
-        (v,)
-        for v, variable in enumerate(model.variables)
-        if v not in case.hard
-        and variable not in model.silent
-        and not isinstance(variable, CountVector)
-    ]
 
 
 def _by_draws(

@@ -145,20 +145,15 @@ def top_label_error(confidence: Floats, right: NDArray[np.bool_], bins: int) -> 
         Maximum number of bins.
     """
     order = np.argsort(confidence, kind="stable")
-    gaps = np.add.reduceat(right[order] - confidence[order], _starts(confidence[order], bins))
-    return float(np.abs(gaps).sum() / len(confidence))
-
-
-def _starts(ascending: Floats, bins: int) -> NDArray[np.intp]:
-    """Divide ascending values into at most `bins` bins; return each bin's first index.
-
-    Bins have about equally many rows; equal values share a bin.
-    """
+    # Divide ascending values into at most `bins` bins; return each bin's first index. Bins have
+    # about equally many rows; equal values share a bin.
+    ascending = confidence[order]
     wanted = np.arange(bins) * len(ascending) // bins
     before = np.searchsorted(ascending, ascending[wanted], side="left")
     after = np.searchsorted(ascending, ascending[wanted], side="right")
     starts = np.unique(np.where(wanted - before <= after - wanted, before, after))
-    return starts[starts < len(ascending)]
+    gaps = np.add.reduceat(right[order] - confidence[order], starts[starts < len(ascending)])
+    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:

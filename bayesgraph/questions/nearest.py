@@ -345,19 +345,15 @@ class _Partial:
         for axis in range(joint.ndim):
             whole = inside.sum(axis=axis, keepdims=True)
             away = outside.sum(axis=axis, keepdims=True)
-            others = _sums_of_others(inside, axis)
+            # For each entry the sum of all other ones along an axis, without subtraction.
+            moved = np.moveaxis(inside, axis, 0)
+            zero = np.zeros_like(moved[:1])
+            below = np.cumsum(np.concatenate([zero, moved[:-1]]), axis=0)
+            above = np.cumsum(np.concatenate([zero, moved[:0:-1]]), axis=0)[::-1]
+            others = np.moveaxis(below + above, 0, axis)
             inside = np.concatenate([inside, whole], axis=axis)
             outside = np.concatenate([others + away, away], axis=axis)
         return cls(inside, outside)
-
-
-def _sums_of_others(values: Floats, axis: int) -> Floats:
-    """Return for each entry the sum of all other ones along an axis, without subtraction."""
-    moved = np.moveaxis(values, axis, 0)
-    zero = np.zeros_like(moved[:1])
-    below = np.cumsum(np.concatenate([zero, moved[:-1]]), axis=0)
-    above = np.cumsum(np.concatenate([zero, moved[:0:-1]]), axis=0)[::-1]
-    return np.moveaxis(below + above, 0, axis)
 
 
 def _best(

@@ -234,8 +234,22 @@ def worth_of_number(
         return _integrated(joint, found.ends, before, stakes)
     density = partial(_density, model, t, variable, rows)
     if isinstance(variable, Count):
-        return _summed(density, before, stakes)
-    ends = np.union1d(_panels(_draws(model, variable, case)), _jumps(model, variable))
+        # The worth of a question whose answers are the numbers 0, 1, and so on.
+        values, start, stop = np.zeros(3), 0, 64
+        while 1.0 - values[2] > _TAIL and start < _MAX_COUNT:
+            masses = density(np.arange(start, stop, dtype=np.float64))
+            parts = [*stakes.worth(before[None], masses), masses.sum(axis=1)]
+            values += [part.sum() for part in parts]
+            start, stop = stop, 2 * stop
+        return _worth(values, np.zeros(3), before, stakes)
+    # The ends of panels around draws, and ever longer ones to both sides of them.
+    draws = _draws(model, variable, case)
+    step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
+    away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
+    inside = _apart(draws, 0.01 * step)
+    ends = np.union1d(
+        np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away]), _jumps(model, variable)
+    )
     return _integrated(density, ends, before, stakes)
 
 
@@ -309,17 +323,6 @@ def _integrated(
     return _worth(found.values, found.errors, before, stakes)
 
 
-def _summed(joint: Callable[[Floats], Floats], before: Floats, stakes: Stakes) -> Worth:
-    """Return the worth of a question whose answers are the numbers 0, 1, and so on."""
-    values, start, stop = np.zeros(3), 0, 64
-    while 1.0 - values[2] > _TAIL and start < _MAX_COUNT:
-        masses = joint(np.arange(start, stop, dtype=np.float64))
-        parts = [*stakes.worth(before[None], masses), masses.sum(axis=1)]
-        values += [part.sum() for part in parts]
-        start, stop = stop, 2 * stop
-    return _worth(values, np.zeros(3), before, stakes)
-
-
 def _worth(values: Floats, errors: Floats, before: Floats, stakes: Stakes) -> Worth:
     """Return integrals as a `Worth`; mass that was not found adds to the error."""
     information, gain, mass = values.tolist()
@@ -354,14 +357,6 @@ def _draws(model: Model, variable: Continuous, case: Case) -> Floats:
     taken = model.work(question, case.pattern).run(case)
     found = taken.take(_N_DRAWS, np.random.default_rng(0))[variable]
     return np.sort(np.asarray(found, dtype=np.float64))
-
-
-def _panels(draws: Floats) -> Floats:
-    """Return the ends of panels around draws, and ever longer ones to both sides of them."""
-    step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
-    away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
-    inside = _apart(draws, 0.01 * step)
-    return np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away])
 
 
 def _jumps(model: Model, variable: Continuous) -> Floats:

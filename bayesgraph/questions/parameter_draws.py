@@ -96,34 +96,31 @@ def check_parameters(model: Model) -> None:
     for network in networks_of(model):
         for cpd in network.cpds:
             if not isinstance(cpd, SetCPD):
-                _check_posterior(model, cpd)
+                if not isinstance(cpd, TableCPD | GaussianCPD):
+                    raise refused(model, f"{cpd.title} keeps no posterior of its parameters.")
+                posterior = cpd.parameter_posterior
+                if posterior is None:
+                    raise refused(
+                        model,
+                        f"{cpd.title} keeps no posterior of its parameters. It was made by hand, "
+                        "read from a file of another format, trained to predict, or estimated by "
+                        "EM, 'ml' or 'map'; BayesianNetwork.fit and classifiers that count give "
+                        "one.",
+                    )
+                if not (posterior.strength > 0).all():
+                    where = np.argwhere(~(posterior.strength > 0))[0]
+                    pairs = zip(cpd.discrete_parents, where.tolist(), strict=True)
+                    given = ", ".join(f"{v.name}={v.states[code]}" for v, code in pairs)
+                    raise refused(
+                        model,
+                        f"{cpd.title} rests on no rows{' where ' * bool(given)}{given}, and "
+                        "smoothing adds none; give alpha or shrinkage a positive value.",
+                    )
     if isinstance(model, PosteriorAverage) and model.exponents:
         raise refused(
             model,
             "its exponents have no posterior; an average without exponents, or one of its "
             "`networks`, has.",
-        )
-
-
-def _check_posterior(model: Model, cpd: CPD) -> None:
-    if not isinstance(cpd, TableCPD | GaussianCPD):
-        raise refused(model, f"{cpd.title} keeps no posterior of its parameters.")
-    posterior = cpd.parameter_posterior
-    if posterior is None:
-        raise refused(
-            model,
-            f"{cpd.title} keeps no posterior of its parameters. It was made by hand, read from a "
-            "file of another format, trained to predict, or estimated by EM, 'ml' or 'map'; "
-            "BayesianNetwork.fit and classifiers that count give one.",
-        )
-    if not (posterior.strength > 0).all():
-        where = np.argwhere(~(posterior.strength > 0))[0]
-        pairs = zip(cpd.discrete_parents, where.tolist(), strict=True)
-        given = ", ".join(f"{v.name}={v.states[code]}" for v, code in pairs)
-        raise refused(
-            model,
-            f"{cpd.title} rests on no rows{' where ' * bool(given)}{given}, and smoothing adds "
-            "none; give alpha or shrinkage a positive value.",
         )
 
 
@@ -257,7 +254,12 @@ def table_answers(
     found = []
     for size in _blocks(n, n_drawn, _OF_TABLES):
         sizes, draws = tables_of_draws(drawn, size, random)
-        bounded = _bounded(program, chosen, sizes, draws)
+        # The program with lower bounds of products that hold for all draws.
+        smallest = np.where(draws > 0.0, draws, 1.0).min(axis=0)
+        lows = np.minimum.reduceat(smallest, np.cumsum(sizes) - sizes) if len(sizes) else smallest
+        minima = np.zeros_like(program.minima)
+        np.add.at(minima, program.tree.home[chosen], np.log2(np.minimum(lows, 1.0)))
+        bounded = program._replace(minima=minima, least=min(0.0, float(minima.min(initial=0.0))))
         starts = compiled.tables.arrays.base[factors[chosen]]
         at = np.concatenate([np.arange(s, s + k) for s, k in zip(starts, sizes, strict=True)])
         found.append(_run_all(compiled, bounded, at, draws, case, memory_limit))
@@ -275,7 +277,10 @@ def _run_all(
     """Run a program for each draw, with the drawn entries at the places `at` of the tables."""
     results = np.empty((len(draws), program.n_result))
     values = compiled.tables.values.copy()
-    code, offsets = program.code, compiled.tables.offsets(_findings(case))
+    code, offsets = (
+        program.code,
+        compiled.tables.offsets(np.array([*case.hard, *case.hard.values()], dtype=np.int64)),
+    )
     # The common case has no more to prepare between two runs than the bounds.
     alike = (
         not case.soft
@@ -298,19 +303,6 @@ def _run_all(
             give_back(run.space)
     give_back(space)
     return results
-
-
-def _findings(case: Case) -> Any:
-    return np.array([*case.hard, *case.hard.values()], dtype=np.int64)
-
-
-def _bounded(program: Program, chosen: Any, sizes: Any, draws: Floats) -> Program:
-    """Return the program with lower bounds of products that hold for all draws."""
-    smallest = np.where(draws > 0.0, draws, 1.0).min(axis=0)
-    lows = np.minimum.reduceat(smallest, np.cumsum(sizes) - sizes) if len(sizes) else smallest
-    minima = np.zeros_like(program.minima)
-    np.add.at(minima, program.tree.home[chosen], np.log2(np.minimum(lows, 1.0)))
-    return program._replace(minima=minima, least=min(0.0, float(minima.min(initial=0.0))))
 
 
 # ---------------------------------------------------------------------------------- any network
@@ -357,7 +349,12 @@ def _answered(
 ) -> Floats:
     target = model.variables[targets[0]]
     if len(targets) == 1 and isinstance(target, Discrete):
-        rows = _repeated(case.evidence(model.variables), draw)
+        # Evidence on one case as rows, one for each draw.
+        evidence = case.evidence(model.variables)
+        n = draw.cardinality
+        columns = {v: np.repeat(column, n, axis=0) for v, column in evidence.columns.items()}
+        soft = {v: np.repeat(logs, n, axis=0) for v, logs in evidence.likelihoods.items()}
+        rows = Evidence(n, {**columns, draw: np.arange(n)}, soft)
         joint = drawn.log_posterior_rows(target, rows)
         joint[np.isneginf(joint.max(axis=1))] = np.nan
         return normalised(joint)
@@ -370,14 +367,6 @@ def _answered(
         answer = drawn.work(question, one.pattern, memory_limit).run(one, memory_limit)
         found.append(numbers_of(answer))
     return np.array(found)
-
-
-def _repeated(evidence: Evidence, draw: Discrete) -> Evidence:
-    """Return evidence on one case as rows, one for each draw."""
-    n = draw.cardinality
-    columns = {v: np.repeat(column, n, axis=0) for v, column in evidence.columns.items()}
-    soft = {v: np.repeat(logs, n, axis=0) for v, logs in evidence.likelihoods.items()}
-    return Evidence(n, {**columns, draw: np.arange(n)}, soft)
 
 
 def numbers_of(answer: Any) -> Floats:
@@ -507,7 +496,14 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         self.method = method
         self.sources = tuple(sources)
         self._spread = spread
-        self.rows = _equivalent_rows(spread, discrete=self._discrete)
+        # The equivalent sample size of a posterior; see `CredibleIntervals.rows`.
+        if self._discrete:
+            total = float(np.sum(spread.variance))
+            alone, less = float(np.sum(spread.mean * (1.0 - spread.mean))), 1.0
+        else:
+            total = float(spread.variance[0])
+            alone, less = float(spread.estimate[1] ** 2), 0.0
+        self.rows = max(alone / total - less, 0.0) if total > 0 else math.inf
 
     @property
     def _discrete(self) -> bool:
@@ -614,17 +610,6 @@ class CredibleMarginals(Displayed, Mapping[Name, CredibleIntervals]):
             ("", "state", "estimate", "low", "high", "rows"),
             note=more(len(self), len(rows), "variables"),
         )
-
-
-def _equivalent_rows(spread: Spread, *, discrete: bool) -> float:
-    """Return the equivalent sample size of a posterior; see `CredibleIntervals.rows`."""
-    if discrete:
-        total = float(np.sum(spread.variance))
-        alone, less = float(np.sum(spread.mean * (1.0 - spread.mean))), 1.0
-    else:
-        total = float(spread.variance[0])
-        alone, less = float(spread.estimate[1] ** 2), 0.0
-    return max(alone / total - less, 0.0) if total > 0 else math.inf
 
 
 def _count(rows: float) -> str:

@@ -330,22 +330,18 @@ def values_of_case(model: Model, terms: Terms, case: Case) -> Values | None:
     gone = {v for v, indicator in model.indicators if case.hard.get(indicator) == 1}
     candidates = [v for v in terms.candidates if v not in case.hard and v not in gone]
     if model.compiled is not None:
-        return _of_tables(model, terms, case, candidates)
+        found = by_propagation(model, terms.target, case)
+        if found is None:
+            return None
+        if not candidates:
+            return _nothing(found.posterior, {})
+        worth = terms.stakes.worth(found.posterior[None], found.joint)
+        totals = np.maximum(np.add.reduceat(np.array(worth), found.starts, axis=1), 0.0)
+        if len(candidates) < len(found.numbers):
+            totals = totals[:, np.searchsorted(found.numbers, candidates)]
+        none = np.zeros(len(candidates))
+        return Values(found.posterior, candidates, totals[0], totals[1], none, found.answers, {})
     return _one_by_one(model, terms, case, candidates)
-
-
-def _of_tables(model: Model, terms: Terms, case: Case, candidates: list[int]) -> Values | None:
-    found = by_propagation(model, terms.target, case)
-    if found is None:
-        return None
-    if not candidates:
-        return _nothing(found.posterior, {})
-    worth = terms.stakes.worth(found.posterior[None], found.joint)
-    totals = np.maximum(np.add.reduceat(np.array(worth), found.starts, axis=1), 0.0)
-    if len(candidates) < len(found.numbers):
-        totals = totals[:, np.searchsorted(found.numbers, candidates)]
-    none = np.zeros(len(candidates))
-    return Values(found.posterior, candidates, totals[0], totals[1], none, found.answers, {})
 
 
 def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -> Values | None:
@@ -585,15 +581,11 @@ def _column(
     else:
         number = model.number[candidate.name]
         for row in chosen.tolist():
-            case = _case_of(model, rows, row)
+            # One row of encoded evidence as a `Case`.
+            seen, _ = rows.rows(np.array([row])).split()
+            hard = {model.number[v.name]: column[0] for v, column in seen.columns.items()}
+            plain = {v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}
+            case = Case(plain)
             worth = worth_of_number(model, terms.target, number, case, before[row], terms.stakes)
             information[row], gain[row] = worth.information, worth.gain
     return np.maximum(information, 0.0), np.maximum(gain, 0.0)
-
-
-def _case_of(model: Model, rows: Evidence, row: int) -> Case:
-    """Return one row of encoded evidence as a `Case`."""
-    seen, _ = rows.rows(np.array([row])).split()
-    hard = {model.number[v.name]: column[0] for v, column in seen.columns.items()}
-    plain = {v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}
-    return Case(plain)

@@ -110,7 +110,12 @@ def links(
 
     found = _blockers(graph, start, end, given, opened)
     if not kinds and not found:
-        found = _needed(parents, start, end, given)
+        # Known nodes that separate two nodes, none of which can be left out.
+        found = list(given)
+        for one in found[:]:
+            rest = [n for n in found if n != one]
+            if not active_path(parents, start, end, rest):
+                found = rest
     return Links(tuple(kinds.values()), tuple(found))
 
 
@@ -255,18 +260,6 @@ def active_path(
                 before[one] = step
                 waiting.append(one)
     return ()
-
-
-def _needed(
-    parents: Mapping[Name, Collection[Name]], start: Name, end: Name, given: Collection[Name]
-) -> list[Name]:
-    """Return known nodes that separate two nodes, none of which can be left out."""
-    needed = list(given)
-    for one in needed[:]:
-        rest = [n for n in needed if n != one]
-        if not active_path(parents, start, end, rest):
-            needed = rest
-    return needed
 
 
 def known_below(

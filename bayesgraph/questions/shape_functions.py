@@ -306,7 +306,14 @@ def _mean_terms(
     for axis in axes.values():
         effect = _split(_means(model, target, sample, [axis], weights), [axis.share])[0,]
         terms.append(Shape((axis.shown,), effect, axis.share))
-    for names in _pairs(model, target):
+    # The pairs of features with an arc in a network whose class has no parents.
+    members = model.networks if isinstance(model, Ensemble) else (model,)
+    found: dict[Pair, None] = {}
+    for network in members:
+        if isinstance(network, BayesianNetwork) and not _obstacle(network, target):
+            pairs = [(p.name, c.variable.name) for c in network.nodes() for p in c.parents]
+            found |= {pair: None for pair in pairs if target.name not in pair}
+    for names in list(found):
         both = [axes[name] for name in names if name in axes]
         if len(both) == 2:
             shares = [axis.share for axis in both]
@@ -390,17 +397,6 @@ def _cuts(model: Model, name: Name, numbers: Floats) -> list[float]:
     found = np.unique(np.quantile(numbers, shares, method="lower")) if len(numbers) else np.empty(0)
     cuts: list[float] = found[found < numbers.max(initial=-np.inf)].tolist()
     return cuts
-
-
-def _pairs(model: Model, target: Discrete) -> list[Pair]:
-    """Return the pairs of features with an arc in a network whose class has no parents."""
-    members = model.networks if isinstance(model, Ensemble) else (model,)
-    found: dict[Pair, None] = {}
-    for network in members:
-        if isinstance(network, BayesianNetwork) and not _obstacle(network, target):
-            pairs = [(p.name, c.variable.name) for c in network.nodes() for p in c.parents]
-            found |= {pair: None for pair in pairs if target.name not in pair}
-    return list(found)
 
 
 # ----- Ranking of the items of a vector of counts, such as words, by their log odds for each class

@@ -468,7 +468,16 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
     n_classes = units.shape[1]
     table = factorials(units, float(units.sum()), n_classes)
     if (units.sum(axis=0) > 0).sum() <= 2:
-        group = _in_order(units, table, prior)
+        # The group of each unit for two classes, by the search for intervals. Units are sorted by
+        # P(class | unit) of one class, and a group is a run of consecutive units. `table` holds
+        # logs of factorials.
+        share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
+        order = np.argsort(share, kind="stable")
+        sums = np.concatenate([np.zeros((1, units.shape[1])), np.cumsum(units[order], axis=0)])
+        begins = cut_kernels.merge_greedily(sums, table, prior)
+        cut_kernels.improve(sums, table, prior, begins)
+        group = np.empty(len(units), dtype=np.int64)
+        group[order] = np.cumsum(begins) - 1
     else:
         group = cut_kernels.merge_groups(units, table, prior)
         cut_kernels.move_values(units, table, prior, group)
@@ -485,22 +494,6 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
             break
         group, cost = again, lower
     return group, cost, _cost(units, np.zeros_like(group), table, prior)
-
-
-def _in_order(units: Floats, table: Floats, prior: Floats) -> NDArray[np.int64]:
-    """Return the group of each unit for two classes, by the search for intervals.
-
-    Units are sorted by P(class | unit) of one class, and a group is a run of consecutive units.
-    `table` holds logs of factorials.
-    """
-    share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
-    order = np.argsort(share, kind="stable")
-    sums = np.concatenate([np.zeros((1, units.shape[1])), np.cumsum(units[order], axis=0)])
-    begins = cut_kernels.merge_greedily(sums, table, prior)
-    cut_kernels.improve(sums, table, prior, begins)
-    group = np.empty(len(units), dtype=np.int64)
-    group[order] = np.cumsum(begins) - 1
-    return group
 
 
 def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats) -> float:

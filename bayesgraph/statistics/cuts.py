@@ -211,7 +211,16 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     for digits in range(1, 17):
         if not left.size:
             break
-        short = _rounded(wanted[left], digits)
+        # Numbers rounded to about `digits` significant digits. Each result is the float nearest to
+        # a decimal: it is the quotient or the product of an integer and a power of ten, both of
+        # which are exact, so that only one rounding occurs.
+        numbers = wanted[left]
+        size = np.abs(np.where(numbers == 0, 1.0, numbers))
+        places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)
+        far = np.abs(places) >= len(_POWERS)
+        found = _multiples(numbers, np.where(far, 0, places))
+        found[far] = [float(f"{number:.{digits}g}") for number in numbers[far].tolist()]
+        short = np.asarray(found)
         good = (np.abs(short - wanted[left]) <= play[left]) & (a[left] <= short) & (short < b[left])
         cuts[left[good]] = short[good]
         left = left[~good]
@@ -262,20 +271,6 @@ def round_between(low: ArrayLike, high: ArrayLike) -> Floats:
 _MAX_DIGITS, _MAX_PLACES, _TINY = 19, 300, 1e-300
 # Powers of ten that are exact in floating point.
 _POWERS = np.array([float(f"1e{k}") for k in range(23)])
-
-
-def _rounded(numbers: Floats, digits: int) -> Floats:
-    """Return numbers rounded to about `digits` significant digits.
-
-    Each result is the float nearest to a decimal: it is the quotient or the product of an integer
-    and a power of ten, both of which are exact, so that only one rounding occurs.
-    """
-    size = np.abs(np.where(numbers == 0, 1.0, numbers))
-    places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)
-    far = np.abs(places) >= len(_POWERS)
-    found = _multiples(numbers, np.where(far, 0, places))
-    found[far] = [float(f"{number:.{digits}g}") for number in numbers[far].tolist()]
-    return np.asarray(found)
 
 
 def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) -> Floats:

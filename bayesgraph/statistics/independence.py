@@ -346,7 +346,9 @@ def _gaussian_part(columns: _Columns, variables: Collection[Variable]) -> tuple[
         total, part = float(weights[chosen].sum()), values[chosen]
         covariance = np.cov(part, rowvar=False, aweights=weights[chosen], ddof=0).reshape(d, d)
         spread = np.sqrt(covariance.diagonal())
-        if not (spread > 0).all() or not _is_regular(covariance / np.outer(spread, spread)):
+        if not (spread > 0).all() or not bool(
+            np.linalg.eigvalsh(covariance / np.outer(spread, spread))[0] > _ROUNDING
+        ):
             raise DataError(
                 f"The columns {quoted(v.name for v in numbers)} are constant or linearly dependent "
                 "among rows with the same states. Leave one out, or condition on fewer columns."
@@ -354,10 +356,6 @@ def _gaussian_part(columns: _Columns, variables: Collection[Variable]) -> tuple[
         _, log_determinant = np.linalg.slogdet(covariance)
         likelihood -= 0.5 * total * float(log_determinant)
     return likelihood, (int(cell.max()) + 1) * (d + d * (d + 1) // 2)
-
-
-def _is_regular(correlation: Floats) -> bool:
-    return bool(np.linalg.eigvalsh(correlation)[0] > _ROUNDING)
 
 
 _METHODS: dict[str, Callable[[_Columns], _Outcome]] = {

@@ -135,7 +135,22 @@ class Smoothing:
     def __post_init__(self) -> None:
         one_of("estimation", self.estimation, ESTIMATIONS)
         one_of("ddof", self.ddof, (0, 1))
-        self._check_scheme()
+        one_of("smoothing", self.scheme, SCHEMES)
+        if self.strength is not None:
+            if self.scheme == "dirichlet":
+                raise DataError(
+                    "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
+                    "'dirichlet' is alpha."
+                )
+            if not (_is_number(self.strength) and self.strength >= 0):
+                raise DataError(
+                    f"strength takes a finite number that is not negative; got {self.strength!r}."
+                )
+        if self.is_hierarchy and self.estimation == "map":
+            raise DataError(
+                f"estimation='map' is the mode of one Dirichlet distribution, and {self.scheme!r} "
+                "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
+            )
         if isinstance(self.bandwidth, str):
             one_of("bandwidth", self.bandwidth, ("silverman", "scott"))
         elif not (_is_number(self.bandwidth) and self.bandwidth > 0):
@@ -185,24 +200,6 @@ class Smoothing:
 
     def __sklearn_clone__(self) -> Smoothing:
         return self
-
-    def _check_scheme(self) -> None:
-        one_of("smoothing", self.scheme, SCHEMES)
-        if self.strength is not None:
-            if self.scheme == "dirichlet":
-                raise DataError(
-                    "strength= goes with smoothing='m', 'marginal' or 'backoff'; the strength of "
-                    "'dirichlet' is alpha."
-                )
-            if not (_is_number(self.strength) and self.strength >= 0):
-                raise DataError(
-                    f"strength takes a finite number that is not negative; got {self.strength!r}."
-                )
-        if self.is_hierarchy and self.estimation == "map":
-            raise DataError(
-                f"estimation='map' is the mode of one Dirichlet distribution, and {self.scheme!r} "
-                "is a hierarchy of them; choose 'mean', or smoothing='dirichlet' or 'm'."
-            )
 
     def refuse_predictive(self, name: str) -> None:
         """Raise a DataError if estimation is "predictive".

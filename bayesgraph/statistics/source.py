@@ -416,7 +416,21 @@ class TableSource(RequestSource):
     def merged(self, features: Sequence[Variable]) -> TableSource:
         """Return a source of the same rows with merged intervals; see `RowSource`."""
         given = None if not len(self.weights) else self.weights
-        return TableSource(_merged(self.table, self.features, features), self.target, given)
+        # A table with the variables `new`, whose intervals join intervals of `old`.
+        table = self.table
+        codes = table.codes.copy(order="F")
+        by_old = dict(zip(self.features, features, strict=True))
+        for fine, merged in by_old.items():
+            if fine != merged:
+                assert isinstance(fine, Binned)
+                assert isinstance(merged, Binned)
+                place = table.arrangement.place[fine]
+                codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
+        return TableSource(
+            replace(table, variables=tuple(by_old.get(v, v) for v in table.variables), codes=codes),
+            self.target,
+            given,
+        )
 
     def sample(self, n_rows: int) -> TableSource:
         """Return a source of about `n_rows` of the rows; see `RowSource`."""
@@ -438,19 +452,6 @@ class StatisticsSource(RequestSource):
             "structure chooses what to count from what it has seen, which takes further passes "
             "over the data; fit it on the whole table."
         )
-
-
-def _merged(table: Table, old: Sequence[Variable], new: Sequence[Variable]) -> Table:
-    """Return a table with the variables `new`, whose intervals join intervals of `old`."""
-    codes = table.codes.copy(order="F")
-    by_old = dict(zip(old, new, strict=True))
-    for fine, merged in by_old.items():
-        if fine != merged:
-            assert isinstance(fine, Binned)
-            assert isinstance(merged, Binned)
-            place = table.arrangement.place[fine]
-            codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
-    return replace(table, variables=tuple(by_old.get(v, v) for v in table.variables), codes=codes)
 
 
 def sliced(table: Table, weights: Floats, n_rows: int | None) -> Iterator[tuple[Table, Floats]]:

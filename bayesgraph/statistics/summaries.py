@@ -640,7 +640,22 @@ def _counts(
     See `kernels.count_singles` and `kernels.count_pairs`.
     """
     if not len(weights) and _has_few_rows(group, n_groups, cards):
-        return _counted_bits(codes, group, n_groups, cards)
+        # The counts of discrete columns and of all pairs of few rows; see `bit_kernels`.
+        n_rows = np.bincount(group[group >= 0], minlength=n_groups)
+        word = np.concatenate([[0], np.cumsum(-(-n_rows // 64))]).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
+        sets = np.zeros((start[-1], word[-1]), dtype=np.uint64)
+        bit_kernels.pack_states(codes, group, word, start, sets)
+        counts = np.empty((n_groups, start[-1]))
+        bit_kernels.count_states(sets, word, counts)
+        # Of each column with all those behind it.
+        n_cells = np.cumsum(n_groups * cards * (start[-1] - start[1:]))
+        to = np.concatenate([[0], n_cells[:-1]]).astype(np.int64)
+        out = np.empty(n_cells[-1])
+        few = sets, word, start, to, out
+        work = len(out) + _bit_operations(len(group), n_groups, cards) // 8
+        over_pairs(lambda i, j: bit_kernels.count_bits(*few, i, j), len(cards), work)
+        return counts, out
     return None, _pair_counts(codes, group, n_groups, weights, cards)
 
 
@@ -679,30 +694,6 @@ def _has_few_rows(
 def _bit_operations(n_rows: int, n_groups: int, cards: NDArray[np.int64]) -> int:
     """Return the number of words that are intersected to count all pairs, at most and twice."""
     return int(cards.sum()) ** 2 * (n_rows // 64 + n_groups)
-
-
-def _counted_bits(
-    codes: NDArray[np.signedinteger],
-    group: NDArray[np.signedinteger],
-    n_groups: int,
-    cards: NDArray[np.int64],
-) -> tuple[Floats, Floats]:
-    """Return the counts of discrete columns and of all pairs of few rows; see `bit_kernels`."""
-    n_rows = np.bincount(group[group >= 0], minlength=n_groups)
-    word = np.concatenate([[0], np.cumsum(-(-n_rows // 64))]).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
-    sets = np.zeros((start[-1], word[-1]), dtype=np.uint64)
-    bit_kernels.pack_states(codes, group, word, start, sets)
-    counts = np.empty((n_groups, start[-1]))
-    bit_kernels.count_states(sets, word, counts)
-    # Of each column with all those behind it.
-    n_cells = np.cumsum(n_groups * cards * (start[-1] - start[1:]))
-    to = np.concatenate([[0], n_cells[:-1]]).astype(np.int64)
-    out = np.empty(n_cells[-1])
-    few = sets, word, start, to, out
-    work = len(out) + _bit_operations(len(group), n_groups, cards) // 8
-    over_pairs(lambda i, j: bit_kernels.count_bits(*few, i, j), len(cards), work)
-    return counts, out
 
 
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
@@ -828,19 +819,10 @@ def _of_block(
     table: Table, families: tuple[requests.Family, ...], weights: Floats
 ) -> tuple[FamilyStatistics, ...]:
     """Return the statistics of families with continuous columns; the table is one block of rows."""
-    found = _collect_within(table, families, weights)
-    return tuple(found.get(f) or _collect_family(table, f, weights) for f in families)
-
-
-def _collect_within(
-    table: Table, families: tuple[requests.Family, ...], weights: Floats
-) -> dict[requests.Family, FamilyStatistics]:
-    """Return the statistics of families that have the same discrete columns as another family.
-
-    The moments of all continuous columns of such families are collected together, and those of each
-    family are extracted. This requires that the families lack no value, so that all have the same
-    rows. The caller collects the families that are not in the result.
-    """
+    # The statistics of families that have the same discrete columns as another family. The moments
+    # of all continuous columns of such families are collected together, and those of each family
+    # are extracted. This requires that the families lack no value, so that all have the same rows.
+    # The caller collects the families that are not in the result.
     groups: dict[tuple[Discrete, ...], list[requests.Family]] = {}
     for family in families:
         groups.setdefault(family.discrete, []).append(family)
@@ -856,7 +838,7 @@ def _collect_within(
             at = [place[v] for v in family.continuous]
             comoment = whole.comoment[..., at, :][..., at]
             found[family] = FamilyStatistics(whole.counts, whole.mean[..., at], comoment)
-    return found
+    return tuple(found.get(f) or _collect_family(table, f, weights) for f in families)
 
 
 def _collect_family(table: Table, family: requests.Family, weights: Floats) -> FamilyStatistics:

@@ -199,13 +199,6 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _spark_table(batch: Any, schema: Any) -> Any:
-    """Return a batch of columns with plain names as a Table with those of a schema."""
-    return datasets.as_schema(
-        datasets.arrow().Table.from_batches([batch]).rename_columns(schema.names), schema
-    )
-
-
 @dataclass(frozen=True)
 class _Task:
     """The sum of a function of the runs of a partition.
@@ -225,7 +218,16 @@ class _Task:
         """Yield the partition's number and its value, as Spark wants it."""
         spark = optional_module("pyspark", extra="spark", what="Reading Spark frames")
         part = spark.TaskContext.get().partitionId()
-        tables = (self.rows.kept(_spark_table(batch, self.schema)) for batch in batches)
+        # A batch of columns with plain names as a Table with those of a schema.
+        tables = (
+            self.rows.kept(
+                datasets.as_schema(
+                    datasets.arrow().Table.from_batches([batch]).rename_columns(self.schema.names),
+                    self.schema,
+                )
+            )
+            for batch in batches
+        )
         value = pickle.dumps(datasets.sum_of_runs(self.function, tables, part << _PARTITION_BITS))
         yield datasets.arrow().RecordBatch.from_pydict(
             {"part": datasets.arrow().array([part], datasets.arrow().int32()), "value": [value]}

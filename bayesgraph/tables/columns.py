@@ -421,7 +421,20 @@ def factorise(column: Column, name: Name) -> Factorised:
     sorted: numbers and text in ascending order, False before True.
     """
     if isinstance(column, nw.Series):
-        return _factorise_series(column, name)
+        dtype = column.dtype
+        if dtype == nw.Boolean:
+            codes = column.cast(nw.Int8).fill_null(-1).to_numpy()
+            return Factorised([False, True], codes.astype(np.int8, copy=False))
+        if dtype in (nw.Categorical, nw.Enum):
+            return _factorise_categories(column, name)
+        if dtype == nw.String:
+            return _factorise_text(column)
+        if dtype.is_integer() and column.null_count():
+            # A NumPy array with missing values would have floats: other states, inexact above
+            # 2**53.
+            rows = ~column.is_null().to_numpy()
+            return _spread(_factorise_integers(column.drop_nulls().to_numpy()), rows)
+        return factorise(column.to_numpy(), name)
     if isinstance(column, np.ma.MaskedArray):
         observed = ~np.ma.getmaskarray(column)
         return _spread(factorise(np.asarray(column.data[observed]), name), observed)
@@ -449,22 +462,6 @@ def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
     codes = np.full(len(rows), -1, dtype=np.int32)
     codes[rows] = observed.codes
     return Factorised(observed.states, codes)
-
-
-def _factorise_series(column: nw.Series[Any], name: Name) -> Factorised:
-    dtype = column.dtype
-    if dtype == nw.Boolean:
-        codes = column.cast(nw.Int8).fill_null(-1).to_numpy()
-        return Factorised([False, True], codes.astype(np.int8, copy=False))
-    if dtype in (nw.Categorical, nw.Enum):
-        return _factorise_categories(column, name)
-    if dtype == nw.String:
-        return _factorise_text(column)
-    if dtype.is_integer() and column.null_count():
-        # A NumPy array with missing values would have floats: other states, inexact above 2**53.
-        rows = ~column.is_null().to_numpy()
-        return _spread(_factorise_integers(column.drop_nulls().to_numpy()), rows)
-    return factorise(column.to_numpy(), name)
 
 
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:

@@ -287,7 +287,15 @@ class CsvFiles(datasets.Dataset):
                     self._check_names(names, columns)
                 reader = self._opened(path, kinds, columns or ())
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
-                _check_utf8(path, kinds)
+                # Raise a FileFormatError for columns of bytes, which is what other encodings are
+                # taken for.
+                if wrong := [
+                    name for name, kind in kinds.items() if datasets.arrow().types.is_binary(kind)
+                ]:
+                    raise FileFormatError(
+                        f"{path}: the column {quoted(wrong)} is not text in UTF-8. Convert the "
+                        "file, or read it as a table in memory by read_table, with encoding=."
+                    )
                 n_rows.append(sum(len(batch) for batch in reader))
             except datasets.arrow().ArrowInvalid as error:
                 name, kind = self._contradiction(path, str(error), kinds)
@@ -362,15 +370,6 @@ class CsvFiles(datasets.Dataset):
 
     def _check_unchanged(self) -> None:
         datasets.check_unchanged(self.source, self._paths, self._seen, self._state())
-
-
-def _check_utf8(path: str, kinds: Mapping[str, Any]) -> None:
-    """Raise a FileFormatError for columns of bytes, which is what other encodings are taken for."""
-    if wrong := [name for name, kind in kinds.items() if datasets.arrow().types.is_binary(kind)]:
-        raise FileFormatError(
-            f"{path}: the column {quoted(wrong)} is not text in UTF-8. Convert the file, or read "
-            "it as a table in memory by read_table, with encoding=."
-        )
 
 
 def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:

@@ -368,9 +368,20 @@ def read_table(
         table = with_dates(table, dates)
     if not table.num_rows:
         raise DataError(f"{source!r} has no rows.")
-    _check_names(table.column_names, source)
-    if suffix not in _PARQUET:
-        _warn_of_commas(table, dialect, source)
+    repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if repeated:
+        raise FileFormatError(
+            f"{source}: each column needs a name of its own; several have the name "
+            f"{quoted(repeated)}. Rename them in the file."
+        )
+    is_text = suffix not in _PARQUET and dialect.decimal is None
+    if is_text and (columns := _comma_numbers(table, dialect)):
+        warn(
+            f"{source}: numbers with a comma are read as text in the column "
+            f"{quoted(columns)}. Give decimal=',' (--decimal ,) if it is the decimal comma, or "
+            "name the column in text= (--text) if it is text.",
+            BayesGraphWarning,
+        )
     return table
 
 
@@ -397,15 +408,6 @@ def _check_is_file(path: Path) -> None:
         )
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder '{path}'.")
-
-
-def _check_names(names: Sequence[str], source: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise FileFormatError(
-            f"{source}: each column needs a name of its own; several have the name "
-            f"{quoted(repeated)}. Rename them in the file."
-        )
 
 
 # ------------------------------------------------------------------------------------- CSV
@@ -450,16 +452,6 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
         if not _lost_numbers(table, other):
             return other
     return table
-
-
-def _warn_of_commas(table: Any, dialect: _Dialect, source: str) -> None:
-    if dialect.decimal is None and (columns := _comma_numbers(table, dialect)):
-        warn(
-            f"{source}: numbers with a comma are read as text in the column "
-            f"{quoted(columns)}. Give decimal=',' (--decimal ,) if it is the decimal comma, or "
-            "name the column in text= (--text) if it is text.",
-            BayesGraphWarning,
-        )
 
 
 def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source: str) -> Any:

@@ -147,7 +147,12 @@ def suspicious_columns(
     """
     found: dict[str, list[Any]] = {kind: [] for kind in _SAID}
     names = [*seen.numeric, *seen.discrete]
-    found["unnamed"] = [n for n in names if n is None or _is_unnamed(n)]
+    found["unnamed"] = [
+        n
+        for n in names
+        if n is None
+        or (isinstance(n, str) and n[:1] in " U_" and _UNNAMED.fullmatch(n) is not None)
+    ]
     words = dict(_words(seen))
     found["words"] = list(words)
     found["integers"] = _wide_integers(seen, columns)
@@ -167,10 +172,6 @@ def suspicious_columns(
         if who
     ]
     return "; ".join(said)
-
-
-def _is_unnamed(name: Name) -> bool:
-    return isinstance(name, str) and name[:1] in " U_" and _UNNAMED.fullmatch(name) is not None
 
 
 def _rows(n_rows: int, n: int) -> slice:
@@ -358,36 +359,20 @@ def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterable[Name]
             rows = np.union1d(_evenly(np.arange(n), n_rows), _evenly(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
             part = _as_floats(matrix[np.ix_(rows, left)])
-            left = left[_determine(part, classes, is_number, _FEW if n_rows >= n else 1 - _FEW)]
+            # For each column whether its values determine the class of all rows. Either the classes
+            # have ranges of numbers that do not overlap, or each value belongs to one class, and
+            # the values are at most this share of the rows, so that most have several rows.
+            share = _FEW if n_rows >= n else 1 - _FEW
+            order = np.argsort(part, axis=0, kind="stable")
+            values, found = np.take_along_axis(part, order, 0), classes[order]
+            equal, change = values[1:] == values[:-1], found[1:] != found[:-1]
+            pure = ~((equal & change).any(axis=0) | np.isnan(values[-1]))
+            many = np.count_nonzero(~equal, axis=0) < share * len(part)
+            in_ranges = np.count_nonzero(change, axis=0) == classes.max()
+            left = left[np.asarray(pure & (many | (in_ranges & is_number)))]
         yield from (names[j] for j in left.tolist())
 
 
 def _evenly(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return about n of the given rows, evenly spread."""
     return rows[:: max(1, len(rows) // n)]
-
-
-def _determine(
-    matrix: Floats, classes: NDArray[np.intp], is_number: bool, share: float
-) -> NDArray[np.bool_]:
-    """Return for each column whether its values determine the class of all rows.
-
-    Either the classes have ranges of numbers that do not overlap, or each value belongs to one
-    class, and the values are at most this share of the rows, so that most have several rows.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-        NaN where missing, of which no class is known.
-    classes : ndarray of int, shape (n_rows,)
-    is_number : bool
-        Whether the order of the values has a meaning.
-    share : float
-    """
-    order = np.argsort(matrix, axis=0, kind="stable")
-    values, found = np.take_along_axis(matrix, order, 0), classes[order]
-    equal, change = values[1:] == values[:-1], found[1:] != found[:-1]
-    pure = ~((equal & change).any(axis=0) | np.isnan(values[-1]))
-    many = np.count_nonzero(~equal, axis=0) < share * len(matrix)
-    in_ranges = np.count_nonzero(change, axis=0) == classes.max()
-    return np.asarray(pure & (many | (in_ranges & is_number)))

@@ -309,7 +309,17 @@ def _array(name: Name, column: Any) -> Column:
     if isinstance(series, nw.Series):
         return series
     if isinstance(column, (list, tuple)):
-        return _array_of_list(column)
+        # A list of Python values as an array that keeps their types. NumPy alone turns ["a", 1]
+        # into text, [True, 2] into integers and large integers into floats.
+        types = {type(value) for value in column}
+        if len(types) == 1 and issubclass(kind := types.pop(), (int, float, str, np.generic)):
+            array = np.asarray(column)
+            if array.dtype.kind != "f" or not issubclass(kind, int):
+                return array
+        objects = np.empty(len(column), dtype=object)
+        for row, value in enumerate(column):
+            objects[row] = value
+        return objects
     if is_sparse(column):
         return without_duplicates(column)  # type: ignore[no-any-return]
     array = column if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
@@ -319,22 +329,6 @@ def _array(name: Name, column: Any) -> Column:
             f"shape {array.shape}."
         )
     return array
-
-
-def _array_of_list(values: Sequence[Any]) -> NDArray[Any]:
-    """Return a list of Python values as an array that keeps their types.
-
-    NumPy alone turns ["a", 1] into text, [True, 2] into integers and large integers into floats.
-    """
-    types = {type(value) for value in values}
-    if len(types) == 1 and issubclass(kind := types.pop(), (int, float, str, np.generic)):
-        array = np.asarray(values)
-        if array.dtype.kind != "f" or not issubclass(kind, int):
-            return array
-    objects = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        objects[row] = value
-    return objects
 
 
 def _checked(columns: dict[Name, Column]) -> dict[Name, Column]:

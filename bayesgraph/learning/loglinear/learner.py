@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.errors import DataError, UnsupportedModelError, quoted
@@ -343,8 +342,23 @@ def partition_of(
             tables = _tables_of(terms, feature, effects.cells, curvature)
             losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
             costs = losses + (price * _JOINT if feature in terms.joint else price)
-            costs[_is_small(view.share)] = np.inf
-            groups = _cheapest(costs)
+            # Whether the states a to b - 1 have too few rows together, at a, b.
+            ends = np.concatenate([[0.0], np.cumsum(view.share)])
+            costs[np.asarray(ends - ends[:, None] < _LEAST)] = np.inf
+            # The partition of states into intervals of the lowest total cost. `costs` has the cost
+            # of the interval of the states a to b - 1 at a, b, shape (n_states + 1, n_states + 1).
+            n = len(costs) - 1
+            least, begin = np.zeros(n + 1), np.zeros(n + 1, dtype=np.intp)
+            for b in range(1, n + 1):
+                totals = least[:b] + costs[:b, b]
+                begin[b] = np.argmin(totals)  # of equal ones the longest interval
+                least[b] = totals[begin[b]]
+            is_first = np.zeros(n, dtype=bool)
+            b = n
+            while b:
+                b = int(begin[b])
+                is_first[b] = True
+            groups = np.cumsum(is_first) - 1
             if feature in terms.joint:
                 # A joint table has a cell for each combination: no more intervals than its groups.
                 groups = merged_view(view, groups).joint[groups]
@@ -373,25 +387,16 @@ def _tables_of(
             grouped = (np.moveaxis(a.reshape(*grid.shape, -1), axis, 0) for a in table)
             values, weights = (a.reshape(len(a), -1, cells.shape[1]) for a in grouped)
             if at == len(terms.pairs):  # the joint table follows the pairs
-                weights = _independent(weights)
+                # The weights that states and other features would have if they were independent. Of
+                # joint states of many features most have no rows in the sample, but may have rows
+                # later.
+                total = np.maximum(weights.sum(axis=(0, 1)), np.finfo(float).tiny)
+                weights = np.asarray(weights.sum(axis=1)[:, None] * (weights.sum(axis=0) / total))
             values, weights = (a.reshape(len(a), -1) for a in (values, weights))
             there = weights.any(axis=0)
             part = share / np.bincount(group, share)[group]
             found.append((values[:, there][group], weights[:, there][group] * part[:, None]))
     return found
-
-
-def _independent(weights: Floats) -> Floats:
-    """Return the weights that states and other features would have if they were independent.
-
-    Of joint states of many features most have no rows in the sample, but may have rows later.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (n_states, n_others, n_classes)
-    """
-    total = np.maximum(weights.sum(axis=(0, 1)), np.finfo(float).tiny)
-    return np.asarray(weights.sum(axis=1)[:, None] * (weights.sum(axis=0) / total))
 
 
 def _losses(values: Floats, weights: Floats) -> Floats:
@@ -413,32 +418,6 @@ def _losses(values: Floats, weights: Floats) -> Floats:
         squares = second[a + 1 :] - second[a] - (first[a + 1 :] - first[a]) ** 2 / total
         found[a, a + 1 :] = 0.5 * np.maximum(squares, 0.0).sum(axis=1)
     return found
-
-
-def _is_small(share: Floats) -> NDArray[np.bool_]:
-    """Return whether the states a to b - 1 have too few rows together, at a, b."""
-    ends = np.concatenate([[0.0], np.cumsum(share)])
-    return np.asarray(ends - ends[:, None] < _LEAST)
-
-
-def _cheapest(costs: Floats) -> Groups:
-    """Return the partition of states into intervals of the lowest total cost.
-
-    `costs` has the cost of the interval of the states a to b - 1 at a, b, shape (n_states + 1,
-    n_states + 1).
-    """
-    n = len(costs) - 1
-    least, begin = np.zeros(n + 1), np.zeros(n + 1, dtype=np.intp)
-    for b in range(1, n + 1):
-        totals = least[:b] + costs[:b, b]
-        begin[b] = np.argmin(totals)  # of equal ones the longest interval
-        least[b] = totals[begin[b]]
-    is_first = np.zeros(n, dtype=bool)
-    b = n
-    while b:
-        b = int(begin[b])
-        is_first[b] = True
-    return np.cumsum(is_first) - 1
 
 
 # ---- Training of a Bayesian network whose tables maximise the conditional likelihood of the class
@@ -560,7 +539,12 @@ def _merged(
     """
     partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
     fewer = sample.merged(partition)
-    pairs = terms.pairs if is_given else _informative(terms.pairs, fewer)
+    # The pairs of features that both have several groups of states.
+    pairs = (
+        terms.pairs
+        if is_given
+        else tuple(p for p in terms.pairs if min(fewer.views[j].n_paired for j in p) > 1)
+    )
     joint = tuple(j for j in terms.joint if len(fewer.views[j].share) > 1)
     found = train_choice(fewer, choice, pairs, joint, effort=effort, phase="merged intervals")
     saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
@@ -589,11 +573,6 @@ def tree_network(
     trees = replace(trees, groups=np.concatenate(groups), values=trees.values[:, place])
     cpd = TreeAverageCPD(target, trees, parents)
     return BayesianNetwork([*cpds, cpd])
-
-
-def _informative(pairs: tuple[Pair, ...], sample: Sample) -> tuple[Pair, ...]:
-    """Return the pairs of features that both have several groups of states."""
-    return tuple(p for p in pairs if min(sample.views[j].n_paired for j in p) > 1)
 
 
 def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:

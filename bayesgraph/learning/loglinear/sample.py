@@ -79,7 +79,10 @@ class Canonical:
             # A feature with one state carries no information, so that its missing values do not
             # matter.
             codes[:, j] = np.append(place, -1)[column] if len(place) > 1 else 0
-        class_order = _class_order(codes, labels, weights, target.cardinality)
+        # A canonical order of the classes: by a hash of their rows, not by their labels.
+        marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
+        total = np.bincount(labels, marks * weights if len(weights) else marks, target.cardinality)
+        class_order = np.argsort(np.round(total, 9), kind="stable")
         class_place = np.argsort(class_order)
         variables, places = (*features, target), [*places, class_place]
         return cls(
@@ -129,13 +132,6 @@ def _state_order(variable: Discrete) -> NDArray[np.intp]:
     states = variable.states
     keys = [(type(state).__name__, repr(state)) for state in states]
     return np.array(sorted(range(len(states)), key=keys.__getitem__), dtype=np.intp)
-
-
-def _class_order(codes: Codes, labels: Codes, weights: Floats, n_classes: int) -> NDArray[np.intp]:
-    """Return a canonical order of the classes: by a hash of their rows, not by their labels."""
-    marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
-    total = np.bincount(labels, marks * weights if len(weights) else marks, n_classes)
-    return np.argsort(np.round(total, 9), kind="stable")
 
 
 def _reordered(variable: Discrete, order: NDArray[np.intp]) -> Discrete:

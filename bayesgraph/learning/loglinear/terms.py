@@ -277,7 +277,23 @@ def _interval_view(variable: Binned, share: Floats) -> View:
     if position is not None:
         grid = _merged(share, _GRID)
         products = _polynomials(position, share, grid)
-    return View(variable, share, Entries.of(_cosines(share)), paired, grid, products, position)
+    # Cosines of the ranks of intervals, the k-th divided by k, shape (n_states, n). With a ridge
+    # penalty of their coefficients, the sum of the cosines has the penalty of a spline of the rank
+    # whose first derivative is penalised (Wahba 1990, section 2.1): effects of neighbouring
+    # intervals are drawn to each other. `share` has the relative frequency of each interval; the
+    # rank of an interval is that of its middle row, from 0 to 1.
+    rank = np.cumsum(share) - share / 2
+    order = np.arange(1, min(_COSINES, len(share) - 1) + 1)
+    waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(rank, order))
+    return View(
+        variable,
+        share,
+        Entries.of(np.asarray(np.round((waves - share @ waves) / order, _DECIMALS))),
+        paired,
+        grid,
+        products,
+        position,
+    )
 
 
 def _indicators(groups: Groups) -> Floats:
@@ -297,20 +313,6 @@ def _polynomials(position: Floats, share: Floats, grid: Groups) -> Floats:
     orthonormal, triangle = np.linalg.qr(powers * root)
     degree = np.flatnonzero(np.abs(np.diag(triangle)) > _LEAST)[1:]
     return np.asarray(np.round(orthonormal[:, degree] / root / degree, _DECIMALS))
-
-
-def _cosines(share: Floats) -> Floats:
-    """Return cosines of the ranks of intervals, the k-th divided by k, shape (n_states, n).
-
-    With a ridge penalty of their coefficients, the sum of the cosines has the penalty of a spline
-    of the rank whose first derivative is penalised (Wahba 1990, section 2.1): effects of
-    neighbouring intervals are drawn to each other. `share` has the relative frequency of each
-    interval; the rank of an interval is that of its middle row, from 0 to 1.
-    """
-    rank = np.cumsum(share) - share / 2
-    order = np.arange(1, min(_COSINES, len(share) - 1) + 1)
-    waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(rank, order))
-    return np.asarray(np.round((waves - share @ waves) / order, _DECIMALS))
 
 
 def _merged(share: Floats, n_groups: int) -> Groups:

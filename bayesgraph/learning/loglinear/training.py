@@ -428,13 +428,13 @@ def with_share(rows: Rows, model: Effects) -> Effects:
         gradient = residuals.sum(axis=0)
         if np.abs(gradient).max() <= _BALANCE * total:
             break
-        step = -np.linalg.lstsq(_curvature(rows, residuals), gradient, rcond=None)[0]
+        # The Hessian of the loss by the bias, from the weighted residuals, shape (K, K).
+        mass = residuals.copy()
+        mass[np.arange(len(mass)), rows.labels] += rows.weights
+        step = -np.linalg.lstsq(
+            np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None]),
+            gradient,
+            rcond=None,
+        )[0]
         step = np.clip(step, -_LONGEST, _LONGEST)
     return Effects(model.cells, bias)
-
-
-def _curvature(rows: Rows, residuals: Floats) -> Floats:
-    """Return the Hessian of the loss by the bias, from the weighted residuals, shape (K, K)."""
-    mass = residuals.copy()
-    mass[np.arange(len(mass)), rows.labels] += rows.weights
-    return np.diag(mass.sum(axis=0)) - mass.T @ (mass / rows.weights[:, None])

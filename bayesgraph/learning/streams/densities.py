@@ -565,18 +565,16 @@ class StateDensities(TableDensities):
         if len(self.grouped):
             columns = columns.copy()
             for j in self.grouped.tolist():
-                columns[j] = self._group_codes(j, columns[j])
+                # The group index of each value: the last group if unlisted, -1 where missing.
+                keys = columns[j]
+                known, places = self.groups(j) or (self.keys, self.places)
+                others = self.start[j + 1] - self.start[j] - 1
+                codes = np.where(keys >= 0, others, -1)
+                if len(known):
+                    at = np.searchsorted(known, keys).clip(max=len(known) - 1)
+                    codes = np.where(known[at] == keys, places[at], codes)
+                columns[j] = codes
         return columns
-
-    def _group_codes(self, feature: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the group index of each value: the last group if unlisted, -1 where missing."""
-        known, places = self.groups(feature) or (self.keys, self.places)
-        others = self.start[feature + 1] - self.start[feature] - 1
-        codes = np.where(keys >= 0, others, -1)
-        if len(known):
-            at = np.searchsorted(known, keys).clip(max=len(known) - 1)
-            codes = np.where(known[at] == keys, places[at], codes)
-        return codes
 
     def plate(
         self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]

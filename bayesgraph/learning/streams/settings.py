@@ -295,10 +295,8 @@ class StateCounts:
         if self.window is None:
             return np.zeros(self.n_classes)
         self._rows.append((columns.copy(), classes.copy(), weights))
-        return self._subtract(sum(len(labels) for _, labels, _ in self._rows) - self.window)
-
-    def _subtract(self, n: int) -> Floats:
-        """Subtract the n oldest rows of the window, and return the weight of each class in them."""
+        # Subtract the n oldest rows of the window, and return the weight of each class in them.
+        n = sum(len(labels) for _, labels, _ in self._rows) - self.window
         leaving: list[RowCodes] = []
         while n > 0:
             codes, classes, weights = self._rows.popleft()

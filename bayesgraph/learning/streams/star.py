@@ -494,7 +494,14 @@ class StreamingStar:
         made.n_seen, made._absorbed, made._looked, due, made._grown = arrays["numbers"].tolist()
         made._due = bool(due)
         made._held = float(arrays["held"][0])
-        made._missing = _missing_of(arrays, held.n_features, len(made.counts), made._absorbed)
+        # The missing values of the columns in the arrays of a file.
+        n_numbers = held.n_features
+        n_states = len(made.counts)
+        found = arrays["missing"]
+        is_whole = found.dtype.kind == "i" and found.shape == (n_numbers + n_states,)
+        if not is_whole or not ((found >= 0) & (found <= made._absorbed)).all():
+            raise ValueError("the numbers of missing values are none")
+        made._missing = found[:n_numbers].astype(np.int64), found[n_numbers:].astype(np.int64)
         made.counts.restore(arrays)
         made.exponents.restore(arrays)
         made._waiting.restore(arrays, held.n_classes)
@@ -512,14 +519,3 @@ class StreamingStar:
         """Bytes of the state, including the full capacity of the buffer."""
         own = sum(a.nbytes for name, a in self.arrays().items() if not name.startswith("waiting"))
         return own + self._waiting.nbytes
-
-
-def _missing_of(
-    arrays: Mapping[str, NDArray[Any]], n_numbers: int, n_states: int, n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the missing values of the columns in the arrays of a file."""
-    found = arrays["missing"]
-    is_whole = found.dtype.kind == "i" and found.shape == (n_numbers + n_states,)
-    if not is_whole or not ((found >= 0) & (found <= n_rows)).all():
-        raise ValueError("the numbers of missing values are none")
-    return found[:n_numbers].astype(np.int64), found[n_numbers:].astype(np.int64)

@@ -74,7 +74,18 @@ class HistogramCPD(NumericCPD):
         self.variable = variable
         self.parents = base.discrete_only(variable, checked, family="HistogramCPD")
         what = self.title
-        self.edges = _checked_edges(edges, what)
+        try:
+            array = np.array(edges, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise CPDError(f"{what}: edges takes numbers; got {edges!r:.200}.") from error
+        if array.ndim != 1 or len(array) < 2:
+            raise CPDError(f"{what}: edges takes two numbers or more; got shape {array.shape}.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            widths = np.diff(array)
+        if not (np.isfinite(array).all() and (widths > 0).all() and np.isfinite(widths.sum())):
+            raise CPDError(f"{what}: edges takes finite numbers that increase; got {array!r:.200}.")
+        array.flags.writeable = False
+        self.edges = array
         cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
         self._axes = (*self.parents, cells)
         table = checked_table(values, self._axes, what=what)
@@ -222,21 +233,6 @@ class HistogramCPD(NumericCPD):
         """Return a table with a column for each bin and each tail; see CPD."""
         cells = Binned(self.variable.name, self.edges.tolist())
         return base.describe_table(self.parents, cells, self.values, max_rows, max_columns)
-
-
-def _checked_edges(edges: ArrayLike, what: str) -> Floats:
-    try:
-        array = np.array(edges, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise CPDError(f"{what}: edges takes numbers; got {edges!r:.200}.") from error
-    if array.ndim != 1 or len(array) < 2:
-        raise CPDError(f"{what}: edges takes two numbers or more; got shape {array.shape}.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        widths = np.diff(array)
-    if not (np.isfinite(array).all() and (widths > 0).all() and np.isfinite(widths.sum())):
-        raise CPDError(f"{what}: edges takes finite numbers that increase; got {array!r:.200}.")
-    array.flags.writeable = False
-    return array
 
 
 def quantile_edges(

@@ -92,9 +92,6 @@ class JointGaussianCPD(Plate):
         self.covariance = self._parameter(
             "covariance", covariance, (d, d) if shared else (*self._lead, d, d)
         )
-        self._check_covariance()
-
-    def _check_covariance(self) -> None:
         variance = self._stacked.diagonal(axis1=1, axis2=2)
         if not (variance > 0).all():
             at = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
@@ -150,24 +147,24 @@ class JointGaussianCPD(Plate):
             factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
             pivots = factor.diagonal() ** 2
             if failed or pivots.min() <= len(pivots) * np.finfo(float).eps:
-                raise self._singular(cell, failed - 1 if failed else int(pivots.argmin()))
+                at = failed - 1 if failed else int(pivots.argmin())
+                where = ""
+                if self.parents and not self.shared:
+                    codes = np.unravel_index(cell, self._lead)
+                    given = zip(self.parents, codes, strict=True)
+                    where = " given " + ", ".join(
+                        f"{p.name}={p.states[code]!r}" for p, code in given
+                    )
+                before = quoted(child.name for child in self._children[:at])
+                raise CPDError(
+                    f"{self.title}: the covariance{where} is not positive definite: "
+                    f"{self._children[at].name!r} is a linear function of {before}. Leave it out, "
+                    "shrink the covariance or add to its diagonal (regularization= and "
+                    "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
+                )
             inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
             roots[cell] = inverse / self._scale[cell]
         return roots
-
-    def _singular(self, cell: int, at: int) -> CPDError:
-        where = ""
-        if self.parents and not self.shared:
-            codes = np.unravel_index(cell, self._lead)
-            given = zip(self.parents, codes, strict=True)
-            where = " given " + ", ".join(f"{p.name}={p.states[code]!r}" for p, code in given)
-        before = quoted(child.name for child in self._children[:at])
-        return CPDError(
-            f"{self.title}: the covariance{where} is not positive definite: "
-            f"{self._children[at].name!r} is a linear function of {before}. Leave it out, shrink "
-            "the covariance or add to its diagonal (regularization= and "
-            "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
-        )
 
     @cached_property
     def _means(self) -> Floats:

@@ -248,7 +248,29 @@ class TreePrograms:
         known = self._kept.get(key)
         # The weights are those of the missing parents' distributions.
         if known is None or (known[0] is not share and is_missing.any()):
-            known = share, self._written(is_missing, share)
+            trees = self._trees
+            n_slots, n_leaves = self._counts(is_missing)
+            n_splits, slots = n_leaves[trees.roots] - 1, n_slots[trees.roots]
+            codes = _codes(int(n_leaves[trees.roots].max()))
+            n_bits = int(codes.max()).bit_length()
+            n, total = int(n_leaves[trees.roots].sum()), int(slots.sum())
+            steps = Program(
+                n_splits,
+                slots,
+                codes,
+                n_bits,
+                np.empty((int(n_splits.sum()), 3), dtype=np.int32),
+                np.empty(total * n_bits, dtype=np.int32),
+                np.empty(n * n_bits, dtype=np.int32),
+                np.zeros(total + 1, dtype=np.int32),
+                np.empty(n, dtype=np.int32),
+                np.empty(n if is_missing.any() else 0),
+            )
+            n_united = tree_program_kernels.write_program(
+                trees.roots, trees.feature, trees.below, self._splits.split, share, is_missing,
+                n_slots, n_leaves, *steps[2:],
+            )  # fmt: skip
+            known = share, steps._replace(union=steps.union[:n_united].copy())
             self._keep(key, known)
         return known[1]
 
@@ -263,31 +285,6 @@ class TreePrograms:
             self._kept.pop(next(iter(self._kept)))
         if size <= _KEPT_BYTES:
             self._kept[key] = known
-
-    def _written(self, is_missing: NDArray[np.bool_], share: Floats) -> Program:
-        trees = self._trees
-        n_slots, n_leaves = self._counts(is_missing)
-        n_splits, slots = n_leaves[trees.roots] - 1, n_slots[trees.roots]
-        codes = _codes(int(n_leaves[trees.roots].max()))
-        n_bits = int(codes.max()).bit_length()
-        n, total = int(n_leaves[trees.roots].sum()), int(slots.sum())
-        steps = Program(
-            n_splits,
-            slots,
-            codes,
-            n_bits,
-            np.empty((int(n_splits.sum()), 3), dtype=np.int32),
-            np.empty(total * n_bits, dtype=np.int32),
-            np.empty(n * n_bits, dtype=np.int32),
-            np.zeros(total + 1, dtype=np.int32),
-            np.empty(n, dtype=np.int32),
-            np.empty(n if is_missing.any() else 0),
-        )
-        n_united = tree_program_kernels.write_program(
-            trees.roots, trees.feature, trees.below, self._splits.split, share, is_missing,
-            n_slots, n_leaves, *steps[2:],
-        )  # fmt: skip
-        return steps._replace(union=steps.union[:n_united].copy())
 
 
 def _codes(n_leaves: int) -> NDArray[np.int32]:
@@ -526,13 +523,8 @@ class TreeAverageCPD(RootSummingCPD):
         See RootSummingCPD.
         """
         parents = [p for p in self.parents if p in observed or p not in roots]
-        return _SummedAverage(self, parents, self._left_shares(roots))
-
-    def _left_shares(self, roots: Mapping[Variable, base.CPD]) -> Floats:
-        """Return the probability of the left branch at splits on unobserved root parents.
-
-        The result is cached, as it is the same for all evidence.
-        """
+        # The probability of the left branch at splits on unobserved root parents. The result is
+        # cached, as it is the same for all evidence.
         known, share = self._shares
         if share is None or any(known.get(parent) is not root for parent, root in roots.items()):
             parts = zip(self.parents, _by_parent(self.trees.groups, self.parents), strict=True)
@@ -543,7 +535,7 @@ class TreeAverageCPD(RootSummingCPD):
             }
             share = self.trees.left_shares(groups)
             self._shares = dict(roots), share
-        return share
+        return _SummedAverage(self, parents, share)
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the potential over the free variables, no parent summed out; see CPD."""
@@ -689,7 +681,24 @@ def _checked(trees: Trees, variable: Discrete, parents: Sequence[Discrete], what
             f"and {len(made.roots)} roots."
         )
     _check_links(made, len(parents), what)
-    _check_groups(made, parents, what)
+    n_states = sum(parent.cardinality for parent in parents)
+    if len(made.groups) != n_states:
+        raise CPDError(
+            f"{what}: groups has an entry for each state of each parent, {n_states}; got "
+            f"{len(made.groups)}."
+        )
+    if (made.groups >= MAX_GROUPS).any():
+        raise CPDError(f"{what}: groups takes numbers below {MAX_GROUPS}; got {made.groups.max()}.")
+    bits = np.int64(1) << made.groups.astype(np.int64)
+    occurring = [int(np.bitwise_or.reduce(part)) for part in _by_parent(bits, parents)]
+    own = np.array([*occurring, 0])[made.feature]
+    goes_left = made.states & own
+    at = _first((made.feature >= 0) & ((goes_left == 0) | (goes_left == own)))
+    if at >= 0:
+        raise CPDError(
+            f"{what}: a split sends some groups of states left and some right; that at node {at} "
+            "does not."
+        )
     _check_values(made, variable, what)
     return made
 
@@ -729,29 +738,6 @@ def _check_links(trees: Trees, n_parents: int, what: str) -> None:
     at = _first(np.bincount(leaves, minlength=len(trees.values)) == 0)
     if at >= 0:
         raise CPDError(f"{what}: each row of values belongs to a leaf; row {at} does not.")
-
-
-def _check_groups(trees: Trees, parents: Sequence[Discrete], what: str) -> None:
-    n_states = sum(parent.cardinality for parent in parents)
-    if len(trees.groups) != n_states:
-        raise CPDError(
-            f"{what}: groups has an entry for each state of each parent, {n_states}; got "
-            f"{len(trees.groups)}."
-        )
-    if (trees.groups >= MAX_GROUPS).any():
-        raise CPDError(
-            f"{what}: groups takes numbers below {MAX_GROUPS}; got {trees.groups.max()}."
-        )
-    bits = np.int64(1) << trees.groups.astype(np.int64)
-    occurring = [int(np.bitwise_or.reduce(part)) for part in _by_parent(bits, parents)]
-    own = np.array([*occurring, 0])[trees.feature]
-    goes_left = trees.states & own
-    at = _first((trees.feature >= 0) & ((goes_left == 0) | (goes_left == own)))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: a split sends some groups of states left and some right; that at node {at} "
-            "does not."
-        )
 
 
 def _check_values(trees: Trees, variable: Discrete, what: str) -> None:
