@@ -68,7 +68,7 @@ def test_the_wheel_has_the_package_and_nothing_else(tmp_path):
     assert about["Version"] == bg.__version__
     assert set(about.get_all("Provides-Extra")) == set(PROJECT["project"]["optional-dependencies"])
     assert about.get_payload().startswith("# bayesgraph")
-    assert "bayesgraph = bayesgraph.cli.entry:main" in commands
+    assert "bayesgraph = bayesgraph.cli:main" in commands
 
 
 @pytest.mark.slow
