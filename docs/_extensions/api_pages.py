@@ -43,7 +43,7 @@ USED = {
     "questions": {n for n in bg.questions.__all__ if is_question(getattr(bg.questions, n))},
 }
 # Its names are listed with the distributions.
-WITHOUT_PAGE = {"families"}
+WITHOUT_PAGE: set[str] = set()
 
 
 def public_names():
