@@ -704,7 +704,7 @@ def _error_rates(tree: GrownTree) -> Floats:
 KINDS = ("entropy", "gini", "error")
 
 
-def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
+def impurity(kind: str, p: ArrayLike, *, base: float = math.e) -> Floats:
     """Return the impurity of class distributions (Breiman et al. 1984, section 4.1).
 
     The impurity is zero if all rows are of one class, and largest if all classes are equally
@@ -754,7 +754,7 @@ def impurity(kind: str, p: ArrayLike, *, base: float = np.e) -> Floats:
 
 
 def impurity_decrease(
-    kind: str, children: ArrayLike, *, total: float | None = None, base: float = np.e
+    kind: str, children: ArrayLike, *, total: float | None = None, base: float = math.e
 ) -> Floats:
     """Return the decrease of impurity when a node is split into child nodes.
 
