@@ -63,12 +63,14 @@ _OBJECTS: dict[str, Mapping[str, Any]] = {
     "smoothing": {"Smoothing": Smoothing},
 }
 # Numbers of a choice that are saved unless they are what they are if nothing was compared.
-_SHARES = {
+_SHARES: dict[str, Any] = {
     "tree_share": 0.0,
     "tree_exponent": 1.0,
     "joint_share": 0.0,
     "loss": math.inf,
     "impurity": 0.0,
+    "n_trees": 0,
+    "leaf_weight": 1.0,
 }
 
 
@@ -131,7 +133,7 @@ def _decode_choice(item: Any) -> Choice:
         for found, number in ((weights, share), (losses, loss)):
             if number is not None:
                 found[candidate] = float(number)
-    shares = {name: float(item.get(name, none)) for name, none in _SHARES.items()}
+    shares = {name: type(none)(item.get(name, none)) for name, none in _SHARES.items()}
     return Choice(str(item["structure"]), weights, losses, **shares)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -56,6 +56,10 @@ _JOINT_ERRORS, _JOINT_GAIN, _MAX_NUMBERS = 1.5, 0.02, 300_000
 ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
 _MIN_SHARE, _MIN_TREE_SHARE = 1e-3, 0.05
+# Trees are left out, fewer or smaller where this costs less than a share of the loss for certain,
+# in standard errors; the numbers that are tried, and how often leaves become four times as large.
+_TREE_COST, _TREE_ERRORS = 0.01, 1.5
+_FEWER_TREES, _SMALLEST = (10, 25, 50), 3
 # Penalty of the squared distance of the sum of stacking weights from one, in nats: where models
 # separate the classes of all held-out rows, the sum would grow without limit.
 _SUM = 0.5
@@ -116,6 +120,10 @@ class Choice(Displayed):
         Weight of the posterior of the random trees in its average with that of the weighted sum.
     tree_exponent : float
         Exponent of the trees' evidence in this average, 1 or up to 8; see `PosteriorAverage`.
+    n_trees : int
+        Number of the random trees.
+    leaf_weight : float
+        Minimum weight of the rows in a leaf of theirs.
     joint_share : float
         Weight of the scores of the joint table (see `joint_features`) in the weighted sum; 0
         without one.
@@ -134,6 +142,8 @@ class Choice(Displayed):
     joint_share: float = 0.0
     loss: float = np.inf
     impurity: float = 0.0
+    n_trees: int = 0
+    leaf_weight: float = 1.0
 
     def _display(self) -> DisplayTable:
         rows = []
@@ -150,7 +160,7 @@ class Choice(Displayed):
             parts.append(f"The weighted sum has a held-out loss of {rounded(self.loss)} nats.")
         if self.tree_share:
             parts.append(
-                f"Its posterior is averaged with that of random trees, which weighs "
+                f"Its posterior is averaged with that of {self.n_trees} random trees, which weighs "
                 f"{rounded(self.tree_share)} and has the exponent {rounded(self.tree_exponent)}."
             )
         header = ["structure", "penalty", "of pairs", "loss", "weight"]
@@ -276,23 +286,39 @@ class Folded:
                 self._known[p] = Terms.of(self.sample.views, p)
         return [self._known[p] for p in pairs]
 
-    def tree_posteriors(self, n_trees: int) -> tuple[Floats, Floats]:
+    def tree_posteriors(
+        self, numbers: Sequence[int], smaller: int = 0
+    ) -> list[tuple[Floats, Floats]]:
         """Return P(class | row) and P(class) of held-out rows under random trees.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Numbers of trees, ascending; the first trees are those of all numbers.
+        smaller : int
+            How often the minimum weight of the rows in a leaf was made larger.
 
         Returns
         -------
-        posteriors, priors : ndarray, shape (n_rows, n_classes)
+        list of (posteriors, priors)
+            Of each number; arrays of shape (n_rows, n_classes).
         """
-        found: list[Floats] = []
-        priors: list[Floats] = []
-        for seen, unseen in zip(self._seen, self._unseen, strict=True):
-            self.effort.enter("random trees", len(found), len(self._seen))
-            trees = grow_trees(seen, n_trees, self.effort)
-            found.append(mean_distributions(trees, unseen.views, unseen.codes))
+        found: list[list[Floats]] = [[] for _ in numbers]
+        priors: list[list[Floats]] = [[] for _ in numbers]
+        for fold, (seen, unseen) in enumerate(self.splits):
+            if smaller:
+                part, n_parts = (smaller - 1) * len(self._seen) + fold, len(self._seen) * _SMALLEST
+                self.effort.enter("smaller random trees", part, n_parts)
+            else:
+                self.effort.enter("random trees", fold, len(self._seen))
+            trees = grow_trees(seen, numbers[-1], self.effort, 4.0**smaller)
             nothing = np.full_like(unseen.codes[:1], -1)
-            prior = mean_distributions(trees, unseen.views, nothing)
-            priors.append(np.broadcast_to(prior, found[-1].shape))
-        return np.concatenate(found), np.concatenate(priors)
+            for at, n in enumerate(numbers):
+                first = trees.first(n)
+                found[at].append(mean_distributions(first, unseen.views, unseen.codes))
+                prior = mean_distributions(first, unseen.views, nothing)
+                priors[at].append(np.broadcast_to(prior, found[at][-1].shape))
+        return [(np.concatenate(p), np.concatenate(q)) for p, q in zip(found, priors, strict=True)]
 
     def joint_table_scores(self) -> Floats:
         """Return the class scores of held-out rows under the joint table of a few features."""
@@ -308,19 +334,27 @@ class Folded:
         own = self.held_out
         return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
 
+    def gain(self, logs: Floats, than: Floats) -> tuple[float, float]:
+        """Return the mean gain in log P(label) of the held-out rows, and its standard error."""
+        weights = self.held_out.weights
+        total = weights.sum()
+        gain = weights @ (logs - than) / total
+        spread = weights @ (logs - than - gain) ** 2 / total
+        return float(gain), float(np.sqrt(spread / total))
+
     def is_better(self, scores: Floats, than: Floats) -> bool:
         """Whether the loss with a joint table is lower than that of other scores by enough.
 
         The gain must be a share of the loss, and exceed its standard error over the held-out rows.
         """
-        own = self.held_out
-        at = np.arange(len(own.labels)), own.labels
-        first, second = (s[at] - log_sum_exp(s, 1) for s in (scores, than))
-        total = own.weights.sum()
-        gain = own.weights @ (first - second) / total
-        spread = own.weights @ (first - second - gain) ** 2 / total
-        least = max(_JOINT_GAIN * self.loss(than), _JOINT_ERRORS * np.sqrt(spread / total))
-        return bool(gain > least)
+        gain, error = self.gain(*(_label_logs(s, self.held_out) for s in (scores, than)))
+        return gain > max(_JOINT_GAIN * self.loss(than), _JOINT_ERRORS * error)
+
+    def costs_little(self, logs: Floats, than: Floats) -> bool:
+        """Whether log P(label) of held-out rows is lower by no more than the cost of trees."""
+        gain, error = self.gain(than, logs)
+        loss = -self.held_out.weights @ than / self.held_out.weights.sum()
+        return bool(gain + _TREE_ERRORS * error < _TREE_COST * loss)
 
 
 class Path:
@@ -402,6 +436,8 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     sum with a joint table of a few features is taken if its loss is lower by 2 % and by one and a
     half standard errors. If there are random trees, the average of their posterior and that of the
     sum has the weight, and the exponent of the trees' evidence, that predict held-out rows best.
+    There are no trees, or fewer, or such with larger leaves, where held-out rows are enough to say
+    that this costs less than 1 % of the loss.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -498,15 +534,43 @@ class _Search:
             kept = {self.alone: 1.0}
         if structure != "given" and all(c.structure == "star" for c in kept):
             structure = "star"
-        trees = 0.0, 1.0
-        # Trees are for interactions, and need features that are informative in each fold.
-        if n_trees and folded.n_informative > 1:
-            trees = _averaged(self.sums, *folded.tree_posteriors(n_trees), folded.held_out)
         shares = normalised(self.sums.copy())
         weights = folded.held_out.weights
         impurity = float(weights @ (shares * (1.0 - shares)).sum(axis=1) / weights.sum())
         loss = folded.loss(self.sums)
-        return Choice(structure, kept, self.losses, *trees, joint_share, loss, impurity)
+        choice = Choice(
+            structure, kept, self.losses, joint_share=joint_share, loss=loss, impurity=impurity
+        )
+        # Trees are for interactions, and need features that are informative in each fold.
+        return self._with_trees(choice, n_trees) if n_trees and folded.n_informative > 1 else choice
+
+    def _with_trees(self, choice: Choice, n_trees: int) -> Choice:
+        """Return the choice with weight, exponent, number and size of at most `n_trees` trees."""
+        folded, own = self.folded, self.folded.held_out
+        numbers = [n for n in _FEWER_TREES if n < n_trees] + [n_trees]
+        averages = [_averaged(self.sums, *of, own) for of in folded.tree_posteriors(numbers)]
+        most = averages[-1]
+        if not most.share or folded.costs_little(_label_logs(self.sums, own), most.logs):
+            return choice
+        number, average = next(
+            (n, fewer)
+            for n, fewer in zip(numbers, averages, strict=True)
+            if fewer is most or folded.costs_little(fewer.logs, most.logs)
+        )
+        leaf_weight = 1.0
+        for smaller in range(1, 1 + _SMALLEST) if number < n_trees else ():
+            other = _averaged(self.sums, *folded.tree_posteriors([number], smaller)[0], own)
+            if not other.share or not folded.costs_little(other.logs, most.logs):
+                break
+            average, leaf_weight = other, 4.0**smaller
+        share, exponent = average.share, average.exponent
+        return replace(
+            choice,
+            tree_share=share,
+            tree_exponent=exponent,
+            n_trees=number,
+            leaf_weight=leaf_weight,
+        )
 
 
 def train_choice(
@@ -564,7 +628,21 @@ def _joint_part(sample: Sample, terms: Terms, effort: Effort) -> Effects:
     return Effects(effects.cells, effects.bias + table[-1] - effects.cells[-1])
 
 
-def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tuple[float, float]:
+class _Average(NamedTuple):
+    """Weight and exponent of trees, and log P(label) of the held-out rows under the average."""
+
+    share: float
+    exponent: float
+    logs: Floats
+
+
+def _label_logs(scores: Floats, sample: Sample) -> Floats:
+    """Return log P(label) of each row, given class scores."""
+    own = np.arange(len(sample.labels)), sample.labels
+    return np.asarray(scores[own] - log_sum_exp(scores, 1))
+
+
+def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> _Average:
     """Return weight and exponent of the trees with the lowest log loss of the average.
 
     With few rows the weight is shrunk towards one half, and the exponent towards one. A weight
@@ -578,11 +656,11 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tu
     sample : Sample
     """
     own = np.arange(len(sample.labels)), sample.labels
-    first = np.exp(sums[own] - log_sum_exp(sums, 1))
+    first = np.exp(_label_logs(sums, sample))
     log_trees = np.log(np.maximum(trees, _LEAST))
 
-    def best(exponent: float) -> tuple[float, float]:
-        """Return the least loss with an exponent, and the weight."""
+    def best(exponent: float) -> tuple[float, float, Floats]:
+        """Return the least loss with an exponent, the weight, and the trees' probabilities."""
         second = tempered(log_trees.copy(), exponent, prior_term(priors, exponent))[own]
 
         def loss(share: float) -> float:
@@ -591,7 +669,7 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tu
             return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
 
         found = minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded")
-        return float(found.fun) + _ONE * np.log(exponent) ** 2, float(found.x)
+        return float(found.fun) + _ONE * np.log(exponent) ** 2, float(found.x), second
 
     widest = (0.0, np.log(_MAX_EXPONENT))
     power = minimize_scalar(
@@ -600,8 +678,11 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> tu
     exponent = float(np.exp(power.x))
     if exponent < _MIN_EXPONENT:
         exponent = 1.0
-    share = best(exponent)[1]
-    return (share, exponent) if share >= _MIN_TREE_SHARE else (0.0, 1.0)
+    _, share, second = best(exponent)
+    if share < _MIN_TREE_SHARE:
+        share, exponent = 0.0, 1.0
+    logs = np.log(np.maximum((1.0 - share) * first + share * second, _LEAST))
+    return _Average(share, exponent, logs)
 
 
 def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:

@@ -25,7 +25,7 @@ from bayesgraph.learning.loglinear.training import TOLERANCE, UNBOUNDED, Effects
 from bayesgraph.learning.loglinear.trees import grow_trees
 from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.learning.structure import Structure
-from bayesgraph.models import BayesianNetwork, TableCPD, TreeAverageCPD
+from bayesgraph.models import BayesianNetwork, TableCPD, TreeAverageCPD, Trees
 from bayesgraph.statistics import RowSource
 
 # ----- Conversion of a log-linear model over a tree of cliques to the tables of a Bayesian network
@@ -511,7 +511,10 @@ def train_network(
             sample, choice, pairs, tolerance=tolerance, effort=effort, merge=merge
         )
         effort.enter("random trees of all rows")
-        trees = tree_network(own, sample, n_trees, effort) if choice.tree_share else None
+        trees = None
+        if choice.tree_share:
+            grown = grow_trees(sample, choice.n_trees, effort, choice.leaf_weight)
+            trees = tree_network(own, sample, grown)
         if merge:
             model = own, sample, terms, effects
             own, sample, terms, effects = _merged(*model, choice, pairs is not None, effort)
@@ -553,15 +556,11 @@ def _merged(
     return own.merged(partition, fewer), fewer, *found
 
 
-def tree_network(
-    own: Canonical, sample: Sample, n_trees: int, effort: Effort = UNBOUNDED
-) -> BayesianNetwork:
+def tree_network(own: Canonical, sample: Sample, trees: Trees) -> BayesianNetwork:
     """Return a network whose class is distributed as the average of random trees says.
 
-    The features are its parents and independent of each other. Where `effort` is spent, there are
-    fewer trees.
+    The features are its parents and independent of each other.
     """
-    trees = grow_trees(sample, n_trees, effort)
     ends = np.cumsum([view.variable.cardinality for view in sample.views])[:-1]
     groups, parents, cpds = [], [], []
     for view, group in zip(sample.views, np.split(trees.groups, ends), strict=True):

@@ -33,7 +33,8 @@ _PHASES: dict[str, tuple[float, float]] = {
     "pairs of features": (0.2, 0.32),
     "joint table": (0.37, 0.4),
     "random trees": (0.4, 0.6),
-    "all rows": (0.6, 0.7),
+    "smaller random trees": (0.6, 0.63),
+    "all rows": (0.63, 0.7),
     "random trees of all rows": (0.7, 0.85),
     "merged intervals": (0.85, 1.0),
 }

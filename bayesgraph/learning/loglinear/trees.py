@@ -43,7 +43,9 @@ _PRIOR_ROWS = 0.5
 _FACTORS, _EXACT = 1 << 36, 2.0**53
 
 
-def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Trees:
+def grow_trees(
+    sample: Sample, n_trees: int, effort: Effort = UNBOUNDED, least: float = 1.0
+) -> Trees:
     """Return random trees of the class given the features (Breiman 2001).
 
     Each tree sees rows that are drawn with replacement. Each split is the one with the lowest Gini
@@ -59,6 +61,8 @@ def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Tree
     n_trees : int
     effort : Effort, optional
         Where it is spent, there are fewer trees, at least one.
+    least : float
+        Minimum weight of the rows in a leaf.
     """
     n_classes = sample.n_classes
     # Splits are chosen among informative features, so that others change nothing.
@@ -82,7 +86,6 @@ def grow_trees(sample: Sample, n_trees: int, effort: Effort = UNBOUNDED) -> Tree
     most = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
     nodes: list[Any] = [np.empty(2 * capacity, dtype=k) for k in (np.int32, np.int64, np.int32)]
     leaves = np.empty((capacity, n_classes))
-    least = 1.0
     parts: list[list[NDArray[Any]]] = []
     while len(parts) < n_trees and not (parts and effort.is_spent):
         effort.step()

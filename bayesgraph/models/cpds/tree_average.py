@@ -372,6 +372,12 @@ class Trees:
         found[inner, 1] = self.states[inner]
         return found.astype(np.uint64)
 
+    def first(self, n: int) -> Trees:
+        """Return the first `n` trees."""
+        end = self.roots[n] if n < len(self.roots) else len(self.feature)
+        feature, states, below = self.feature[:end], self.states[:end], self.below[:end]
+        return Trees(self.roots[:n], feature, states, below, self.values, self.groups)
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves of all trees."""

@@ -167,6 +167,40 @@ def test_trees_of_no_use_are_left_out(monkeypatch):
     assert classifier.network_ == fitted(X, y, n_trees=0).network_
 
 
+def test_rows_that_need_no_trees_have_none():
+    """The class of independent features given the class is a star; rows enough to be sure."""
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=20_000)
+    X = (random.random((20_000, 6)) < np.where(y, 0.6, 0.4)[:, None]).astype(int)
+    choice = fitted(X, y).choice_
+    assert (choice.tree_share, choice.n_trees, choice.leaf_weight) == (0.0, 0, 1.0)
+
+
+def test_trees_are_as_many_and_as_large_as_held_out_rows_ask_for():
+    X, y = fives(3000)
+    classifier = fitted(X, y)
+    choice, trees = classifier.choice_, classifier.network_.networks[1].cpds[-1].trees
+    assert 10 <= choice.n_trees == len(trees.roots) < 100
+    assert choice.leaf_weight > 1.0
+    new, truth = fives(1000, seed=1)
+    assert classifier.score(new, truth) > 0.93
+
+
+def test_what_costs_little_for_certain():
+    """The bound is the mean and one and a half standard errors, against 1 % of the loss."""
+    sample = Sample.of((), np.empty((400, 0), int), np.arange(400) % 2, np.empty(0), 2)
+    folded = cross_validation.Folded(sample, 2)
+    folded.__dict__["held_out"] = replace(sample, weights=np.ones(400))
+    best = np.full(400, -0.5)
+    noise = 0.04 * np.where(np.arange(400) % 4 < 2, 1.0, -1.0)
+    assert folded.costs_little(best, best)
+    assert folded.costs_little(best - 0.0049, best)
+    assert not folded.costs_little(best - 0.0051, best)
+    # The standard error is 0.04 / sqrt(400): 0.0015 + 1.5 * 0.002 < 0.005.
+    assert folded.costs_little(best + noise - 0.0015, best)
+    assert not folded.costs_little(best + noise - 0.0025, best)
+
+
 def test_weights_of_models_that_separate_the_classes_are_bounded():
     sample = Sample.of((), np.empty((40, 0), int), np.arange(40) % 2, np.empty(0), 2)
     sample = replace(sample, labels=np.arange(40) % 2, weights=np.ones(40))
@@ -192,7 +226,10 @@ def test_the_share_of_trees_is_what_predicts_best():
     sample = replace(sample, labels=np.arange(400) % 2, weights=np.ones(400))
     right = np.eye(2)[sample.labels] * 0.8 + 0.1
     half = np.full((400, 2), 0.5)
-    averaged = cross_validation._averaged
+
+    def averaged(*of):
+        return cross_validation._averaged(*of)[:2]
+
     assert averaged(np.log(right), half, half, sample) == (0.0, 1.0)
     assert averaged(np.log(half), right, half, sample)[0] > 0.95
     flipped = np.where((np.arange(400) % 4 < 2)[:, None], right, right[:, ::-1])
@@ -216,7 +253,7 @@ def test_the_exponent_of_trees_makes_their_probabilities_right():
         trees /= trees.sum(axis=1, keepdims=True)
         return cross_validation._averaged(
             np.log(half), trees, np.broadcast_to(prior, trees.shape), sample
-        )
+        )[:2]
 
     for exponent in (3.0, 1.5):
         share, found = of(exponent)

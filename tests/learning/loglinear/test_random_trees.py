@@ -119,8 +119,9 @@ def test_the_network_answers_as_the_average_that_was_compared(missing):
     target = bg.Discrete("class", range(3))
     own = Canonical.of(features, target, list(codes.T), labels, np.empty(0))
     sample = Sample.of(own.features, own.codes, own.labels, np.empty(0), 3)
-    means = mean_distributions(grow_trees(sample, 10), sample.views, sample.codes)
-    network = tree_network(own, sample, 10)
+    trees = grow_trees(sample, 10)
+    means = mean_distributions(trees, sample.views, sample.codes)
+    network = tree_network(own, sample, trees)
     for i in range(0, len(sample.labels), 7):
         evidence = {
             v.name: v.states[code]
