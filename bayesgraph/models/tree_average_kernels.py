@@ -195,13 +195,13 @@ def add_reached(
                 out[c, start + i] = sums[i, c]
 
 
-def _visited(place: int, shares: Floats, feature: NDArray[np.int32], *_: object) -> int:
+def _visited(is_missing: object, shares: Floats, feature: NDArray[np.int32], *_: object) -> int:
     return len(feature)
 
 
 @kernel(work=_visited)
 def left_shares(
-    place: int,
+    is_missing: NDArray[np.bool_],
     shares: Floats,
     feature: NDArray[np.int32],
     states: NDArray[np.int64],
@@ -214,32 +214,37 @@ def left_shares(
 
     Parameters
     ----------
-    place : int
-        Index of the parent.
-    shares : ndarray, shape (n_groups,)
-        Distribution of the parent's groups of states.
+    is_missing : ndarray, shape (n_parents,)
+    shares : ndarray, shape (n_parents, n_groups)
+        Distribution of each missing parent's groups of states; zero beyond their number.
     feature, states, below : ndarray, shape (n_nodes,)
         See `Trees`.
     out : ndarray, shape (n_nodes,)
         Unchanged at splits on other parents. It is 0.5 at splits that are reached with probability
         zero.
     """
-    # The groups that reach each node; a node precedes its child nodes.
-    reached = np.full(len(feature), -1, dtype=np.int64)
+    # The node above each node; a node precedes its child nodes.
+    above = np.full(len(feature), -1, dtype=np.int64)
     for node in range(len(feature)):
-        if feature[node] < 0:
+        place = feature[node]
+        if place < 0:
             continue
-        left, right = reached[node], reached[node]
-        if feature[node] == place:
-            left, right = left & states[node], right & ~states[node]
-            both, on_left = 0.0, 0.0
-            for g in range(len(shares)):
-                if reached[node] >> g & 1:
-                    both += shares[g]
-                    if states[node] >> g & 1:
-                        on_left += shares[g]
-            out[node] = on_left / both if both > 0.0 else 0.5
-        reached[below[node]], reached[below[node] + 1] = left, right
+        above[below[node]] = above[below[node] + 1] = node
+        if not is_missing[place]:
+            continue
+        # The groups that reach the node.
+        reached, child, split = np.int64(-1), node, above[node]
+        while split >= 0:
+            if feature[split] == place:
+                reached &= states[split] if below[split] == child else ~states[split]
+            child, split = split, above[split]
+        both, on_left = 0.0, 0.0
+        for g in range(shares.shape[1]):
+            if reached >> g & 1:
+                both += shares[place, g]
+                if states[node] >> g & 1:
+                    on_left += shares[place, g]
+        out[node] = on_left / both if both > 0.0 else 0.5
 
 
 @kernel()

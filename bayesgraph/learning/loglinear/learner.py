@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -336,10 +337,12 @@ def partition_of(
         cells[terms.starts[-2] :] = 0.0
     without = Effects(cells, effects.bias)
     curvature = sample.rows(terms).curvature(without, impurity) / sample.weights.sum()
+    whole = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
+    both = list(zip(*whole, strict=True))
     found: list[Groups] = []
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):
-            tables = _tables_of(terms, feature, effects.cells, curvature)
+            tables = _tables_of(terms, feature, both)
             losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
             costs = losses + (price * _JOINT if feature in terms.joint else price)
             # Whether the states a to b - 1 have too few rows together, at a, b.
@@ -369,23 +372,23 @@ def partition_of(
 
 
 def _tables_of(
-    terms: Terms, feature: int, cells: Floats, curvature: Floats
+    terms: Terms, feature: int, tables: Sequence[tuple[Any, Any]]
 ) -> list[tuple[Floats, Floats]]:
     """Return effects and curvatures of a feature's states in each table that has the feature.
 
-    Both have the shape (n_states, n): a column for each class, and each group of other features.
+    `tables` has the effects and curvatures of all tables. Both have the shape (n_states, n): a
+    column for each class, and each group of other features.
     The curvature of a group of states in a table of several features is divided among them by their
     share.
     """
     share = terms.views[feature].share
-    tables = list(zip(*(np.split(a, terms.starts[1:-1]) for a in (cells, curvature)), strict=True))
-    found = [tables[feature]]
+    found, n_classes = [tables[feature]], tables[feature][0].shape[1]
     for at, (grid, table) in enumerate(zip(terms.grids, tables[len(terms.views) :], strict=True)):
         if feature in grid.features:
             axis = grid.features.index(feature)
             group = grid.groups[axis]
             grouped = (np.moveaxis(a.reshape(*grid.shape, -1), axis, 0) for a in table)
-            values, weights = (a.reshape(len(a), -1, cells.shape[1]) for a in grouped)
+            values, weights = (a.reshape(len(a), -1, n_classes) for a in grouped)
             if at == len(terms.pairs):  # the joint table follows the pairs
                 # The weights that states and other features would have if they were independent. Of
                 # joint states of many features most have no rows in the sample, but may have rows

@@ -429,10 +429,15 @@ class Trees:
             NaN at leaves and at splits on other parents.
         """
         out = np.full(len(self.feature), np.nan)
-        for place, shares in distributions.items():
-            tree_average_kernels.left_shares(
-                place, shares, self.feature, self.states, self.below, out
-            )
+        is_missing = np.zeros(int(self.feature.max(initial=0)) + 1, dtype=np.bool_)
+        shares = np.zeros((len(is_missing), max(map(len, distributions.values()), default=0)))
+        for place, distribution in distributions.items():
+            if place < len(is_missing):  # trees split on none of the others
+                is_missing[place] = True
+                shares[place, : len(distribution)] = distribution
+        tree_average_kernels.left_shares(
+            is_missing, shares, self.feature, self.states, self.below, out
+        )
         return out
 
     @cached_property
