@@ -89,13 +89,7 @@ def _started() -> subprocess.Popen[bytes] | None:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ
-            | {
-                "BAYESGRAPH_COMPILE": "inline",
-                "PYTHONPATH": os.pathsep.join(
-                    [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
-                ),
-            },
+            env=os.environ | {"BAYESGRAPH_COMPILE": "inline"},
             pass_fds=(lock,),
         )
     finally:
@@ -103,7 +97,22 @@ def _started() -> subprocess.Popen[bytes] | None:
 
 
 def _command() -> list[str]:
-    return [sys.executable, "-m", "bayesgraph", "warm-up", "--background"]
+    return python_command("bayesgraph", "warm-up", "--background")
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module in a process of its own, with this one's search path.
+
+    The working directory is searched only if this process names it: files that lie there, such as a
+    ``random.py``, are not the user's program.
+    """
+    search_path = [str(PACKAGE.parent), *filter(None, sys.path)]
+    code = (
+        f"import sys; sys.path[:] = {search_path!a}; import runpy; "
+        f"runpy.run_module({module!a}, run_name='__main__', alter_sys=True)"
+    )
+    isolation = "-I" if sys.flags.isolated else "-P"
+    return [sys.executable, isolation, "-c", code, *arguments]
 
 
 def _start_lock() -> int | None:

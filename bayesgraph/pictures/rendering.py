@@ -23,6 +23,7 @@ from typing import Any
 import graphviz
 
 from bayesgraph.core import errors
+from bayesgraph.core.compilation import python_command
 from bayesgraph.core.files import PathLike, path_text, write_bytes
 from bayesgraph.models import CPD
 from bayesgraph.pictures import pygraphviz_process
@@ -217,13 +218,13 @@ def plain_layout(dot: str, *, timeout: float | None = None) -> dict[str, tuple[f
 def _command(file_format: str, dpi: str) -> list[str]:
     """Return the command that converts DOT on standard input to a picture on standard output."""
     dot = shutil.which("dot")
-    if dot is not None:
+    # Windows, and empty entries of the PATH, look in the working directory, as a relative path.
+    if dot is not None and os.path.isabs(dot):
         return [dot, f"-T{file_format}", *([f"-Gdpi={dpi}"] if dpi else [])]
     errors.optional_module(
         "pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}"
     )
-    # -P keeps files of the working directory from being imported as modules.
-    return [sys.executable, "-P", "-m", pygraphviz_process.__name__, file_format, dpi]
+    return python_command(pygraphviz_process.__name__, file_format, dpi)
 
 
 def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> bytes:
@@ -250,17 +251,14 @@ def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> byt
 
 @contextmanager
 def _environment() -> Iterator[dict[str, str]]:
-    """Yield the environment variables of the Graphviz process: module path, and fonts if needed.
+    """Yield the environment variables of the Graphviz process, with fonts if needed.
 
     A bare Linux container has no fonts, and text would be drawn as empty boxes: then the DejaVu
     Sans of matplotlib is used.
     """
-    # The process has to find this package where this process has found it.
-    search_path = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search_path)}
     fonts = _matplotlib_fonts() if sys.platform == "linux" and _without_fonts() else None
     if fonts is None:
-        yield environment
+        yield {**os.environ}
         return
     with tempfile.TemporaryDirectory(prefix="bayesgraph-") as folder:
         configuration = Path(folder) / "fonts.conf"
@@ -271,7 +269,7 @@ def _environment() -> Iterator[dict[str, str]]:
             "</fontconfig>\n",
             encoding="utf-8",
         )
-        yield {**environment, "FONTCONFIG_FILE": str(configuration)}
+        yield {**os.environ, "FONTCONFIG_FILE": str(configuration)}
 
 
 def _without_fonts() -> bool:

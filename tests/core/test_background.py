@@ -222,3 +222,55 @@ def test_the_background_compiles_what_examples_need(tmp_path):
     before = set(tmp_path.rglob("*.nbc"))
     run(FIRST, tmp_path, "inline")
     assert before == set(tmp_path.rglob("*.nbc"))
+
+
+WATCHED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {sources!r})
+from bayesgraph.core import compilation
+{stand_in}
+one = compilation.Background()
+one.start()
+while not list(Path({cache!r}).rglob("*.nbi")) and one._process.poll() is None:
+    time.sleep(0.05)
+print(one._process.poll())
+"""
+# Imports what the compilation of kernels does, and ends.
+COMPILER = "compilation._command = lambda: compilation.python_command('bayesgraph.core.compiler')"
+
+
+@pytest.mark.parametrize(
+    ("isolation", "stand_in", "ends"),
+    [([], COMPILER, "0"), (["-P"], COMPILER, "0"), (["-I"], "", "None")],
+    ids=["script", "-P", "-I"],
+)
+def test_modules_of_the_working_directory_are_not_imported(tmp_path, isolation, stand_in, ends):
+    folder, cache, script = (tmp_path / name for name in ("folder", "cache", "place/script.py"))
+    script.parent.mkdir()
+    script.write_text(WATCHED.format(sources=str(SOURCES), cache=str(cache), stand_in=stand_in))
+    folder.mkdir()
+    for name in ("numba", "random", "secrets", "sitecustomize"):
+        text = f"open({str(tmp_path / 'imported')!r}, 'a').write({name!r}); raise ImportError"
+        (folder / f"{name}.py").write_text(text)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    environment.pop("PYTHONPATH", None)
+    command = [sys.executable, *isolation, str(script)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert not (tmp_path / "imported").exists(), (tmp_path / "imported").read_text()
+    assert done.stdout.split() == [ends], done.stderr
+
+
+def test_a_process_has_the_search_path_of_this_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path, "/a place/with 'quotes'", ""])
+    (tmp_path / "runpy.py").write_text("raise SystemExit('imported')")
+    code = "import sys; print(sys.path, sys.argv[1:], __name__)"
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "told.py").write_text(code)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "inside")])
+    done = subprocess.run(
+        background.python_command("told", "a b"), capture_output=True, text=True, check=True
+    )
+    expected = [str(SOURCES), *filter(None, sys.path)]
+    assert done.stdout == f"{expected} ['a b'] __main__\n"

@@ -1,5 +1,6 @@
 """Pictures of graphs: the right kind of file, the same bytes, and clear errors without Graphviz."""
 
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -160,6 +161,17 @@ def test_a_dot_on_the_path_is_used(net, tmp_path, monkeypatch):
     render_function(net, path, dpi=100)
     assert path.read_text(encoding="utf-8") == "-Tpng -Gdpi=100 "
     assert (tmp_path / "dot.input").read_text(encoding="utf-8") == to_dot(net)
+
+
+@pytest.mark.parametrize("entry", ["", "."])
+def test_a_dot_of_the_working_directory_is_not_run(net, tmp_path, monkeypatch, entry):
+    for name in ("dot", "pygraphviz.py"):
+        (tmp_path / name).write_text("#!/bin/sh\ntouch run; cat\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", entry, prepend=os.pathsep)
+    assert net.render().startswith("<svg")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_huge_graph_does_not_hang_a_notebook(net, monkeypatch):
