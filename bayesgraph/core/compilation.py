@@ -7,6 +7,7 @@ import hashlib
 import math
 import os
 import platform
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -89,7 +90,8 @@ def _started() -> subprocess.Popen[bytes] | None:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"BAYESGRAPH_COMPILE": "inline"},
+            # Given, if empty: a file .numba_config.yaml of the working directory names no folder.
+            env={"NUMBA_CACHE_DIR": ""} | os.environ | {"BAYESGRAPH_COMPILE": "inline"},
             pass_fds=(lock,),
         )
     finally:
@@ -148,7 +150,27 @@ def cache_folder() -> Path | None:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
-                return folder
+                return None if given and open_to_others(folder) else folder
+    return None
+
+
+def open_to_others(folder: Path) -> Path | None:
+    """Return the folder in which other users can put files or this folder; None if none can.
+
+    A group whose number is that of the owner is the owner's alone. In a sticky folder, such as
+    ``/tmp``, nobody moves what others have there.
+    """
+    if fcntl is None:
+        return None
+    place = folder.resolve()
+    for each in (place, *place.parents):
+        if each.exists():
+            status = each.stat()
+            others = stat.S_IWOTH | (stat.S_IWGRP if status.st_gid != status.st_uid else 0)
+            is_sticky = each != place and status.st_mode & stat.S_ISVTX
+            is_foreign = each == place and status.st_uid not in (0, os.getuid())
+            if is_foreign or (status.st_mode & others and not is_sticky):
+                return each
     return None
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
+
+from bayesgraph.core.compilation import open_to_others
+from bayesgraph.core.errors import BayesGraphWarning, warn
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
@@ -40,5 +46,24 @@ def compiled(function: FunctionType, options: Mapping[str, Any]) -> Any:
     dispatcher = numba.njit(nogil=True, **options)(function)
     # Without a folder for the cache, a process compiles what it needs.
     with suppress(RuntimeError):
-        dispatcher._cache = _Cache(function)
+        if not _is_refused(numba.config.CACHE_DIR):
+            dispatcher._cache = _Cache(function)
     return dispatcher
+
+
+@cache
+def _is_refused(folder: str) -> bool:
+    """Tell whether kernels in a folder, which are code, may be those of others; warn if so."""
+    # Numba also takes the folder from a file of the working directory.
+    is_named = folder == os.environ.get("NUMBA_CACHE_DIR", "")
+    place = open_to_others(Path(folder)) if folder and is_named else None
+    if is_named and place is None:
+        return False
+    what = f"other users can write {place}" if is_named else ".numba_config.yaml names it"
+    warn(
+        f"Kernels are not kept in {folder}: they are code, and {what}. They are compiled in memory "
+        "by each process; let the environment variable NUMBA_CACHE_DIR name a folder that only "
+        "you can write (chmod go-w).",
+        BayesGraphWarning,
+    )
+    return True

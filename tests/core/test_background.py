@@ -1,9 +1,11 @@
 """The process that compiles in the background: one for each cache, which ends with its parent."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -194,6 +196,86 @@ def test_a_damaged_cache_is_mended(tmp_path):
     assert all(path.read_bytes() != b"damaged" for path in tmp_path.rglob("*.nb?"))
 
 
+class Poison:
+    """What touches a file when it is read as a kernel."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
+
+
+@pytest.mark.parametrize("kind", ["writable", "named by a file"])
+def test_kernels_of_others_are_not_run(tmp_path, kind):
+    cache, touched, folder = tmp_path / "cache", tmp_path / "touched", tmp_path / "folder"
+    run(DAMAGED, cache, "inline")
+    for path in cache.rglob("*.nbi"):
+        path.write_bytes(pickle.dumps(Poison(touched)))
+    folder.mkdir()
+    environment = os.environ | {"PYTHONPATH": str(SOURCES), "BAYESGRAPH_COMPILE": "inline"}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    if kind == "writable":
+        cache.chmod(0o777)
+        environment["NUMBA_CACHE_DIR"] = str(cache)
+    else:
+        pytest.importorskip("yaml")
+        (folder / ".numba_config.yaml").write_text(f"cache_dir: {cache}")
+    command = [sys.executable, "-c", DAMAGED]
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert not touched.exists()
+    assert done.stdout.split() == ["3", "0"]
+    assert done.stderr.count("Warning") == 1
+    assert f"Kernels are not kept in {cache}: they are code" in done.stderr
+    assert "NUMBA_CACHE_DIR name a folder that only you can write" in done.stderr
+
+
+def test_nothing_is_compiled_for_a_cache_that_others_write(cache):
+    cache.mkdir()
+    cache.chmod(0o777)
+    one = background.Background()
+    one.start()
+    assert one._process is None
+    assert one.is_ready()
+    background.mark_complete()
+    assert not list(cache.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("above", "mode", "place"),
+    [
+        (0o755, 0o755, None), (0o700, 0o700, None), (0o1777, 0o700, None), (0o775, 0o775, None),
+        (0o755, 0o757, "cache"), (0o755, 0o1777, "cache"), (0o757, 0o700, "above"),
+    ],
+)  # fmt: skip
+def test_others_can_write_a_folder_or_replace_it(tmp_path, above, mode, place):
+    folder = tmp_path / "above" / "cache"
+    folder.mkdir(parents=True)
+    for each, bits in ((folder, mode), (folder.parent, above)):
+        with suppress(PermissionError):
+            os.chown(each, -1, os.getuid())  # the group of this user alone, where there is one
+        each.chmod(bits)
+    expected = {None: None, "cache": folder, "above": folder.parent}[place]
+    assert background.open_to_others(folder) == expected
+    # Nobody moves what others have in a sticky folder, a new one included.
+    assert background.open_to_others(folder / "new") == (None if mode == 0o1777 else expected)
+    (tmp_path / "link").symlink_to(folder)
+    assert background.open_to_others(tmp_path / "link") == expected
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_folders_of_other_groups_and_users(tmp_path):
+    os.chown(tmp_path, 0, 12345)
+    tmp_path.chmod(0o775)
+    assert background.open_to_others(tmp_path) == tmp_path
+    tmp_path.chmod(0o755)
+    assert background.open_to_others(tmp_path) is None
+    os.chown(tmp_path, 12345, 12345)
+    assert background.open_to_others(tmp_path) == tmp_path
+
+
 NOWHERE = """
 from numba.core.caching import CompileResultCacheImpl
 CompileResultCacheImpl._locator_classes = []
@@ -256,7 +338,9 @@ def test_modules_of_the_working_directory_are_not_imported(tmp_path, isolation, 
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, *isolation, str(script)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert not (tmp_path / "imported").exists(), (tmp_path / "imported").read_text()
     assert done.stdout.split() == [ends], done.stderr
 
