@@ -130,6 +130,37 @@ def test_the_bits_do_not_depend_on_parts_and_attempts(
     assert saved(found, tmp_path / "found.bayesgraph") == expected
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        bg.NaiveBayesClassifier, bg.TANClassifier, bg.AODEClassifier, bg.KDBClassifier,
+        bg.AveragedTANClassifier,
+    ],
+)  # fmt: skip
+def test_the_bits_of_more_than_one_block(model, n_threads, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(blocks, "N_THREADS", n_threads)
+    random, n_rows = np.random.default_rng(0), 40_000
+    assert n_rows > blocks.BLOCK
+    columns = {
+        "a": random.choice(list("abc"), n_rows).tolist(),
+        # Any other order of the sum shows: with few large numbers, all small ones are rounded.
+        "b": random.standard_cauchy(n_rows) * 1e6,
+        "c": np.where(random.random(n_rows) < 0.01, np.nan, random.normal(-11806, 5e3, n_rows)),
+        "y": random.choice(["p", "q"], n_rows).tolist(),
+    }
+    rows = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=15_000)
+    memory = model().fit(rows.drop_columns(["y"]), rows.select(["y"]))
+    expected = saved(memory, tmp_path / "memory.bayesgraph")
+    more = bg.open_dataset(tmp_path / "rows.parquet")
+    with ThreadPoolExecutor(n_threads) as pool:
+        spread = bg.open_dataset(tmp_path / "rows.parquet", executor=pool)
+        for data in (more, spread):
+            assert saved(model().fit(data, "y"), tmp_path / "found.bayesgraph") == expected
+
+
 @pytest.mark.parametrize(
     ("n_blocks", "maximum", "n_workers", "expected"),
     [
