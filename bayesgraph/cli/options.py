@@ -13,6 +13,7 @@ import typer.core
 
 import bayesgraph as bg
 from bayesgraph.cli import models
+from bayesgraph.cli.output import check_apart, is_stream
 
 # ------------------------------------------------ Arguments and options that several commands have
 
@@ -134,17 +135,30 @@ class Commands(typer.Typer):
         add = super().command(*args, rich_help_panel=self.panel, **options)
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
-            add(_silenced(function))
+            add(_checked(function))
             return function
 
         return added
 
 
-def _silenced(function: Callable[..., None]) -> Callable[..., None]:
+# Parameters that name a file to write; other paths, and models, are read.
+_WRITTEN = ("output", "plot", "destination")
+
+
+def _checked(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*, quiet: bool, **given: Any) -> None:
         # `main` has seen the option already; it is declared here, for the help and the parser.
         del quiet
+        listed = {n: v if isinstance(v, list) else [v] for n, v in given.items() if v is not None}
+        written = [path for name in _WRITTEN for path in listed.pop(name, ())]
+        read = [
+            Path(item)
+            for name, items in listed.items()
+            for item in items
+            if isinstance(item, Path) or name == "model"
+        ]
+        check_apart([path for path in written if not is_stream(path)], read)
         function(**given)
 
     signature = inspect.signature(function, eval_str=True)

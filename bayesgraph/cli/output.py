@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +151,25 @@ class Output:
     def name(self) -> str:
         """A file name with the suffix."""
         return f"model{self.suffix}" if is_stream(self.path) else str(self.path)
+
+
+def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Refuse to write over a file that is read, or among the files of a folder or a glob.
+
+    A path is the file that it leads to: links, and other ways to write it, are the same file.
+    """
+    for output, source in product(outputs, inputs):
+        place, pattern = os.path.realpath(output), os.path.realpath(source)
+        read = [Path("/dev/stdin")] if is_stream(source) else [source, *source.rglob("*")]
+        read += map(Path, glob.glob(pattern, recursive=True))
+        is_table = place.lower().endswith(reading.READ) or not Path(place).suffix
+        is_among = source.is_dir() and is_table and Path(pattern) in Path(place).parents
+        is_read = any(output.samefile(file) for file in read if output.exists() and file.exists())
+        if is_read or is_among or fnmatch(place, pattern):
+            raise DataError(
+                f"'{output}' would be written over what this command reads, or among it: "
+                f"'{source}'. Name another file."
+            )
 
 
 def output_to(path: Path, suffixes: Sequence[str]) -> Output:

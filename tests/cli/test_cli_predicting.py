@@ -1,5 +1,7 @@
 """Predictions and evaluations on the command line."""
 
+import os
+
 import pytest
 
 from bayesgraph.cli.entry import main
@@ -105,3 +107,82 @@ class TestEvaluate:
         code, _, err = run("evaluate", tmp_path / "numbers.csv", "--target", "y", *models)
         assert code == 0
         assert err.count("30 different numbers") == 1
+
+
+class TestWhatIsReadIsNotWritten:
+    @pytest.fixture
+    def table(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        folder = tmp_path / "folder"
+        (folder / "below").mkdir(parents=True)
+        (folder / "in.csv").write_text(ROWS)
+        (tmp_path / "link.csv").symlink_to(folder / "in.csv")
+        (tmp_path / "hard.csv").hardlink_to(folder / "in.csv")
+        (tmp_path / "other").symlink_to(folder)
+        return folder / "in.csv"
+
+    @pytest.mark.parametrize(
+        ("data", "output"),
+        [
+            ("folder/in.csv", "folder/in.csv"),
+            ("folder/in.csv", "./folder/below/../in.csv"),
+            ("folder/in.csv", "{}/folder/in.csv"),
+            ("folder/in.csv", "link.csv"),
+            ("link.csv", "folder/in.csv"),
+            ("folder/in.csv", "hard.csv"),
+            ("folder/in.csv", "other/in.csv"),
+            ("other/in.csv", "folder/in.csv"),
+            ("folder", "folder/new.csv"),
+            ("folder", "other/below/new.parquet"),
+            ("folder", "folder/found/"),
+            ("folder", "hard.csv"),
+            ("other", "folder/in.csv"),
+            ("folder/*.csv", "folder/in.csv"),
+            ("folder/*.csv", "link.csv"),
+            ("folder/*.csv", "other/new.csv"),
+            ("other/*.csv", "folder/new.csv"),
+        ],
+    )
+    def test_by_any_path(self, run, model, table, tmp_path, data, output):
+        code, out, err = run("predict", model, data, "-o", output.format(tmp_path))
+        assert (code, out) == (2, "")
+        assert "over what this command reads, or among it" in err
+        assert [table.read_text(), *map(str, table.parent.rglob("new*"))] == [ROWS]
+
+    @pytest.mark.parametrize(
+        ("data", "output"),
+        [("folder/in.csv", "folder/out.csv"), ("folder", "out.csv"), ("folder/in*.csv", "out/")],
+    )
+    def test_beside_it_they_are(self, run, model, table, data, output):
+        assert run("predict", model, data, "-o", output)[0] == 0
+        assert table.read_text() == ROWS
+
+    def test_standard_input(self, run, model, table, monkeypatch):
+        before = os.dup(0)
+        opened = os.open(table, os.O_RDONLY)
+        try:
+            os.dup2(opened, 0)
+            code, _, err = run("predict", model, "-", "-o", "link.csv")
+        finally:
+            os.dup2(before, 0)
+            os.close(before)
+            os.close(opened)
+        assert (code, table.read_text()) == (2, ROWS)
+        assert "reads" in err
+
+    def test_models(self, run, model, table, tmp_path):
+        content = model.read_bytes()
+        (tmp_path / "again.bayesgraph").symlink_to(model)
+        for arguments in (
+            ("merge", model, model, "-o", "again.bayesgraph"),
+            ("convert", model, "./m.bayesgraph"),
+            ("fit", table, "--target", "y", "--model", "m.bayesgraph", "-o", "again.bayesgraph"),
+        ):
+            code, out, err = run(*arguments)
+            assert (code, out, "reads, or among it" in err) == (2, "", True)
+        assert model.read_bytes() == content
+        # A model of a folder of tables may lie in it, and one that learns more is replaced.
+        fit = ("fit", "folder", "--target", "y", "--model", "nb", "--no-check-columns")
+        assert run(*fit, "-o", "folder/m.bayesgraph")[0] == 0
+        assert run("update", model, table)[0] == 0
+        assert model.read_bytes() != content
