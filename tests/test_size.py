@@ -33,11 +33,11 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 66_334,
-    "nodes of syntax trees": 737_852,
+    "nodes of syntax trees": 737_796,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 162,
+    "comments that silence a check": 161,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,33 +73,31 @@ class Updated:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {name: value for name, value in state.items() if name != "_held"}
 
+    def _as_it_is(self) -> Self:
+        """Return another object with the attributes of now, which an update will not change."""
+        found = object.__new__(type(self))
+        found.__dict__ = vars(self).copy()
+        return found
+
 
 def one_at_a_time(
     method: Callable[Concatenate[ClassifierT, P], T],
 ) -> Callable[Concatenate[ClassifierT, P], T]:
-    """Make a method of a classifier wait for the updates that other threads have begun."""
+    """Make a method update a classifier as a whole, after the updates that others have begun.
+
+    It runs on another object, whose attributes the classifier gets at the end: an error or an
+    interruption leaves the model that was there, which other threads use meanwhile.
+    """
 
     @wraps(method)
     def locked(self: ClassifierT, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._lock:
-            return method(self, *args, **kwargs)
+            aside = self._as_it_is()
+            result = method(aside, *args, **kwargs)
+            self.__dict__ = vars(aside)
+        return cast(T, self) if result is aside else result
 
     return locked
-
-
-class unchanged_if_refused:  # noqa: N801
-    """Context manager that gives a classifier its attributes back if an error is raised."""
-
-    # A class, as a generator would take longer than all checks of a single row.
-    def __init__(self, classifier: Updated) -> None:
-        self._classifier = classifier
-
-    def __enter__(self) -> None:
-        self._before = vars(self._classifier).copy()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._classifier.__dict__ = self._before
 
 
 # -------------- Parameters of estimators: generated constructors and docstrings, and the smoothing
@@ -325,7 +323,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         self, X: Any, finish: Callable[[Floats], NDArray[Any]]
     ) -> tuple[NDArray[Any], int]:
         """Return what `_by_rows` returns, and the number of impossible rows, without a warning."""
-        return joined(self._scored_chunks(X), finish)
+        return joined(self._as_it_is()._scored_chunks(X), finish)
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return natural logs of the class probabilities, shape (n_rows, n_classes).
@@ -341,8 +339,9 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class (the first of ties) of each row, shape (n_rows,)."""
-        codes = self._by_rows(X, largest)
-        return np.asarray(self.classes_[codes])
+        fitted = self._as_it_is()
+        codes = fitted._by_rows(X, largest)
+        return np.asarray(fitted.classes_[codes])
 
     def decide(
         self,
@@ -403,8 +402,9 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         [0, 0, None, None, None, 0]
         """
         check_fitted(self, "network_")
-        rule = DecisionRule.of(self.classes_, costs, abstain, min_probability)
-        return rule.labels(self.classes_, self.predict_proba(X), abstained)
+        fitted = self._as_it_is()
+        rule = DecisionRule.of(fitted.classes_, costs, abstain, min_probability)
+        return rule.labels(fitted.classes_, fitted.predict_proba(X), abstained)
 
     def conformalize(self, X: Any, y: Any, *, cv: Any = None, by_class: bool = False) -> Self:
         """Calibrate the sets of `predict_set` by rows with known classes.

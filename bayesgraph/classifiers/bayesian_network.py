@@ -322,7 +322,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     ) -> Any:
         """Learn structure and parameters; see NaiveBayesClassifier.fit.
 
-        An interrupted fit leaves the classifier unfitted.
+        A fit that is refused or interrupted leaves the model of before.
 
         Parameters
         ----------
@@ -344,10 +344,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
         self.__dict__["_progress"] = progress
         try:
             return super().fit(X, y, sample_weight)
-        except KeyboardInterrupt:
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
-            raise
         finally:
             self.__dict__.pop("_progress", None)
 

@@ -14,7 +14,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers import validation
-from bayesgraph.classifiers.base import GraphClassifier, Smoothed, estimator, note_training
+from bayesgraph.classifiers.base import (
+    GraphClassifier,
+    Smoothed,
+    Updated,
+    estimator,
+    note_training,
+    one_at_a_time,
+)
 from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.layout import Layout
@@ -56,7 +63,7 @@ _CRITERIA = ("entropy", "gini", "log_loss", "error", "gain_ratio", "chaid")
 
 
 @estimator
-class _GrownTree(Smoothed):
+class _GrownTree(Smoothed, Updated):
     """Base class of trees.
 
     Parameters
@@ -148,8 +155,6 @@ class _GrownTree(Smoothed):
     ) -> tuple[Columns, Table, NDArray[Any], Floats]:
         """Return the rows of positive weight, as Columns and encoded, their y and weights."""
         check_unseen(self.unseen)
-        # The network of an earlier fit would not match the new columns.
-        self.__dict__.pop("network_", None)
         found, table, y, weights = validation.training_table(self, X, y, sample_weight)
         return found, table, y, np.ones(len(y)) if weights is None else weights
 
@@ -293,6 +298,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     smoothing: SmoothingLike = 0.0
     class_weight: Mapping[Any, float] | str | None = None
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate the class probabilities at its leaves.
 
@@ -415,6 +421,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     criterion: str = "squared_error"
     smoothing: SmoothingLike = "dirichlet"
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate the mean and variance of y at its leaves.
 
@@ -481,13 +488,14 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         return_std : bool
             Return the posterior standard deviations as well, as a second array.
         """
-        evidence = self._evidence(X)
-        cpd = self._leaf_numbers
+        fitted = self._as_it_is()
+        evidence = fitted._evidence(X)
+        cpd = fitted._leaf_numbers
         result = np.empty((2, evidence.n_rows))
-        step = max(1, _CHUNK_NUMBERS // self.leaf_.cardinality)
+        step = max(1, _CHUNK_NUMBERS // fitted.leaf_.cardinality)
         for start in range(0, evidence.n_rows, step):
             rows = slice(start, start + step)
-            share = np.exp(self.network_.normalised_rows(self.leaf_, evidence.rows(rows)))
+            share = np.exp(fitted.network_.normalised_rows(fitted.leaf_, evidence.rows(rows)))
             mean = share @ cpd.mean
             # Deviations from the mean of each row avoid the cancellation of large squares.
             gap = cpd.mean - mean[:, None]

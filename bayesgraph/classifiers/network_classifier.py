@@ -347,10 +347,9 @@ class NetworkClassifier(base.GraphClassifier):
             unchanged.
         """
         self._check_updatable()
-        with base.unchanged_if_refused(self):
-            if not hasattr(self, "network_"):
-                return self._fit(X, y, sample_weight, classes)
-            return self._add(X, y, classes, sample_weight)
+        if not hasattr(self, "network_"):
+            return self._fit(X, y, sample_weight, classes)
+        return self._add(X, y, classes, sample_weight)
 
     def _add(
         self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
@@ -432,9 +431,8 @@ class NetworkClassifier(base.GraphClassifier):
         gone, old = self._collected(known, found, codes, weights, features, target, unseen="error")
         source = StatisticsSource((*features, target), target, known - gone)
         rows = self._fitted_rows
-        with base.unchanged_if_refused(self):
-            self._learn(source, self._smoothing(), target)
-            return self._noted(None if rows is None else rows - old)
+        self._learn(source, self._smoothing(), target)
+        return self._noted(None if rows is None else rows - old)
 
     # ------------------------------------------------------------------------ statistics of sites
 

@@ -307,28 +307,27 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         predict: bool = False,
         check: bool = False,
     ) -> Floats:
-        with base.unchanged_if_refused(self):
-            labels, name = validation.target_column(y)
-            weights = validation.bounded_weights(sample_weight, len(labels))
-            if classes is not None:
-                check_announced(classes)
-            is_first = not hasattr(self, "star_")
-            fresh = NO_COLUMNS
-            if is_first:
-                found = validation.fit_columns(self, X, len(labels), sparse=False)
-            else:
-                found, fresh = self._table(X, len(labels))
-            if not weights.all():
-                rows = np.flatnonzero(weights)
-                found, labels, weights = found.take(rows), labels[rows], weights[rows]
-            star = self._begin(found, labels, name, classes) if is_first else self.star_
-            known = self.classes_ if classes is None else self._joined(labels[:0], classes)
-            joined = self._joined(labels, classes)
-            at = self._label_codes(joined, labels)
-            columns = self._columns.joined(fresh)
-            encoded = columns.learned(found, star)
-            if check:
-                validation.warn_of_suspicious(found, columns.examined(encoded), Labels(joined, at))
+        labels, name = validation.target_column(y)
+        weights = validation.bounded_weights(sample_weight, len(labels))
+        if classes is not None:
+            check_announced(classes)
+        is_first = not hasattr(self, "star_")
+        fresh = NO_COLUMNS
+        if is_first:
+            found = validation.fit_columns(self, X, len(labels), sparse=False)
+        else:
+            found, fresh = self._table(X, len(labels))
+        if not weights.all():
+            rows = np.flatnonzero(weights)
+            found, labels, weights = found.take(rows), labels[rows], weights[rows]
+        star = self._begin(found, labels, name, classes) if is_first else self.star_
+        known = self.classes_ if classes is None else self._joined(labels[:0], classes)
+        joined = self._joined(labels, classes)
+        at = self._label_codes(joined, labels)
+        columns = self._columns.joined(fresh)
+        encoded = columns.learned(found, star)
+        if check:
+            validation.warn_of_suspicious(found, columns.examined(encoded), Labels(joined, at))
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
@@ -497,11 +496,9 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         label, weight = single_label(y), validation.single_weight(w)
         if weight == 0.0:
             return self
-        if hasattr(self, "star_"):
-            return self._learn_one(x, label, weight)
-        with base.unchanged_if_refused(self):
+        if not hasattr(self, "star_"):
             self._begin_one(label)
-            return self._learn_one(x, label, weight)
+        return self._learn_one(x, label, weight)
 
     def _learn_one(self, x: Mapping[Name, Any], label: Any, weight: float) -> Any:
         """Learn from one row; a row that cannot be learned changes nothing."""
@@ -531,11 +528,10 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """Learn from a table, perhaps the first, that may lack columns or have new ones."""
         if not len(X) and not len(y):
             return
-        with base.unchanged_if_refused(self):
-            if not hasattr(self, "star_"):
-                self._begin_one(plain(validation.target_column(y)[0][0]))
-            self._is_open = True
-            self._learn(X, y, None, None)
+        if not hasattr(self, "star_"):
+            self._begin_one(plain(validation.target_column(y)[0][0]))
+        self._is_open = True
+        self._learn(X, y, None, None)
 
     def _begin_one(self, label: Any) -> None:
         check_unseen(self.unseen)

@@ -160,7 +160,7 @@ def open_to_others(folder: Path) -> Path | None:
     A group whose number is that of the owner is the owner's alone. In a sticky folder, such as
     ``/tmp``, nobody moves what others have there.
     """
-    if fcntl is None:
+    if os.name != "posix":
         return None
     place = folder.resolve()
     for each in (place, *place.parents):

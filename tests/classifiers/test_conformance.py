@@ -688,3 +688,20 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
         seen = np.array([v is not None for v in data.columns["c"]])
         change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())
         np.testing.assert_allclose(change, np.where(seen, -np.log(factor), 0.0), atol=1e-6)
+
+
+@pytest.mark.one_in(3)
+@every
+def test_a_refused_fit_leaves_the_model_that_was_there(case, kind):
+    data = cases.make_data(kind)
+    classifier = cases.fit(case, data)
+    before, expected = vars(classifier).copy(), classifier.predict_proba(data.pandas())
+    others = data.pandas().rename(columns={"b": "other"})
+    infinite = others.assign(z=[*range(len(data.y) - 1), np.inf])
+    unlabelled = np.array([*data.y[:-1], None], dtype=object)
+    for X, y in ((infinite, data.y), (others, unlabelled), (others, data.y[:-1]), (others, "y")):
+        with pytest.raises((ValueError, TypeError)):
+            classifier.fit(X, y)
+        assert vars(classifier).keys() == before.keys()
+        assert all(vars(classifier)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(classifier.predict_proba(data.pandas()), expected)

@@ -119,3 +119,52 @@ def test_a_first_batch_that_is_refused_leaves_no_trace(kind):
     with pytest.raises(bg.errors.DataError):
         model.partial_fit({**X, "a": [np.inf] * len(y)}, y)
     assert set(vars(model)) == before
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("kind", [*KINDS, bg.TANClassifier, bg.DecisionTreeNetworkClassifier])
+def test_threads_that_predict_during_a_refit_see_the_old_or_the_new_model(kind):
+    columns = {"a": ["x", "y", "z"] * 8, "b": ["p", "q"] * 12}
+    tables = [
+        (columns, ["no", "yes", "yes"] * 8),
+        ({name: values[::-1] for name, values in columns.items()}, ["r", "s", "t", "u"] * 6),
+    ]
+    model = kind(check_columns=False)
+    ways = [
+        lambda: model.predict(columns).tolist(),
+        lambda: model.decide(columns).tolist(),
+        lambda: model.predict_proba(columns).tolist(),
+    ]
+    expected = []
+    for table in tables:
+        model.fit(*table)
+        expected.append([way() for way in ways])
+    # The third table is refused after its columns were read.
+    refused = ({**columns, "c": [*range(23), np.inf]}, tables[0][1])
+    done = []
+
+    def refit():
+        for i in range(40):
+            model.fit(*tables[i % 2])
+            with pytest.raises(bg.errors.DataError):
+                model.fit(*refused)
+        done.append(True)
+
+    with ThreadPoolExecutor(2) as pool:
+        work = pool.submit(refit)
+        while not work.done():
+            for k, way in enumerate(ways):
+                assert way() in [expected[0][k], expected[1][k]]
+    assert work.result() is None
+    assert done
+
+
+def test_a_refused_fit_leaves_a_regression_tree():
+    numbers = np.arange(40.0)
+    tree = bg.DecisionTreeNetworkRegressor(check_columns=False).fit({"a": numbers}, numbers)
+    before = vars(tree).copy()
+    with pytest.raises(ValueError):
+        tree.fit({"b": numbers, "c": numbers}, np.where(numbers > 5, np.inf, numbers))
+    assert {name: id(value) for name, value in vars(tree).items()} == {
+        name: id(value) for name, value in before.items()
+    }
