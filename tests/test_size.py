@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_334,
-    "nodes of syntax trees": 737_796,
+    "lines of code": 66_339,
+    "nodes of syntax trees": 737_885,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 304_042,

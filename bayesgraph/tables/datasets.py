@@ -608,6 +608,15 @@ def state_of(filesystem: Any, paths: Sequence[str]) -> tuple[Any, ...]:
     return tuple((info.size, info.mtime_ns) for info in filesystem.get_file_info(list(paths)))
 
 
+def marks_of(paths: Sequence[str]) -> list[tuple[int, int]]:
+    """Return when local files were changed and which they are, as no program can set it.
+
+    Other machines may see other numbers, unlike size and time of `state_of`.
+    """
+    local = map(os.stat, filter(os.path.exists, paths))
+    return [(status.st_ctime_ns, status.st_ino) for status in local]
+
+
 def unreadable(source: str, error: Exception) -> errors.FileFormatError:
     """Return the error for files that pyarrow refuses."""
     return errors.FileFormatError(f"{source} cannot be read: {str(error).splitlines()[0]:.300}")

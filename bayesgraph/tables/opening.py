@@ -366,7 +366,8 @@ class CsvFiles(datasets.Dataset):
     @property
     def state(self) -> str | None:
         """Paths, sizes and times of the files, and how their cells are read; see `Dataset`."""
-        return repr((self._paths, self._seen, self._missing, self._text, self._delimiter))
+        marks = datasets.marks_of(self._paths)
+        return repr((self._paths, self._seen, marks, self._missing, self._text, self._delimiter))
 
     def _check_unchanged(self) -> None:
         datasets.check_unchanged(self.source, self._paths, self._seen, self._state())
@@ -477,7 +478,8 @@ class Fragments(datasets.Dataset):
     def state(self) -> str | None:
         """Paths, sizes and times of the files, None if there are no files; see `Dataset`."""
         files = self._dataset.files if self._in_files else ()
-        return repr((files, self._seen, str(self._where))) if files else None
+        marks = datasets.marks_of(files)
+        return repr((files, self._seen, marks, str(self._where))) if files else None
 
     def _check_unchanged(self) -> None:
         if self._in_files:

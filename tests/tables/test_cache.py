@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -165,6 +166,43 @@ def test_a_kept_cache_is_used_again_for_the_same_rows_alone(files, table, tmp_pa
         assert found.scores == expected.scores
     assert len(list(place.iterdir())) == 2  # those before were removed
     assert not first & {p for p in place.iterdir() if p.is_dir()}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("way", ["written over", "put in its place"])
+def test_a_changed_file_of_the_same_size_and_time_is_noticed(table, tmp_path, suffix, way):
+    folder, place = tmp_path / "data", tmp_path / "kept"
+    folder.mkdir()
+    path = folder / f"0.{suffix}"
+    swapped = {"c0": "c1", "c1": "c0", "c2": "c2"}
+    y = [swapped[label] for label in table["y"].to_pylist()]
+    files = []
+    for labels in (table["y"].to_pylist(), y):
+        rows = pa.table({"text": table["text"], "y": pa.array(labels)})
+        (pq.write_table if suffix == "parquet" else pc.write_csv)(rows, path)
+        files.append(path.read_bytes())
+    assert len(files[0]) == len(files[1])
+    path.write_bytes(files[0])
+    os.utime(path, ns=(5, 5))
+
+    def counts(**options):
+        model = bg.NaiveBayesClassifier(check_columns=False)
+        model.fit(bg.open_dataset(folder, **options), "y")
+        return next(iter(model.statistics_.summaries.values())).counts.tolist()
+
+    first = counts(cache=place)
+    if way == "written over":
+        path.write_bytes(files[1])
+    else:
+        (tmp_path / "new").write_bytes(files[1])
+        os.utime(tmp_path / "new", ns=(5, 5))
+        (tmp_path / "new").replace(path)
+    os.utime(path, ns=(5, 5))
+    with pytest.warns(BayesGraphWarning, match="is of other rows.*written anew"):
+        found = counts(cache=place)
+    assert found == counts() != first
+    # Nothing has changed since.
+    assert counts(cache=place) == found
 
 
 @pytest.mark.slow
